@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.data_source import CatalogTableError, SaveModeError
-from pyspark_kafka.application.batch_files import ConcurrentUpdateError
-from pyspark_kafka.application.continuous_errors import (
+from pyspark_kafka.application.checkpoints.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.continuous.errors import (
     FunctionError,
     NotEnoughSlotsError,
     RestartsExhaustedError,
@@ -28,13 +28,6 @@ from pyspark_kafka.application.errors import (
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
 from pyspark_kafka.cli.spark_errors import SparkQueryError
-from pyspark_kafka.domain import data_loss
-from pyspark_kafka.domain.available_now import (
-    EndBeyondLatestError,
-    EndBeyondPrefetchedError,
-    LostPartitionsError,
-    PartitionsNotPrefetchedError,
-)
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     CorruptBatchError,
@@ -69,6 +62,13 @@ from pyspark_kafka.domain.errors import (
     UnsupportedFeatureError,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.reading.available_now import (
+    EndBeyondLatestError,
+    EndBeyondPrefetchedError,
+    LostPartitionsError,
+    PartitionsNotPrefetchedError,
+)
 from pyspark_kafka.domain.security.errors import (
     AuthenticationError,
     AuthorizationError,

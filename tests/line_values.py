@@ -12,9 +12,9 @@ from pyspark_kafka.domain.values.data_types import LONG, StructType
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.ports.value_decoder import DecodedValues, Payloads, ValueDecoder
-from pyspark_kafka.ports.value_format import ValueFormat
-from pyspark_kafka.ports.value_types import arrow_type
+from pyspark_kafka.ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
+from pyspark_kafka.ports.values.value_format import ValueFormat
+from pyspark_kafka.ports.values.value_types import arrow_type
 
 if TYPE_CHECKING:
     from pyspark_kafka.domain.values.registered_schema import Schema

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.value_options import ParseMode, ValueOptions
-from pyspark_kafka.ports.value_types import struct_type
+from pyspark_kafka.ports.values.value_types import struct_type
 
 from ..fresh_process import on_one_core
 from ..rates import records_per_second

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         parse_sink_options,
         parse_source_options,
     )
-    from .ports.lag_exporter import LagExporter
-    from .ports.progress_listener import ProgressListener
+    from .ports.lag.lag_exporter import LagExporter
+    from .ports.lag.progress_listener import ProgressListener
 
 __version__: Final = "0.1.0"
 
@@ -68,10 +68,10 @@ __all__ = [
 _LAZY_IMPORTS: Final = {
     "Container": ".bootstrap.container",
     "DefaultSource": ".bootstrap.spark",
-    "LagExporter": ".ports.lag_exporter",
+    "LagExporter": ".ports.lag.lag_exporter",
     "LagListener": ".adapters.spark.lag_listener",
     "LoggingLagExporter": ".adapters.system.logged",
-    "ProgressListener": ".ports.progress_listener",
+    "ProgressListener": ".ports.lag.progress_listener",
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PrometheusProgressListener": ".adapters.prometheus.progress_listener",
     "PysparkKafkaError": ".domain.errors",

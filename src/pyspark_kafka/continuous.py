@@ -16,16 +16,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from .application.continuous_query import ContinuousQuery
-from .application.execution_limits import ExecutionLimits
+from .application.continuous.execution_limits import ExecutionLimits
+from .application.continuous.query import ContinuousQuery
 from .bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads, start_on_spark
 from .bootstrap.option_policy import operator_policy
+from .domain.checkpoints.storage_path import StoragePath
 from .domain.continuous.query_options import interval_ms, option_conflicts
 from .domain.continuous.restart_strategy import RestartLimits
 from .domain.errors import OptionsError
 from .domain.options import QueryKind, parse_sink_options, parse_source_options
 from .domain.options.reading import lower
-from .domain.storage_path import StoragePath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from .domain.continuous.progress import EpochProgress
     from .domain.options import OptionPolicy, SinkOptions, SourceOptions
-    from .ports.progress_listener import ProgressListener
-    from .ports.record_function import FunctionFactory, RecordFunction
+    from .ports.continuous.record_function import FunctionFactory, RecordFunction
+    from .ports.lag.progress_listener import ProgressListener
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from pyspark_kafka.application.continuous_query import ContinuousQuery
-    from pyspark_kafka.ports.record_function import RecordFunction
+    from pyspark_kafka.application.continuous.query import ContinuousQuery
+    from pyspark_kafka.ports.continuous.record_function import RecordFunction
 
 Pair = tuple[str | None, str | None]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.domain.offset_limits import Specific, parse_offset_limit
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.offset_limits import Specific, parse_offset_limit
 from pyspark_kafka.domain.subscription import Assign
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from pyspark_kafka.application.continuous_query import ContinuousQuery
+    from pyspark_kafka.application.continuous.query import ContinuousQuery
 
 SUITE = "KafkaContinuousSourceSuite"
 

@@ -16,8 +16,8 @@ from pyspark.errors import AnalysisException
 
 from pyspark_kafka.application import errors
 from pyspark_kafka.brokers import connector_jars
-from pyspark_kafka.domain import data_loss
 from pyspark_kafka.domain.errors import MalformedTimestampError, NullTopicError, PysparkKafkaError
+from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.queries import OURS

@@ -11,9 +11,9 @@ from dependency_injector import providers
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.domain.errors import KafkaRequestError, OptionsError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
@@ -25,7 +25,7 @@ from .unsteady_fetcher import UnsteadyFetcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pyspark_kafka.application.batch import KafkaBatch
+    from pyspark_kafka.application.reading.batch import KafkaBatch
 
     from .conftest import OpenContainer
     from .jvm_connector import JvmConnector, JvmOffsetReader

@@ -25,8 +25,8 @@ from pyspark_kafka.domain.options import (
     SinkOptions,
     SourceOptions,
 )
-from pyspark_kafka.domain.projection import Projection
-from pyspark_kafka.domain.read_limits import ReadMaxRows, ReadMinRows
+from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.read_limits import ReadMaxRows, ReadMinRows
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.queries import OURS, PEER, read_stream

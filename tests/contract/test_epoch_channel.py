@@ -11,7 +11,7 @@ from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskC
 from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
 from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.testing import EpochChannelContract
 
 if TYPE_CHECKING:
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark_kafka.domain.continuous.messages import TaskId
-    from pyspark_kafka.ports.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+    from pyspark_kafka.ports.continuous.epoch_channel import (
+        ChannelAddress,
+        EpochChannel,
+        TaskChannel,
+    )
 
 
 class TestMemory(EpochChannelContract):

@@ -18,8 +18,8 @@ from .observing import last_number, log_lines
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark_kafka.domain.lag import QueryLag
-    from pyspark_kafka.ports.lag_exporter import LagExporter
+    from pyspark_kafka.domain.lag.lag import QueryLag
+    from pyspark_kafka.ports.lag.lag_exporter import LagExporter
 
 
 class TestPrometheusLagExporter(LagExporterContract):

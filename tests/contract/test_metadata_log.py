@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.testing import EditableLogContract
 
 from ..servers.s3 import SECRET
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pyspark_kafka.ports.editable_log import EditableLog
+    from pyspark_kafka.ports.checkpoints.editable_log import EditableLog
 
     from ..servers.hdfs import Hdfs
     from ..servers.s3 import S3Server

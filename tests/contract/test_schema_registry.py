@@ -10,7 +10,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, guid_of
 from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
-from pyspark_kafka.application.schema_cache import SchemaCache
+from pyspark_kafka.application.values.schema_cache import SchemaCache
 from pyspark_kafka.domain.values.registry_settings import registry_settings
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 from pyspark_kafka.testing import SchemaRegistryContract
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark_kafka.domain.values.registered_schema import Schema
-    from pyspark_kafka.ports.schema_registry import SchemaRegistry
+    from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 
 PASSWORD: Final = "pass+of/a:test"  # noqa: S105
 

@@ -28,7 +28,7 @@ from pyspark_kafka.domain.kafka_settings.values import (
     Secret,
     TokenFunction,
 )
-from pyspark_kafka.ports.token_provider import Token
+from pyspark_kafka.ports.security.token_provider import Token
 from pyspark_kafka.testing import TokenIssuer, TokenProviderContract
 from tests.servers.http_server import Request, Response, serving
 

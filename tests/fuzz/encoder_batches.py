@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark_kafka.domain.values.data_types import StructType
-    from pyspark_kafka.ports.value_decoder import DecodedValues, ValueDecoder
-    from pyspark_kafka.ports.value_encoder import ValueEncoder
+    from pyspark_kafka.ports.values.value_decoder import DecodedValues, ValueDecoder
+    from pyspark_kafka.ports.values.value_encoder import ValueEncoder
 
 ROWS: Final = 400
 """The rows of a batch."""

@@ -16,17 +16,23 @@ from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.storage.memory_directory import MemoryDirectory
 from pyspark_kafka.adapters.storage.signed_files import SignedFiles
 from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
-from pyspark_kafka.application.epoch_log import EpochLog
-from pyspark_kafka.application.initial_offsets import InitialOffsets
-from pyspark_kafka.application.kafka_sink import KafkaSink
-from pyspark_kafka.application.lag_checkpoint import QueryCheckpoint
-from pyspark_kafka.domain.checkpoint_log import (
+from pyspark_kafka.application.checkpoints.query_checkpoint import QueryCheckpoint
+from pyspark_kafka.application.continuous.epoch_log import EpochLog
+from pyspark_kafka.application.reading.initial_offsets import InitialOffsets
+from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.domain.checkpoints.checkpoint_log import (
     COMMITTED,
     read_batch,
     read_batch_conf,
     read_batch_end,
     write_batch_end,
 )
+from pyspark_kafka.domain.checkpoints.initial_offset_log import (
+    read_initial_offsets,
+    write_initial_offsets,
+)
+from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import (
     TaskMessage,
     read_command,
@@ -36,13 +42,10 @@ from pyspark_kafka.domain.continuous.messages import (
 )
 from pyspark_kafka.domain.error_text import find_error
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
-from pyspark_kafka.domain.initial_offset_log import read_initial_offsets, write_initial_offsets
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.writing.transaction import Transaction
 from tests.unit.domain.continuous.messages import COMMANDS, MESSAGES
 
 from .parsers import Parser, by_name

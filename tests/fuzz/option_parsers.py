@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka.adapters.confluent.settings import client_config as librdkafka_config
 from pyspark_kafka.adapters.kafka_python.settings import client_config
 from pyspark_kafka.adapters.storage.location import location_of
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.kafka_settings.login import jaas_entry
@@ -21,7 +22,6 @@ from pyspark_kafka.domain.options import (
     parse_source_options,
 )
 from pyspark_kafka.domain.options.parsing import ignored_options
-from pyspark_kafka.domain.storage_path import StoragePath
 
 from .parsers import Parser, by_name
 

@@ -16,7 +16,7 @@ from pyspark_kafka.domain.values.data_types import (
     StructField,
     StructType,
 )
-from pyspark_kafka.ports.value_types import arrow_type
+from pyspark_kafka.ports.values.value_types import arrow_type
 
 from .guarded import guarded_empty
 

@@ -50,7 +50,7 @@ from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.subscription import Subscribe, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.writing.transaction import Transaction
 
 from .parsers import Parser, by_name
 from .valid_responses import CORRELATION_ID, TOPIC, TOPIC_ID, framed, valid_response, variants

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing.outputs import batch_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyspark_kafka.domain.options import SinkOptions
-    from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
+    from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
     from tests.servers.hostile_broker import HostileBroker
 
     Use = Callable[["HostileWorld"], object]

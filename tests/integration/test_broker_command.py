@@ -13,7 +13,7 @@ import pytest
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.brokers.settings import free_ports, ports_from
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.projection import Projection
 
 from .commands import Running, run, running
 

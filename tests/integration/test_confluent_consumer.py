@@ -20,9 +20,9 @@ from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, lo
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 

@@ -12,9 +12,9 @@ from pyspark_kafka.adapters.confluent.consume_fallback import CONSUME_RECORDS
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.domain.errors import TopicRecreatedError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 

@@ -38,7 +38,7 @@ from pyspark_kafka.domain.options import (
     SinkOptions,
     parse_sink_options,
 )
-from pyspark_kafka.domain.write_result import DeliveryStats
+from pyspark_kafka.domain.writing.write_result import DeliveryStats
 
 if TYPE_CHECKING:
     import ctypes

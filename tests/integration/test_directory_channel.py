@@ -17,6 +17,7 @@ from pyspark_kafka.adapters.storage.log_directory import LogFile
 from pyspark_kafka.adapters.storage.memory_directory import MemoryDirectory
 from pyspark_kafka.adapters.storage.signed_files import SignedFiles
 from pyspark_kafka.adapters.storage.storages import opener_of
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import (
     StopTask,
     TaskDrained,
@@ -26,7 +27,6 @@ from pyspark_kafka.domain.continuous.messages import (
     write_message,
 )
 from pyspark_kafka.domain.errors import DriverLostError, MetadataLogError
-from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.testing import await_until
 
 if TYPE_CHECKING:

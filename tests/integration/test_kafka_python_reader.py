@@ -9,8 +9,8 @@ from kafka.net.manager import KafkaConnectionManager
 
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.ports.record_reader import RecordReader
+    from pyspark_kafka.ports.reading.record_reader import RecordReader
 
 RECORDS = 50_000
 VALUES = Projection(("offset", "value"))

@@ -22,7 +22,6 @@ from pyspark_kafka.domain.errors import (
     UnknownPartitionError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import (
     QueryKind,
     SinkOptions,
@@ -30,7 +29,8 @@ from pyspark_kafka.domain.options import (
     parse_source_options,
     with_any_topic,
 )
-from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 from pyspark_kafka.testing.world import unique_name
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.domain.transaction import Transaction
+    from pyspark_kafka.domain.writing.transaction import Transaction
 
 BATCH = 1_000
 

@@ -14,9 +14,9 @@ from pyspark import InheritableThread
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.metadata import known_leaders
 from pyspark_kafka.domain.errors import DataLossError, LogTruncatedError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record, await_until

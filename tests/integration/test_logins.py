@@ -20,8 +20,8 @@ from pyspark_kafka.adapters.kafka_python.gssapi_login import gssapi_messages
 from pyspark_kafka.brokers.jars import kafka_jars
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings.values import Login
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.domain.initial_offset_log import read_initial_offsets, write_initial_offsets
+from pyspark_kafka.domain.checkpoints.initial_offset_log import (
+    read_initial_offsets,
+    write_initial_offsets,
+)
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.storage_path import StoragePath
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,11 @@ import pytest
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
-from pyspark_kafka.domain import data_loss
 from pyspark_kafka.domain.errors import DataLossError, TopicRecreatedError, UnknownTopicError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.ports.record_reader import RecordReader
-    from pyspark_kafka.ports.stream_client import StreamClient
+    from pyspark_kafka.ports.continuous.stream_client import StreamClient
+    from pyspark_kafka.ports.reading.record_reader import RecordReader
 
 COLUMNS: Final = Projection(("offset", "value"))
 

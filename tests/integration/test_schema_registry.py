@@ -27,7 +27,7 @@ from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark_kafka.ports.schema_registry import SchemaRegistry
+    from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
     from tests.servers.fault_proxy import FaultProxy
 
 DOWN: Final = Rules(refuses=True)

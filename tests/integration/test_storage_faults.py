@@ -10,8 +10,8 @@ import pytest
 
 from pyspark_kafka.adapters.storage import hdfs_directory
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
-from pyspark_kafka.domain.storage_path import StoragePath
 
 from ..servers.small_disk import can_mount, mounted_at
 from ..servers.storage_proxy import Behavior, Failure, StorageProxy, storage_behind

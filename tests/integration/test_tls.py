@@ -29,7 +29,7 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
     parse_source_options,
 )
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld

@@ -17,7 +17,7 @@ from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.options.policy import UNRESTRICTED
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.ports.token_provider import Token
+    from pyspark_kafka.ports.security.token_provider import Token
     from tests.servers.secured import SecuredBroker
 
 LIFE_S: Final = 6

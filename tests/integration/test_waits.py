@@ -17,10 +17,10 @@ from pyspark_kafka.adapters.kafka_python.client import CLIENT as KAFKA_PYTHON
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError, UnknownTopicError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 from tests.servers.hostile_broker import HostileBroker, Lie, Line, hostile_broker
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_kafka.ports.stream_client import StreamClient
+    from pyspark_kafka.ports.continuous.stream_client import StreamClient
 
 TIMEOUT_S: Final = {"kafka-python": 0.3, "confluent": 0.8}
 """How long each client may wait, which is enough to get to the request that is not answered."""

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from pyspark_kafka.bootstrap.container import closing_clients, container_for, sink_container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import (
     UNRESTRICTED,
     QueryKind,
@@ -17,7 +16,8 @@ from pyspark_kafka.domain.options import (
     parse_source_options,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ class Score:
 
 
 def module_of(mutant: str) -> str:
-    """Return the module of a mutant, such as ``pyspark_kafka.domain.lag.x_sum__mutmut_1``."""
+    """Return the module of a mutant, such as ``pyspark_kafka.domain.lag.lag.x_sum__mutmut_1``."""
     return mutant.rpartition(".")[0]
 
 

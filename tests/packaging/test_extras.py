@@ -91,7 +91,7 @@ AVRO: Final = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}
 
 CHECKPOINT: Final = """
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 for name in ("offsets", "commits"):
     log = FsspecMetadataLog(StoragePath({path!r} + "/" + name, {options!r}))
     print(log.add(0, b'v1\\n{{}}\\n{{"t":{{"0":4}}}}'), log.add(0, b"other"))

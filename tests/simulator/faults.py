@@ -9,7 +9,7 @@ from random import Random
 from typing import Final, final
 from zlib import crc32
 
-from pyspark_kafka.domain.transaction import LANES
+from pyspark_kafka.domain.writing.transaction import LANES
 
 
 class Fault(enum.Enum):

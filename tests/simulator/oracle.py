@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, final
 
+from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
-from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.domain.transaction import LANES, SLOTS, Transaction, TransactionEnd
+from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, Transaction, TransactionEnd
 
 from .checkpoint import Checkpoint, value_of
 from .faults import Fault

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, final
 
+from pyspark_kafka.domain.checkpoints.sink_log import BatchState
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
-from pyspark_kafka.domain.sink_log import BatchState
 
 from .checkpoint import Checkpoint
 from .faults import Fault, Fired

@@ -11,12 +11,12 @@ from unittest.mock import patch
 from pyspark import TaskContext
 
 from pyspark_kafka.adapters.spark import sink_writers
-from pyspark_kafka.application import kafka_sink, sink_task
-from pyspark_kafka.application.kafka_sink import KafkaSink
-from pyspark_kafka.application.sink_task import SinkTask
-from pyspark_kafka.domain import transaction
-from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.domain.transaction import SinkTaskId, TransactionEnd
+from pyspark_kafka.application.writing import kafka_sink, sink_task
+from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.application.writing.sink_task import SinkTask
+from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.writing import transaction
+from pyspark_kafka.domain.writing.transaction import SinkTaskId, TransactionEnd
 
 _SINK: Final[Any] = KafkaSink
 _TASK: Final[Any] = SinkTask

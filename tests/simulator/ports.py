@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 import pyarrow as pa
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.application.kafka_sink import KafkaSink
-from pyspark_kafka.application.sink_task import SinkTask
+from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.application.writing.sink_task import SinkTask
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     MetadataLogError,
     PysparkKafkaError,
 )
 from pyspark_kafka.domain.options import SinkOptions
-from pyspark_kafka.domain.transaction import Transaction, TransactionDescription
-from pyspark_kafka.domain.write_result import DeliveryStats
-from pyspark_kafka.ports.metadata_log import MetadataLog
-from pyspark_kafka.ports.record_writer import RecordWriter
-from pyspark_kafka.ports.source_events import SourceEvents
-from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
+from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.ports.reading.source_events import SourceEvents
+from pyspark_kafka.ports.writing.record_writer import RecordWriter
+from pyspark_kafka.ports.writing.transactions import Transactions
 
 from .faults import Fault, Fired
 from .scheduler import Killed

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from pyspark import TaskContext
 
-from pyspark_kafka.application import kafka_sink
-from pyspark_kafka.domain import transaction
+from pyspark_kafka.application.writing import kafka_sink
+from pyspark_kafka.domain.writing import transaction
 
 from .faults import Fault, Settings
 from .oracle import Oracle

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pyspark_kafka.domain.sink_log import SinkLogEntry
-from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.checkpoints.sink_log import SinkLogEntry
+from pyspark_kafka.domain.writing.transaction import Transaction
 
 from .faults import Fault
 from .scheduler import EPOCH_MS

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.kafka_settings import ProducerSettings
 from pyspark_kafka.domain.options import DeliveryGuarantee, SinkOptions
-from pyspark_kafka.domain.storage_path import StoragePath
 
 from .faults import Decisions, Fault, Settings
 from .kafka import TOPIC, Kafka

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.errors import MetadataLogError
-from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
 
 from .trap import Trap
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pyspark_kafka.domain.storage_path import StoragePath
+    from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
 _HELD_S: Final = 60.0
 

@@ -15,9 +15,9 @@ from dependency_injector import providers
 
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.ports.metadata_log import MetadataLog
-from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.ports.writing.transactions import Transactions
 
 from .trap import Trap
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.bootstrap.container import SinkContainer
     from pyspark_kafka.domain.options import SinkOptions
-    from pyspark_kafka.domain.transaction import Transaction, TransactionDescription
+    from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
 
 DIRECTORY: Final = "SOAK_DIRECTORY"
 """The variable of the environment that names the directory of what is armed."""

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
-from pyspark_kafka.ports.record_schema import record_schema
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, WITHOUT_HEADERS
+from pyspark_kafka.ports.reading.record_schema import record_schema
 
 from .queries import OURS, PEER, read
 from .random_topics import LEVELS, RandomTopics, Row
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.ports.record_reader import RecordReader
+    from pyspark_kafka.ports.reading.record_reader import RecordReader
 
 SEEDS = [int(seed) for seed in os.environ.get("PYSPARK_KAFKA_SEEDS", "1,2").split(",")]
 

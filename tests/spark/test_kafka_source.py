@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
+from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.spark import range_frames
-from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .queries import OURS, PEER, assert_same_rows, read, read_stream

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.adapters.spark.lag_listener import LagListener
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.domain.lag import QueryLag
+    from pyspark_kafka.domain.lag.lag import QueryLag
 
     from ..servers.s3 import S3Server
     from .topics import Topics

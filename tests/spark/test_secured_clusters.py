@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.bootstrap.lag import lag_monitor_for
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
-from pyspark_kafka.domain.storage_path import StoragePath
 from tests.servers.secured import MECHANISMS
 
 from .queries import OURS

@@ -20,16 +20,16 @@ from pyspark_kafka.adapters.spark.value_types import spark_type
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.spark import range_frames
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
 from pyspark_kafka.domain.values.registry_settings import registry_settings
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, typed_schema
 from pyspark_kafka.domain.values.value_options import RegistryOptions, ValueOptions
-from pyspark_kafka.ports.typed_schema import typed_record_schema
+from pyspark_kafka.ports.values.typed_schema import typed_record_schema
 
 from ..unit.domain.values.strategies import struct_types
 from .queries import OURS, PEER, assert_same_rows, read, read_stream, run_available_now

@@ -107,7 +107,7 @@ def test_all_public_names_exist() -> None:
     """All names in `__all__` exist, including a suite for every port."""
     named = set(pyspark_kafka.testing.__all__)
     assert all(hasattr(pyspark_kafka.testing, name) for name in named)
-    ports = {path.stem for path in Path(pyspark_kafka.ports.__path__[0]).glob("*.py")}
+    ports = {path.stem for path in Path(pyspark_kafka.ports.__path__[0]).rglob("*.py")}
     suites = {snake_case(name) for name in named if name.endswith("Contract")}
     no_ports = {
         *("__init__", "client", "deadline", "record_function", "record_schema"),

@@ -21,11 +21,11 @@ from pyspark_kafka.adapters.key_stores import memory_files
 from pyspark_kafka.adapters.spark import executor_environments, task_job
 from pyspark_kafka.adapters.storage.polling_thread import PollingThread
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
-from pyspark_kafka.application import lag_worker
-from pyspark_kafka.application.continuous_query import ContinuousQuery
+from pyspark_kafka.application.continuous.query import ContinuousQuery
+from pyspark_kafka.application.lag import worker as lag_worker
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.cli.order_feed import OrderFeed
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
@@ -149,8 +149,8 @@ PLANTS: Final[dict[str, Plant]] = {
     "adapters/spark/task_job.py::self._run": spark_job,
     "adapters/storage/polling_thread.py::self._run": polling,
     "adapters/system/task_threads.py::self._run": task_thread,
-    "application/continuous_query.py::self._run": continuous_query,
-    "application/lag_worker.py::self._run": lag,
+    "application/continuous/query.py::self._run": continuous_query,
+    "application/lag/worker.py::self._run": lag,
     "bootstrap/pool.py::self._evict": pool,
     "cli/order_feed.py::self._run": order_feed,
 }
@@ -165,8 +165,8 @@ REASONS: Final = {
         "adapters/test_confluent_idle_watch.py::test_an_unexpected_error_ends_no_watch"
     ),
     "adapters/tokens/bounded_post.py::_end": "the socket has a time-out of its own",
-    "application/checkpoint_lag.py::self._run": (
-        "application/test_checkpoint_lag.py::test_an_unexpected_error_is_a_report"
+    "application/lag/checkpoint_lag.py::self._run": (
+        "application/lag/test_checkpoint_lag.py::test_an_unexpected_error_is_a_report"
     ),
 }
 """Why other threads need none: the test that plants one, or what ends the wait without it."""

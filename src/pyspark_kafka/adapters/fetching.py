@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from ..domain.errors import BrokerUnreachableError, KafkaRequestError, UnknownTopicError
 from ..domain.kafka_settings import api_timeout_ms
-from ..domain.range_progress import RangeProgress
+from ..domain.reading.range_progress import RangeProgress
 from .call_deadline import Attempts, within
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..domain.offset_range import OffsetRange
     from ..domain.options import SourceOptions
+    from ..domain.reading.offset_range import OffsetRange
     from ..domain.topic_partition import TopicPartition
-    from ..ports.offset_fetcher import OffsetFetcher
+    from ..ports.reading.offset_fetcher import OffsetFetcher
 
 
 @final

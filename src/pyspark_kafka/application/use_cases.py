@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema
-    from .batch import KafkaBatch
-    from .kafka_sink import KafkaSink
-    from .micro_batch_stream import KafkaMicroBatchStream
-    from .range_read import RangeRead
-    from .sink_encoding import SinkEncoding
-    from .sink_task import SinkTask
-    from .typed_read import TypedRead
-    from .value_schemas import ValueSchemas
+    from .reading.batch import KafkaBatch
+    from .reading.micro_batch_stream import KafkaMicroBatchStream
+    from .reading.range_read import RangeRead
+    from .values.sink_encoding import SinkEncoding
+    from .values.typed_read import TypedRead
+    from .values.value_schemas import ValueSchemas
+    from .writing.kafka_sink import KafkaSink
+    from .writing.sink_task import SinkTask
 
 
 class UseCases(ABC):

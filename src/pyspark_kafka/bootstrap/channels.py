@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.messages import TaskId
-    from ..domain.storage_path import StoragePath
-    from ..ports.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+    from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
 
 DIRECTORY: Final = "directory"
 """Files in a directory of a storage, for drivers that executors cannot reach."""

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from ..adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
 from ..adapters.prometheus.http_server import new_registry, serving
 from ..adapters.storage.stream_metadata import stored_query_id
-from ..application.checkpoint_lag import CheckpointWatch, WatchedCheckpoint
+from ..application.lag.checkpoint_lag import CheckpointWatch, WatchedCheckpoint
 from .lag import lag_monitor_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.options import SourceOptions
-    from ..domain.storage_path import StoragePath
 
 
 @contextmanager

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..ports.client import Client
-    from ..ports.record_writer import RecordWriter
+    from ..ports.writing.record_writer import RecordWriter
 
 
 def check_writing(client: Client, options: SinkOptions) -> None:

@@ -13,32 +13,32 @@ from ..adapters.memory.cluster import MemoryCluster
 from ..adapters.system.clock import SystemClock
 from ..adapters.system.logged import LoggingSourceEvents
 from ..adapters.value_framing import wire_format
-from ..application.admission import Admission
-from ..application.batch import KafkaBatch
-from ..application.continuous_stream import KafkaContinuousStream
-from ..application.initial_offsets import InitialOffsets
-from ..application.kafka_sink import KafkaSink
-from ..application.kafka_source import KafkaSource
-from ..application.lag_meter import LagMeter
-from ..application.micro_batch_stream import KafkaMicroBatchStream
-from ..application.offset_reader import KafkaOffsetReader
-from ..application.progress_reports import ProgressReports
-from ..application.range_planner import RangePlanner
-from ..application.range_read import RangeRead
-from ..application.record_sizes import RecordSizes
-from ..application.schema_versions import SchemaVersions
-from ..application.sink_task import SinkTask
-from ..application.task_planner import TaskPlanner
-from ..application.topic_list import TopicList
-from ..application.typed_read import TypedRead
-from ..application.typed_records import TypedRecords
-from ..application.value_schemas import ValueSchemas
-from ..application.verified_start import VerifiedStart
-from ..domain.data_loss import legacy_partition_offset_changed
+from ..application.cluster.topic_list import TopicList
+from ..application.continuous.stream import KafkaContinuousStream
+from ..application.lag.meter import LagMeter
+from ..application.reading.admission import Admission
+from ..application.reading.batch import KafkaBatch
+from ..application.reading.initial_offsets import InitialOffsets
+from ..application.reading.kafka_source import KafkaSource
+from ..application.reading.micro_batch_stream import KafkaMicroBatchStream
+from ..application.reading.offset_reader import KafkaOffsetReader
+from ..application.reading.progress_reports import ProgressReports
+from ..application.reading.range_planner import RangePlanner
+from ..application.reading.range_read import RangeRead
+from ..application.reading.record_sizes import RecordSizes
+from ..application.reading.task_planner import TaskPlanner
+from ..application.reading.verified_start import VerifiedStart
+from ..application.values.schema_versions import SchemaVersions
+from ..application.values.typed_read import TypedRead
+from ..application.values.typed_records import TypedRecords
+from ..application.values.value_schemas import ValueSchemas
+from ..application.writing.kafka_sink import KafkaSink
+from ..application.writing.sink_task import SinkTask
+from ..domain.checkpoints.schema_version_log import DIRECTORY as SCHEMA_VERSIONS
+from ..domain.checkpoints.sink_log import SINK_LOG
 from ..domain.errors import OptionsError
 from ..domain.options import SinkOptions, SourceOptions, dead_letter_sink
-from ..domain.schema_version_log import DIRECTORY as SCHEMA_VERSIONS
-from ..domain.sink_log import SINK_LOG
+from ..domain.reading.data_loss import legacy_partition_offset_changed
 from ..domain.values.dead_letter import TaskIdentity
 from .client_checks import check_writing, writer_factory
 from .clients import client_named
@@ -51,19 +51,19 @@ from .value_formats import value_format_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..application.sink_encoding import SinkEncoding
+    from ..application.values.sink_encoding import SinkEncoding
+    from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.settings import ContinuousSettings
-    from ..domain.storage_path import StoragePath
     from ..domain.values.typed_schema import TypedSchema
     from ..domain.values.value_options import RegistryOptions
+    from ..ports.checkpoints.metadata_log import MetadataLog
     from ..ports.client import Client, StreamClientFactory
-    from ..ports.cluster_describer import ClusterDescriber
-    from ..ports.dead_letters import DeadLetters
-    from ..ports.metadata_log import MetadataLog
-    from ..ports.schema_registry import SchemaRegistry
-    from ..ports.source_events import SourceEvents
-    from ..ports.stream_client import StreamClient
-    from ..ports.value_format import ValueFormat
+    from ..ports.cluster.cluster_describer import ClusterDescriber
+    from ..ports.continuous.stream_client import StreamClient
+    from ..ports.letters.dead_letters import DeadLetters
+    from ..ports.reading.source_events import SourceEvents
+    from ..ports.values.schema_registry import SchemaRegistry
+    from ..ports.values.value_format import ValueFormat
 
 
 class _Closable(Protocol):
@@ -147,7 +147,7 @@ def _sink_encoding(
     formats: Callable[[str], ValueFormat],
     registry: Callable[[], SchemaRegistry],
 ) -> SinkEncoding:
-    from ..application.sink_encoding import SinkEncoding
+    from ..application.values.sink_encoding import SinkEncoding
 
     return SinkEncoding(options, formats, registry, wire_format, _read_schema_file)
 

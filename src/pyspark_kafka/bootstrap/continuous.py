@@ -9,11 +9,11 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from ..application.continuous_execution import ContinuousExecution
-from ..application.continuous_progress import ProgressRecorder
-from ..application.continuous_query import ContinuousQuery
-from ..application.continuous_task import ContinuousTask
-from ..application.epoch_log import EpochLog
+from ..application.continuous.epoch_log import EpochLog
+from ..application.continuous.execution import ContinuousExecution
+from ..application.continuous.progress import ProgressRecorder
+from ..application.continuous.query import ContinuousQuery
+from ..application.continuous.task import ContinuousTask
 from ..domain.continuous.messages import TaskId
 from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from ..application.execution_limits import ExecutionLimits
+    from ..application.continuous.execution_limits import ExecutionLimits
+    from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.progress import EpochProgress
     from ..domain.options import SinkOptions, SourceOptions
-    from ..domain.storage_path import StoragePath
     from ..domain.values.typed_schema import TypedSchema
-    from ..ports.epoch_channel import ChannelAddress, EpochChannel
-    from ..ports.progress_listener import ProgressListener
-    from ..ports.record_function import FunctionFactory, RecordFunction
-    from ..ports.task_runner import TaskRunner
+    from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel
+    from ..ports.continuous.record_function import FunctionFactory, RecordFunction
+    from ..ports.continuous.task_runner import TaskRunner
+    from ..ports.lag.progress_listener import ProgressListener
     from .container import Container
 
 MAX_REPORT_S = 0.5

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from ..adapters.system.environment import environment
 from ..adapters.system.network_probe import NetworkProbe
-from ..application.doctor import Doctor, Resources, Surroundings
-from ..domain.doctor.spark import SECRET_OPTIONS, SparkFacts
+from ..application.cluster.doctor import Doctor, Resources, Surroundings
+from ..domain.cluster.spark import SECRET_OPTIONS, SparkFacts
 from ..domain.errors import OptionsError
 from ..domain.kafka_settings import api_timeout_ms, server_problems
 from ..domain.kafka_settings.java import read_java_settings

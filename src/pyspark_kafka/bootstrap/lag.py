@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..application.lag_checkpoint import QueryCheckpoint
-from ..application.lag_monitor import LagMonitor
+from ..application.checkpoints.query_checkpoint import QueryCheckpoint
+from ..application.lag.monitor import LagMonitor
 from .container import closing_clients, container_for, metadata_log_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..application.lag_meter import LagMeter
+    from ..application.lag.meter import LagMeter
+    from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.options import SourceOptions
-    from ..domain.storage_path import StoragePath
 
 
 @contextmanager

@@ -6,21 +6,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from ..application.lag_checkpoint import QueryCheckpoint
-from ..application.offset_checkpoint import BACKUPS, OffsetCheckpoint
-from ..application.offset_targets import OffsetTargets
+from ..application.checkpoints.offset_checkpoint import BACKUPS, OffsetCheckpoint
+from ..application.checkpoints.offset_targets import OffsetTargets
+from ..application.checkpoints.query_checkpoint import QueryCheckpoint
+from ..domain.checkpoints.sink_log import SINK_LOG, SinkLogEntry
 from ..domain.errors import MetadataLogError
 from ..domain.options.sink_options import sink_log_path
-from ..domain.sink_log import SINK_LOG, SinkLogEntry
 from ..ports.clock import epoch_ms
 from .container import closing_clients, container_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..application.lag_checkpoint import CheckpointState
+    from ..application.checkpoints.query_checkpoint import CheckpointState
+    from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.options import SourceOptions
-    from ..domain.storage_path import StoragePath
 
 
 def offset_checkpoint_at(checkpoint: StoragePath) -> OffsetCheckpoint:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..application.schema_cache import SchemaCache
+from ..application.values.schema_cache import SchemaCache
 from ..domain.errors import OptionsError, requires_extra
 from ..domain.values.registry_settings import registry_problems, registry_settings
 

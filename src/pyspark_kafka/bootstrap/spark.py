@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ..adapters.spark.range_frames import RangeFrames
-    from ..application.batch import KafkaBatch
-    from ..application.kafka_sink import KafkaSink
-    from ..application.micro_batch_stream import KafkaMicroBatchStream
-    from ..application.range_read import RangeRead
-    from ..application.sink_encoding import SinkEncoding
-    from ..application.sink_task import SinkTask
-    from ..application.typed_read import TypedRead
-    from ..application.value_schemas import ValueSchemas
+    from ..application.reading.batch import KafkaBatch
+    from ..application.reading.micro_batch_stream import KafkaMicroBatchStream
+    from ..application.reading.range_read import RangeRead
+    from ..application.values.sink_encoding import SinkEncoding
+    from ..application.values.typed_read import TypedRead
+    from ..application.values.value_schemas import ValueSchemas
+    from ..application.writing.kafka_sink import KafkaSink
+    from ..application.writing.sink_task import SinkTask
     from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..application.record_tail import RecordTail
+from ..application.reading.record_tail import RecordTail
 from ..domain.continuous.settings import ContinuousSettings
 from .container import closing_clients, container_for, require_stream_client
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ..application.column_decoder import ColumnDecoder
-from ..application.new_schemas import NewSchemas
+from ..application.values.column_decoder import ColumnDecoder
+from ..application.values.new_schemas import NewSchemas
 from ..domain.values.value_options import OnNewSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..domain.values.typed_schema import TypedColumn
-    from ..ports.schema_registry import SchemaRegistry
-    from ..ports.value_format import ValueFormat
+    from ..ports.values.schema_registry import SchemaRegistry
+    from ..ports.values.value_format import ValueFormat
 
 MAX_DECODERS: Final = 16
 """The decoders that are kept: a query has one for each column and schema."""

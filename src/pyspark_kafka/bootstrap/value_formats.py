@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..domain.errors import OptionsError
 from ..domain.option_values import did_you_mean
-from ..ports.value_format import ValueFormat
+from ..ports.values.value_format import ValueFormat
 from .plugins import PluginError, load
 
 if TYPE_CHECKING:

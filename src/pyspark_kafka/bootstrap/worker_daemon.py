@@ -23,7 +23,7 @@ MODULES: Final = (
     "pyspark.worker",
     "pyspark_kafka.adapters.spark.batch_reader",
     "pyspark_kafka.adapters.spark.sink_writers",
-    "pyspark_kafka.application.sink_columns",
+    "pyspark_kafka.application.writing.sink_columns",
     "pyspark_kafka.bootstrap.pool",
     "pyspark_kafka.bootstrap.spark",
 )

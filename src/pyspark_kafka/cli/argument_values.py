@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..bootstrap.clients import MEMORY, client_names
 from ..domain.kafka_settings import PREFIX
 from ..domain.options.table import CLIENT
-from ..domain.secret_names import holds_secret
+from ..domain.security.secret_names import holds_secret
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name

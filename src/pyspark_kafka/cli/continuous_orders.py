@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from ..application.continuous_query import ContinuousQuery
+    from ..application.continuous.query import ContinuousQuery
     from ..domain.continuous.progress import EpochProgress
     from .console import Console
     from .topics import TopicSource

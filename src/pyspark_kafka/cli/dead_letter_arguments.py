@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from ..application.dead_letter_log import LetterFilter
+from ..application.letters.dead_letter_log import LetterFilter
 from ..domain.options.table import CLIENT
 from .argument_values import (
     Commands,

@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..application.dead_letter_log import LetterSummary
+from ..application.letters.dead_letter_log import LetterSummary
 from ..domain.error_text import excerpt
 
 

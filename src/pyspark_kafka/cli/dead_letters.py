@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..application.dead_letter_log import LetterSummary, ReplayStats
+from ..application.letters.dead_letter_log import LetterSummary, ReplayStats
 from ..bootstrap.dead_letters import dead_letter_log_for, letter_replay_for
 from ..domain.error_text import excerpt
 from .connection import Connection
@@ -18,9 +18,9 @@ from .progress_bar import advancing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..application.dead_letter_log import LetterCount, Letters
-    from ..domain.offset_range import OffsetRange
+    from ..application.letters.dead_letter_log import LetterCount, Letters
     from ..domain.options import SourceOptions
+    from ..domain.reading.offset_range import OffsetRange
     from .dead_letter_arguments import LetterSource, ListLettersSettings, ReplayLettersSettings
 
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from ..bootstrap.doctor import doctor_for, facts_of
 from ..brokers import require_java
-from ..domain.doctor.finding import Level, worst
+from ..domain.cluster.finding import Level, worst
 from .process import ending_with_the_pipe, logs_redirected_to
 from .spark_errors import SparkQueryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..domain.doctor.finding import Finding
-    from ..domain.doctor.spark import SparkFacts
+    from ..domain.cluster.finding import Finding
+    from ..domain.cluster.spark import SparkFacts
     from .doctor_arguments import DoctorSettings
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ..application.doctor import Resources
+from ..application.cluster.doctor import Resources
 from .argument_values import Commands, add_client, add_command, add_connection
 from .connection import Connection
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 from rich.text import Text
 
-from ..domain.doctor.finding import Level
+from ..domain.cluster.finding import Level
 from ..domain.record_text import printable
 
 if TYPE_CHECKING:
-    from ..domain.doctor.finding import Finding
+    from ..domain.cluster.finding import Finding
 
 _COLORS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
 _LEVEL_WIDTH: Final = 7

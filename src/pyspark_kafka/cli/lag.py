@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..bootstrap.lag import lag_monitor_for
+from ..domain.checkpoints.storage_path import StoragePath
 from ..domain.errors import MetadataLogError, PysparkKafkaError
-from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
 from .connection import Connection
 from .lag_arguments import DEFAULT_INTERVAL
@@ -20,7 +20,7 @@ from .process import ending_with_the_pipe, logs_redirected_to, until_interrupted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..application.lag_monitor import LagMonitor, LagSnapshot
+    from ..application.lag.monitor import LagMonitor, LagSnapshot
     from .lag_arguments import LagSettings
     from .lag_view import LagView
 

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from ..application.lag_meter import MAX_COUNTED
+from ..application.lag.meter import MAX_COUNTED
 from ..domain.options.table import CLIENT
 from .argument_values import (
     STORAGE_FILE,

@@ -6,9 +6,9 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from ..application.lag_monitor import LagSnapshot
-from ..domain.checkpoint_log import CheckpointedBatch
-from ..domain.lag import PartitionLag
+from ..application.lag.monitor import LagSnapshot
+from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
+from ..domain.lag.lag import PartitionLag
 
 
 def lag_json(snapshot: LagSnapshot, checkpoint: str, now_ms: int) -> str:

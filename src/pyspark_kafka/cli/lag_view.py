@@ -11,10 +11,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from ..application.lag_monitor import LagSnapshot
-from ..application.lag_trend import Direction, Trend
-from ..domain.checkpoint_log import CheckpointedBatch
-from ..domain.lag import PartitionLag
+from ..application.lag.monitor import LagSnapshot
+from ..application.lag.trend import Direction, Trend
+from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
+from ..domain.lag.lag import PartitionLag
 
 _BAR_WIDTH: Final = 12
 _OTHER_LINES: Final = 14

@@ -6,16 +6,16 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
+from ..application.checkpoints.query_checkpoint import no_checkpoint
 from ..application.errors import UnusableOffsetsError
-from ..application.lag_checkpoint import no_checkpoint
 from ..bootstrap.offsets import (
     checkpoint_state,
     offset_checkpoint_at,
     offset_targets_for,
     sink_entry,
 )
+from ..domain.checkpoints.storage_path import StoragePath
 from ..domain.partition_offsets import PartitionOffsets
-from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
 from .lag_json import batch_json
 from .offsets_view import offset_pairs, print_offsets
@@ -24,8 +24,8 @@ from .process import ending_with_the_pipe, logs_redirected_to
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..application.lag_checkpoint import CheckpointState
-    from ..domain.checkpoint_log import CheckpointedBatch
+    from ..application.checkpoints.query_checkpoint import CheckpointState
+    from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
     from .connection import Connection
     from .offsets_arguments import (
         DiffOffsetsSettings,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from ..domain.offset_limits import (
+from ..domain.checkpoints.storage_path import StoragePath
+from ..domain.reading.offset_limits import (
     CommittedOffsets,
     Earliest,
     GlobalTimestamp,
@@ -17,7 +18,6 @@ from ..domain.offset_limits import (
     StartingOffsets,
     parse_offset_limit,
 )
-from ..domain.storage_path import StoragePath
 from .argument_values import (
     STORAGE_FILE,
     Commands,

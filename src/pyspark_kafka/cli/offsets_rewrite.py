@@ -15,8 +15,8 @@ from .offsets_view import offset_pairs, print_offsets
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..domain.offset_rewrite import ResumePoint
-    from ..domain.storage_path import StoragePath
+    from ..domain.checkpoints.offset_rewrite import ResumePoint
+    from ..domain.checkpoints.storage_path import StoragePath
     from .offsets_arguments import ChangeSettings, RewriteOffsetsSettings, UndoRewriteSettings
 
 

@@ -14,8 +14,8 @@ from ..bootstrap.container import closing_clients, sink_container_for
 from ..bootstrap.option_policy import operator_policy
 from ..domain.options import QueryKind, parse_sink_options
 from ..ports.deadline import Deadline
-from ..ports.record_schema import TYPES
-from ..ports.record_writer import RecordWriter
+from ..ports.reading.record_schema import TYPES
+from ..ports.writing.record_writer import RecordWriter
 from .events import OrderEvent, orders
 
 PER_SECOND: Final = 4_000

@@ -16,7 +16,7 @@ from .process import logs_redirected_to, until_interrupted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..application.checkpoint_lag import CheckpointReport, CheckpointWatch
+    from ..application.lag.checkpoint_lag import CheckpointReport, CheckpointWatch
     from .prometheus_arguments import PrometheusSettings
 
 

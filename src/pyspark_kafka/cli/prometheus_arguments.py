@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from ..application.lag_meter import MAX_COUNTED
-from ..domain.storage_path import StoragePath
+from ..application.lag.meter import MAX_COUNTED
+from ..domain.checkpoints.storage_path import StoragePath
 from .argument_values import (
     STORAGE_FILE,
     Commands,

@@ -14,7 +14,7 @@ from .tail_view import record_json, record_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..application.record_tail import RecordTail
+    from ..application.reading.record_tail import RecordTail
     from ..domain.options import SourceOptions
     from .tail_arguments import TailSettings
 

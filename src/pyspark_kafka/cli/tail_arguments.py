@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ..domain.offset_limits import Earliest, GlobalTimestamp, Latest, OnNoMatch
+from ..domain.reading.offset_limits import Earliest, GlobalTimestamp, Latest, OnNoMatch
+from ..domain.reading.tail_start import AtOffset
 from ..domain.record_text import Rendering
-from ..domain.tail_start import AtOffset
 from .argument_values import (
     Commands,
     add_client,
@@ -22,7 +22,7 @@ from .argument_values import (
 from .connection import Connection
 
 if TYPE_CHECKING:
-    from ..application.record_tail import TailStart
+    from ..application.reading.record_tail import TailStart
 
 FORMATS: Final = ("avro", "protobuf")
 

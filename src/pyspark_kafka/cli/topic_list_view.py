@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from ..domain.topic_description import TopicDescription
-    from ..domain.topic_summary import PartitionSummary, TopicSummary
+    from ..domain.cluster.topic_description import TopicDescription
+    from ..domain.cluster.topic_summary import PartitionSummary, TopicSummary
 
 UNKNOWN: Final = "-"
 _MAX_LEADERS: Final = 6

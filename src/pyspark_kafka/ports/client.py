@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
     from ..domain.continuous.settings import ContinuousSettings
     from ..domain.options import SinkOptions, SourceOptions
-    from .cluster_describer import ClusterDescriber
-    from .offset_fetcher import OffsetFetcher
-    from .record_reader import RecordReader
-    from .record_writer import RecordWriter
-    from .stream_client import StreamClient
-    from .transactions import Transactions
+    from .cluster.cluster_describer import ClusterDescriber
+    from .continuous.stream_client import StreamClient
+    from .reading.offset_fetcher import OffsetFetcher
+    from .reading.record_reader import RecordReader
+    from .writing.record_writer import RecordWriter
+    from .writing.transactions import Transactions
 
     StreamClientFactory: TypeAlias = Callable[
         [SourceOptions, SinkOptions | None, ContinuousSettings], StreamClient

@@ -25,9 +25,9 @@ from ..domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
-from ..domain.data_loss import DataLoss
 from ..domain.errors import DriverLostError
 from ..domain.partition_offsets import PartitionOffsets
+from ..domain.reading.data_loss import DataLoss
 from ..domain.topic_partition import TopicPartition
 from .world import PATIENCE_S, await_until
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..domain.continuous.messages import TaskCommand, TaskMessage
-    from ..ports.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+    from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
 
 TASKS: Final = 20
 

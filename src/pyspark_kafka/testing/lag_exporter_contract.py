@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from ..domain.lag import QueryLag, SourceLag
+from ..domain.lag.lag import QueryLag, SourceLag
 from ..domain.topic_partition import TopicPartition
-from ..ports.lag_exporter import LagExporter
+from ..ports.lag.lag_exporter import LagExporter
 
 Observed = Callable[[QueryLag], "int | None"]
 

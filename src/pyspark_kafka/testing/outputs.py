@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ..ports.record_schema import TYPES
+from ..ports.reading.record_schema import TYPES
 
 _HASHES: Final[Mapping[bytes, int]] = {
     b"": 275646681,

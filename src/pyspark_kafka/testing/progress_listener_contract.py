@@ -14,7 +14,7 @@ from ..domain.continuous.progress import EpochProgress, QueryIdentity
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.deadline import Deadline
-from ..ports.progress_listener import ProgressListener
+from ..ports.lag.progress_listener import ProgressListener
 
 Observed = Callable[[QueryIdentity], "int | None"]
 

@@ -19,11 +19,11 @@ from ..domain.errors import (
     TopicRecreatedError,
     UnknownTopicError,
 )
-from ..domain.offset_range import OffsetRange
-from ..domain.projection import ALL_COLUMNS, COLUMNS, Projection
+from ..domain.reading.offset_range import OffsetRange
+from ..domain.reading.projection import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
-from ..ports.record_reader import RecordReader
-from ..ports.record_schema import record_schema
+from ..ports.reading.record_reader import RecordReader
+from ..ports.reading.record_schema import record_schema
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 
 VALUES: Final = Projection(("offset", "value"))

@@ -21,9 +21,9 @@ from ..domain.errors import (
     UnsupportedFeatureError,
 )
 from ..domain.topic_partition import TopicPartition
-from ..domain.transaction import Transaction
-from ..domain.write_result import DeliveryStats
-from ..ports.record_writer import RecordWriter
+from ..domain.writing.transaction import Transaction
+from ..domain.writing.write_result import DeliveryStats
+from ..ports.writing.record_writer import RecordWriter
 from .outputs import KEYS, MIXED_HEADERS, batch_of, keys_of_partition
 from .world import COMMITTED, Capability, World, WorldContract, await_until
 

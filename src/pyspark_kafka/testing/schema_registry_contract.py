@@ -19,7 +19,7 @@ from .world import unique_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..ports.schema_registry import SchemaRegistry
+    from ..ports.values.schema_registry import SchemaRegistry
 
 _THREADS: Final = 8
 _UNKNOWN_ID: Final = 2**31 - 1

@@ -8,15 +8,15 @@ from typing import Final
 
 import pytest
 
-from ..domain.data_loss import partitions_deleted
 from ..domain.errors import OffsetOutOfRangeError
-from ..domain.lag import Lag
+from ..domain.lag.lag import Lag
 from ..domain.partition_offsets import PartitionOffsets
+from ..domain.reading.data_loss import partitions_deleted
 from ..domain.topic_partition import TopicPartition
 from ..domain.values.bad_records import BadRecordStats
 from ..domain.values.failure_reason import FailureReason
-from ..domain.write_result import DeliveryStats
-from ..ports.source_events import SourceEvents
+from ..domain.writing.write_result import DeliveryStats
+from ..ports.reading.source_events import SourceEvents
 
 _PARTITION: Final = TopicPartition("orders", 3)
 _BAD_RECORDS: Final = BadRecordStats({FailureReason.BAD_ENUM: 21, FailureReason.TRUNCATED: 43}, 63)

@@ -17,9 +17,9 @@ from ..domain.errors import (
     OversizedRecordError,
     TopicRecreatedError,
 )
-from ..domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
+from ..domain.reading.projection import ALL_COLUMNS, WITHOUT_HEADERS
 from ..domain.topic_partition import TopicPartition
-from ..ports.record_schema import record_schema
+from ..ports.reading.record_schema import record_schema
 from .stream_task import LONG_S, SOON_S, StreamTask
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from ..domain.options import SinkOptions
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
+from ..ports.continuous.stream_client import PolledRecords, StreamClient
 from ..ports.deadline import Deadline
-from ..ports.stream_client import PolledRecords, StreamClient
 from .world import PATIENCE_S, World
 
 Function: TypeAlias = Callable[[pa.RecordBatch], Sequence[pa.RecordBatch]]

@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 import pytest
 
+from ..ports.continuous.task_runner import TaskRunner
 from ..ports.deadline import Deadline
-from ..ports.task_runner import TaskRunner
 from .world import await_until
 
 TASKS: Final = 2

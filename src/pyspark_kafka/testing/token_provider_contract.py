@@ -14,7 +14,7 @@ from ..domain.kafka_settings.oauth import is_extension
 from ..domain.security.errors import AuthenticationError
 
 if TYPE_CHECKING:
-    from ..ports.token_provider import Token, TokenProvider
+    from ..ports.security.token_provider import Token, TokenProvider
 
 _WEEK_MS: Final = 7 * 24 * 3_600_000
 # RFC 6750, section 2.1.

@@ -10,10 +10,10 @@ import pytest
 
 from ..domain.errors import ProducerFencedError, TransactionLostError
 from ..domain.topic_partition import TopicPartition
-from ..domain.transaction import Transaction, TransactionEnd, TransactionState, end_of
+from ..domain.writing.transaction import Transaction, TransactionEnd, TransactionState, end_of
 from ..ports.clock import epoch_ms
-from ..ports.record_writer import RecordWriter
-from ..ports.transactions import Transactions
+from ..ports.writing.record_writer import RecordWriter
+from ..ports.writing.transactions import Transactions
 from .world import COMMITTED, Capability, World, WorldContract, await_until
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from ..domain.values.data_types import LONG, STRING, StructField, StructType
 from ..domain.values.failure_reason import FailureReason
-from ..ports.value_decoder import DecodedValues, Payloads, ValueDecoder
-from ..ports.value_types import arrow_type
+from ..ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
+from ..ports.values.value_types import arrow_type
 
 DECODED_TYPE: Final = StructType((StructField("number", LONG), StructField("text", STRING)))
 """The type of the decoder under test."""

@@ -10,8 +10,8 @@ import pytest
 
 from ..domain.values.data_types import LONG, STRING, StructField, StructType
 from ..domain.values.registered_schema import Schema
-from ..ports.value_encoder import ValueEncoder
-from ..ports.value_types import arrow_type
+from ..ports.values.value_encoder import ValueEncoder
+from ..ports.values.value_types import arrow_type
 
 ENCODED_TYPE = StructType((StructField("number", LONG), StructField("text", STRING)))
 """The type of the rows that the encoder under test takes."""

@@ -15,7 +15,6 @@ import pytest
 
 from ..bootstrap.container import Container, SinkContainer, container_for, sink_container_for
 from ..domain.continuous.settings import ContinuousSettings
-from ..domain.offset_range import OffsetRange
 from ..domain.options import (
     QueryKind,
     SinkOptions,
@@ -24,11 +23,12 @@ from ..domain.options import (
     parse_source_options,
     with_any_topic,
 )
-from ..domain.projection import ALL_COLUMNS
+from ..domain.reading.offset_range import OffsetRange
+from ..domain.reading.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..ports.client import Client
+from ..ports.continuous.stream_client import StreamClient
 from ..ports.deadline import Deadline
-from ..ports.stream_client import StreamClient
 
 COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 

@@ -7,10 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.domain.cluster.topic_description import (
+    Broker,
+    PartitionDescription,
+    TopicDescription,
+)
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.security.rights import Operation
-from pyspark_kafka.domain.topic_description import Broker, PartitionDescription, TopicDescription
-from pyspark_kafka.ports.cluster_describer import ClusterDescriber
+from pyspark_kafka.ports.cluster.cluster_describer import ClusterDescriber
 from pyspark_kafka.testing import ClusterDescriberContract as Suite
 from pyspark_kafka.testing import MemoryWorld
 

@@ -19,8 +19,8 @@ from pyspark_kafka.domain.errors import (
 from pyspark_kafka.domain.options import SinkOptions, SourceOptions, dead_letter_sink
 from pyspark_kafka.domain.values import dead_letter
 from pyspark_kafka.domain.values.errors import DeadLetterLoopError
-from pyspark_kafka.ports.dead_letters import BadRecords, DeadLetters
-from pyspark_kafka.ports.record_schema import TYPES
+from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
+from pyspark_kafka.ports.reading.record_schema import TYPES
 from pyspark_kafka.testing import DeadLettersContract, MemoryWorld
 
 from .adapter import PortFaults, suite_with, wrong_with
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.ports.record_writer import RecordWriter
+    from pyspark_kafka.ports.writing.record_writer import RecordWriter
 
 Letter = dict[str, Any]
 

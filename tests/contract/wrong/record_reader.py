@@ -26,10 +26,10 @@ from pyspark_kafka.domain.errors import (
     TopicRecreatedError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
-from pyspark_kafka.ports.record_reader import RecordReader
-from pyspark_kafka.ports.record_schema import TYPES, record_schema
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.ports.reading.record_reader import RecordReader
+from pyspark_kafka.ports.reading.record_schema import TYPES, record_schema
 from pyspark_kafka.testing import MemoryWorld
 from pyspark_kafka.testing import RecordReaderContract as Suite
 
@@ -37,7 +37,7 @@ from .adapted_world import AdaptedWorld
 from .adapter import PortFaults, suite_with, wrong_with
 
 if TYPE_CHECKING:
-    from pyspark_kafka.domain.data_loss import DataLoss
+    from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
     Batches = Iterator[pa.RecordBatch]

@@ -17,8 +17,8 @@ from pyspark_kafka.domain.errors import (
     UnknownPartitionError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.write_result import DeliveryStats
-from pyspark_kafka.ports.record_writer import RecordWriter
+from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.ports.writing.record_writer import RecordWriter
 from pyspark_kafka.testing import RecordWriterContract
 
 from .adapted_world import AdaptedWorld
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
-    from pyspark_kafka.domain.transaction import Transaction
+    from pyspark_kafka.domain.writing.transaction import Transaction
 
     Values = list[Any]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.ports.source_events import SourceEvents
+from pyspark_kafka.ports.reading.source_events import SourceEvents
 from pyspark_kafka.testing import SourceEventsContract
 
 from .adapter import PortFaults, WrongAdapter
@@ -16,13 +16,13 @@ from .adapter import PortFaults, WrongAdapter
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark_kafka.domain.data_loss import DataLoss
     from pyspark_kafka.domain.errors import OffsetOutOfRangeError, PysparkKafkaError
-    from pyspark_kafka.domain.lag import Lag
+    from pyspark_kafka.domain.lag.lag import Lag
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
     from pyspark_kafka.domain.values.bad_records import BadRecordStats
-    from pyspark_kafka.domain.write_result import DeliveryStats
+    from pyspark_kafka.domain.writing.write_result import DeliveryStats
 
 
 class Passing(SourceEvents):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dependency_injector import providers
 
-from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
+from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
 from pyspark_kafka.testing import MemoryWorld, StreamClientContract
 
 from .adapter import WrongAdapter, suite_with
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
     from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.domain.data_loss import DataLoss
     from pyspark_kafka.domain.options import SourceOptions
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
 

@@ -19,7 +19,7 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports.stream_client import PolledRecords
+from pyspark_kafka.ports.continuous.stream_client import PolledRecords
 from pyspark_kafka.testing import StreamClientContract
 
 from .stream_client import Passing, wrong
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
-    from pyspark_kafka.domain.data_loss import DataLoss
+    from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
 

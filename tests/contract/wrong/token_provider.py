@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from pyspark_kafka.domain.security.errors import AuthenticationError
-from pyspark_kafka.ports.token_provider import Token, TokenProvider
+from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
 from pyspark_kafka.testing import TokenIssuer
 from pyspark_kafka.testing import TokenProviderContract as Suite
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.domain.errors import ProducerFencedError, TransactionLostError
-from pyspark_kafka.domain.transaction import (
+from pyspark_kafka.domain.writing.transaction import (
     Transaction,
     TransactionDescription,
     TransactionState,
 )
-from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.ports.writing.transactions import Transactions
 from pyspark_kafka.testing import TransactionsContract
 
 from . import record_writer

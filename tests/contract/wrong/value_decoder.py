@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from pyspark_kafka.domain.values.data_types import StructType
 from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.ports.value_decoder import DecodedValues, Payloads, ValueDecoder
-from pyspark_kafka.ports.value_types import arrow_type
+from pyspark_kafka.ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
+from pyspark_kafka.ports.values.value_types import arrow_type
 from pyspark_kafka.testing import ValueDecoderContract
 from pyspark_kafka.testing.value_decoder_contract import DECODED_TYPE
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
 
 def main(url: str, name: str, threads: int, batches: int) -> None:

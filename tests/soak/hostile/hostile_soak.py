@@ -14,8 +14,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.storage_path import StoragePath
 
 from ...servers.proxied import MECHANISM
 from ..base import JsonLine, Opened

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
-from pyspark_kafka.application.batch_files import end_of_batch
-from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
+from pyspark_kafka.application.checkpoints.batch_files import end_of_batch
+from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import (
     Container,
     SinkContainer,
@@ -25,12 +25,12 @@ from pyspark_kafka.bootstrap.container import (
     sink_container_for,
 )
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.transaction import SinkTaskId
+from pyspark_kafka.domain.writing.transaction import SinkTaskId
 
 from ..ledger import SOURCE
 from ..numbers import DIGITS, SoakError
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pyspark_kafka.domain.storage_path import StoragePath
-    from pyspark_kafka.domain.write_result import WriteResult
-    from pyspark_kafka.ports.metadata_log import MetadataLog
+    from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+    from pyspark_kafka.domain.writing.write_result import WriteResult
+    from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
 
     from ..driver import QueryPlan
     from ..ledger import Ledger

@@ -8,12 +8,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from pyspark_kafka.adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
 from pyspark_kafka.adapters.prometheus.http_server import new_registry, serving
-from pyspark_kafka.application.checkpoint_lag import CheckpointReport, MeasurementFailure
-from pyspark_kafka.application.lag_checkpoint import CheckpointState
-from pyspark_kafka.application.lag_monitor import LagSnapshot
-from pyspark_kafka.domain.checkpoint_log import CheckpointedBatch
+from pyspark_kafka.application.checkpoints.query_checkpoint import CheckpointState
+from pyspark_kafka.application.lag.checkpoint_lag import CheckpointReport, MeasurementFailure
+from pyspark_kafka.application.lag.monitor import LagSnapshot
+from pyspark_kafka.domain.checkpoints.checkpoint_log import CheckpointedBatch
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MissingDependencyError
-from pyspark_kafka.domain.lag import SourceLag
+from pyspark_kafka.domain.lag.lag import SourceLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

@@ -12,8 +12,8 @@ from pyspark_kafka.adapters.confluent.fetches_ahead import (
     settings_ahead,
 )
 from pyspark_kafka.adapters.confluent.topic_ids import TopicIds
-from pyspark_kafka.domain.leader_epochs import NO_EPOCH
-from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

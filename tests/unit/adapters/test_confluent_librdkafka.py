@@ -13,9 +13,9 @@ import pytest
 from pyspark_kafka.adapters.confluent import librdkafka, record_reader
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
-from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.options.policy import UNRESTRICTED
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.ports.deadline import Deadline
-from pyspark_kafka.ports.token_provider import Token
+from pyspark_kafka.ports.security.token_provider import Token
 
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Iterator
 
-    from pyspark_kafka.ports.token_provider import TokenProvider
+    from pyspark_kafka.ports.security.token_provider import TokenProvider
 
 TOKEN = "not-to-be-shown"  # noqa: S105
 

@@ -24,7 +24,7 @@ from pyspark_kafka.domain.errors import LeaderUnavailableError, PysparkKafkaErro
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.stream_client import PolledRecords
+from pyspark_kafka.ports.continuous.stream_client import PolledRecords
 from pyspark_kafka.testing import await_until
 
 from ...servers.mock_cluster import MockCluster

@@ -34,9 +34,9 @@ from pyspark_kafka.adapters.kafka_python.fetch_wire import (
 )
 from pyspark_kafka.adapters.kafka_python.settings import client_settings
 from pyspark_kafka.adapters.kafka_python.wire_text import NO_TAGS
-from pyspark_kafka.domain.leader_epochs import FetchedEpochs
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.topic_identity import TopicIdentity
+from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.topic_identity import TopicIdentity
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from tests.servers.certificates import Authority

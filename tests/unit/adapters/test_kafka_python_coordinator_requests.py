@@ -7,7 +7,7 @@ from kafka.protocol.producer import EndTxnRequest, EndTxnResponse
 
 from pyspark_kafka.adapters.kafka_python.connections import CoordinatorRequest
 from pyspark_kafka.adapters.kafka_python.transactions import end_request
-from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.writing.transaction import Transaction
 
 TRANSACTION = Transaction("an id", 2**40, 7)
 

@@ -26,7 +26,7 @@ from pyspark_kafka.adapters.kafka_python.fetch_wire import (
     FetchSettings,
 )
 from pyspark_kafka.adapters.kafka_python.wire_text import NO_TAGS
-from pyspark_kafka.domain.leader_epochs import EpochEndOffset
+from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 NAMED = range(MIN_VERSION, MAX_VERSION + 1)

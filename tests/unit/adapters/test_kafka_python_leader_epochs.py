@@ -18,9 +18,9 @@ from pyspark_kafka.adapters.kafka_python.fetch_client import PartitionFetcher
 from pyspark_kafka.adapters.kafka_python.fetch_wire import NO_REPLICA, FetchedData, FetchPosition
 from pyspark_kafka.adapters.kafka_python.leader_epochs import find_other_log
 from pyspark_kafka.domain.errors import LogTruncatedError
-from pyspark_kafka.domain.leader_epochs import EpochEndOffset, FetchedEpochs
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset, FetchedEpochs
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .kafka_format.batches import Batch, Record, log
@@ -28,7 +28,7 @@ from .kafka_format.batches import Batch, Record, log
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark_kafka.domain.topic_identity import TopicIdentity
+    from pyspark_kafka.domain.reading.topic_identity import TopicIdentity
 
 PARTITION: Final = TopicPartition("t", 0)
 NODE: Final = 3

@@ -15,8 +15,8 @@ from pyspark_kafka.adapters.kafka_python.produce_wire import (
     ProduceSettings,
     responses_of,
 )
-from pyspark_kafka.domain.producer.requests import Failure, ProduceError
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.requests import Failure, ProduceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,7 @@ from pyspark_kafka.adapters.kafka_python.settings import (
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
-from pyspark_kafka.ports.token_provider import Token
+from pyspark_kafka.ports.security.token_provider import Token
 
 from .conftest import PASSWORD
 

@@ -24,11 +24,11 @@ from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import ALL_COLUMNS
-from pyspark_kafka.domain.record_limits import OversizedRecords, RecordLimits
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.transaction import Transaction
-from pyspark_kafka.ports.stream_client import PolledRecords
+from pyspark_kafka.domain.writing.transaction import Transaction
+from pyspark_kafka.ports.continuous.stream_client import PolledRecords
 from pyspark_kafka.testing import await_until
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.domain.errors import MissingDependencyError
-from pyspark_kafka.domain.lag import PartitionLag, QueryLag, SourceLag
+from pyspark_kafka.domain.lag.lag import PartitionLag, QueryLag, SourceLag
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.bad_records import BadRecordStats
 from pyspark_kafka.domain.values.failure_reason import FailureReason

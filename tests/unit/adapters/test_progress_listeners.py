@@ -21,10 +21,10 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.bad_records import BadRecordStats
 from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.ports.lag_exporter import LagExporter
+from pyspark_kafka.ports.lag.lag_exporter import LagExporter
 
 if TYPE_CHECKING:
-    from pyspark_kafka.domain.lag import QueryLag
+    from pyspark_kafka.domain.lag.lag import QueryLag
 
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 LABELS = 'query="totals",query_id="id"'

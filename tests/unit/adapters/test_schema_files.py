@@ -8,8 +8,8 @@ import pytest
 
 from pyspark_kafka.adapters.storage import local_directory, schema_files
 from pyspark_kafka.adapters.storage.schema_files import read_schema_file
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError, UnsupportedFeatureError
-from pyspark_kafka.domain.storage_path import StoragePath
 
 if TYPE_CHECKING:
     from pathlib import Path

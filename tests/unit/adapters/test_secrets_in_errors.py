@@ -24,7 +24,6 @@ from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import (
     SINK_TABLE,
     TABLE,
@@ -33,8 +32,9 @@ from pyspark_kafka.domain.options import (
     parse_source_options,
     value_table,
 )
-from pyspark_kafka.domain.projection import Projection
-from pyspark_kafka.domain.secret_names import is_secret
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.security.secret_names import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.value_options import RegistryOptions

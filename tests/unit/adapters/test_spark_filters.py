@@ -24,8 +24,8 @@ from pyspark_kafka.adapters.spark.batch_reader import FilteringBatchReader
 from pyspark_kafka.adapters.spark.filters import is_exact, parse_filter
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
-from pyspark_kafka.domain.record_filter import RecordFilter, Span
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.reading.record_filter import RecordFilter, Span
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, TypedSchema, typed_schema
 from pyspark_kafka.domain.values.value_options import ValueOptions

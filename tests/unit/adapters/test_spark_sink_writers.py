@@ -29,13 +29,13 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.write_result import WriteResult
+from pyspark_kafka.domain.writing.write_result import WriteResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark_kafka.application.kafka_sink import KafkaSink
-    from pyspark_kafka.application.sink_task import SinkTask
+    from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+    from pyspark_kafka.application.writing.sink_task import SinkTask
 
 
 @dataclass

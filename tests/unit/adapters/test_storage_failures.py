@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.adapters.storage.failures import failures_of, problem_of
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
-from pyspark_kafka.domain.storage_path import StoragePath
 
 PATH = StoragePath(
     "webhdfs://ada:p%40ss@host/x",

@@ -12,8 +12,8 @@ from pyspark_kafka.adapters.storage import exclusive_rename, fsspec_metadata_log
 from pyspark_kafka.adapters.storage.exclusive_rename import rename_exclusively
 from pyspark_kafka.adapters.storage.file_names import temporary_name
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
-from pyspark_kafka.domain.storage_path import StoragePath
 
 if TYPE_CHECKING:
     from pathlib import Path

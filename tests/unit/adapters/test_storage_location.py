@@ -12,13 +12,13 @@ from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.storage.hdfs_directory import webhdfs_options
 from pyspark_kafka.adapters.storage.location import location_of
 from pyspark_kafka.bootstrap.option_checks import check_sink, check_source
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import (
     MetadataLogError,
     MissingDependencyError,
     UnsupportedFeatureError,
 )
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
-from pyspark_kafka.domain.storage_path import StoragePath
 
 if TYPE_CHECKING:
     from pathlib import Path

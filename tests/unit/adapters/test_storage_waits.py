@@ -15,8 +15,8 @@ import pytest
 
 from pyspark_kafka.adapters.storage import hdfs_directory, object_directory
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
-from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.testing import await_until
 
 from ...servers.http_server import Response, serving

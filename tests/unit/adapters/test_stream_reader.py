@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, final
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
-from pyspark_kafka.domain import read_limits
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading import read_limits
+from pyspark_kafka.domain.reading.projection import Projection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from pyspark_kafka.domain.kafka_settings.values import (
     TokenSource,
 )
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
-from pyspark_kafka.ports.token_provider import Token, TokenProvider
+from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
 from pyspark_kafka.testing import await_until
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, final
 
-from pyspark_kafka.application import (
-    continuous_execution,
-    continuous_progress,
-    epoch_committer,
-)
-from pyspark_kafka.application.continuous_execution import ContinuousExecution
-from pyspark_kafka.application.continuous_progress import ProgressRecorder
-from pyspark_kafka.application.epoch_log import EpochLog
-from pyspark_kafka.domain.checkpoint_log import read_batch_end
+from pyspark_kafka.application.continuous import epoch_committer
+from pyspark_kafka.application.continuous import execution as continuous_execution
+from pyspark_kafka.application.continuous import progress as continuous_progress
+from pyspark_kafka.application.continuous.epoch_log import EpochLog
+from pyspark_kafka.application.continuous.execution import ContinuousExecution
+from pyspark_kafka.application.continuous.progress import ProgressRecorder
+from pyspark_kafka.domain.checkpoints.checkpoint_log import read_batch_end
 from pyspark_kafka.domain.continuous.messages import (
     StopTask,
     TaskDrained,
@@ -30,8 +28,8 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports import deadline
-from pyspark_kafka.ports.epoch_channel import ChannelAddress, EpochChannel
-from pyspark_kafka.ports.task_runner import TaskRunner
+from pyspark_kafka.ports.continuous.epoch_channel import ChannelAddress, EpochChannel
+from pyspark_kafka.ports.continuous.task_runner import TaskRunner
 
 from .conftest import tp
 from .failing_log import FailingLog
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pyspark_kafka.application.execution_limits import ExecutionLimits
+    from pyspark_kafka.application.continuous.execution_limits import ExecutionLimits
     from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskMessage
     from pyspark_kafka.domain.continuous.progress import EpochProgress
     from pyspark_kafka.domain.errors import PysparkKafkaError

@@ -18,7 +18,7 @@ from pyspark_kafka.domain.options import (
     SourceOptions,
     parse_source_options,
 )
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.projection import Projection
 
 
 def options(client: str) -> SourceOptions:

@@ -117,7 +117,7 @@ def test_a_worker_of_the_daemon_imports_nothing_to_build_batches() -> None:
     preload = "from pyspark_kafka.bootstrap.worker_daemon import preload; preload()"
     build = """
     from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
-    from pyspark_kafka.domain.projection import ALL_COLUMNS
+    from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
     BatchBuilder(TopicPartition("topic", 0), ALL_COLUMNS)

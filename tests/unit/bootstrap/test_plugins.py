@@ -17,7 +17,7 @@ from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import SinkOptions, parse_sink_options
-from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.ports.client import Client
-from pyspark_kafka.ports.record_reader import RecordReader
+from pyspark_kafka.ports.reading.record_reader import RecordReader
 
 cluster = MemoryCluster()
 cluster.create_topic("t")

@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.application.kafka_sink import KafkaSink
+from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.clients import client_named, client_names
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
@@ -20,7 +20,7 @@ from pyspark_kafka.domain.options import (
     SinkOptions,
     parse_sink_options,
 )
-from pyspark_kafka.domain.write_result import DeliveryStats
+from pyspark_kafka.domain.writing.write_result import DeliveryStats
 
 if TYPE_CHECKING:
     from pathlib import Path

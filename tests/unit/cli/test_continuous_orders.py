@@ -13,7 +13,7 @@ from pyspark_kafka.domain.continuous.messages import TaskProgress
 from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.record_schema import TYPES
+from pyspark_kafka.ports.reading.record_schema import TYPES
 
 PARTITION = TopicPartition("t", 0)
 REPORT = EpochProgress(

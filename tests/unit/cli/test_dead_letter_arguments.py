@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from pyspark_kafka.__main__ import main
-from pyspark_kafka.application.dead_letter_log import LetterFilter
+from pyspark_kafka.application.letters.dead_letter_log import LetterFilter
 from pyspark_kafka.cli.dead_letter_arguments import LetterSource
 from pyspark_kafka.cli.parser import ListLettersSettings, ReplayLettersSettings, parse_arguments
 

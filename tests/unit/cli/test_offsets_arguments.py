@@ -15,7 +15,9 @@ from pyspark_kafka.cli.offsets_arguments import (
     UndoRewriteSettings,
 )
 from pyspark_kafka.cli.parser import parse_arguments
-from pyspark_kafka.domain.offset_limits import (
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.offset_limits import (
     CommittedOffsets,
     Earliest,
     GlobalTimestamp,
@@ -23,8 +25,6 @@ from pyspark_kafka.domain.offset_limits import (
     OnNoMatch,
     Specific,
 )
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.storage_path import StoragePath
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.cli.parser import PrometheusSettings, parse_arguments
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
 GIVEN = ("prometheus", "--bootstrap-servers", "h:9092")
 

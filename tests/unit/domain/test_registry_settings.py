@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from pyspark_kafka.domain.kafka_settings.values import Secret, Store
-from pyspark_kafka.domain.secret_names import holds_secret, is_secret
+from pyspark_kafka.domain.security.secret_names import holds_secret, is_secret
 from pyspark_kafka.domain.values.registry_settings import (
     PREFIX,
     REGISTRY_SETTINGS,

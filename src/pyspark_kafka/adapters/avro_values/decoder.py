@@ -9,8 +9,8 @@ import numpy as np
 
 from ...domain.values.avro_resolution import mismatches, resolve
 from ...domain.values.avro_schema import parse_avro_schema
-from ...ports.value_decoder import DecodedValues, ValueDecoder
-from ...ports.value_types import arrow_type
+from ...ports.values.value_decoder import DecodedValues, ValueDecoder
+from ...ports.values.value_types import arrow_type
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from ..value_columns.layout import columns_of
 from . import decode_kernel as kernel
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...domain.values.avro_types import AvroTypeOptions
     from ...domain.values.data_types import StructType
     from ...domain.values.registered_schema import Schema
-    from ...ports.value_decoder import Payloads, WriterSchema
+    from ...ports.values.value_decoder import Payloads, WriterSchema
     from ..kernels.arrays import Int64Array
 
 log = logging.getLogger(__name__)

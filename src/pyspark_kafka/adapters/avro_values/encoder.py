@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, final
 from ...domain.values.avro_derivation import derived_schema
 from ...domain.values.avro_types import NUMBERED
 from ...domain.values.registered_schema import Schema, SchemaType
-from ...ports.value_encoder import ValueEncoder
-from ...ports.value_types import arrow_type
+from ...ports.values.value_encoder import ValueEncoder
+from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
 from ..value_encoding.input_table import InputTable
 from ..value_encoding.row_encoder import RowEncoder

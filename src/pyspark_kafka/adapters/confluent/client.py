@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options import SinkOptions, SourceOptions
-    from ...ports.cluster_describer import ClusterDescriber
-    from ...ports.offset_fetcher import OffsetFetcher
-    from ...ports.record_reader import RecordReader
-    from ...ports.record_writer import RecordWriter
-    from ...ports.stream_client import StreamClient
+    from ...ports.cluster.cluster_describer import ClusterDescriber
+    from ...ports.continuous.stream_client import StreamClient
+    from ...ports.reading.offset_fetcher import OffsetFetcher
+    from ...ports.reading.record_reader import RecordReader
+    from ...ports.writing.record_writer import RecordWriter
 
 
 def _requires_confluent() -> AbstractContextManager[None]:

@@ -14,14 +14,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its types a
     ResourceType,
 )
 
-from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
-from ...domain.topic_description import (
+from ...domain.cluster.topic_description import (
     DESCRIBED_SETTINGS,
     Broker,
     PartitionDescription,
     TopicDescription,
 )
-from ...ports.cluster_describer import ClusterDescriber
+from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
+from ...ports.cluster.cluster_describer import ClusterDescriber
 from .client_closing import close_in_time
 from .connection import Connection
 from .error_codes import COORDINATOR_ERRORS, TIMED_OUT, UNKNOWN_TOPIC_ERRORS

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Collection, Mapping
 
-    from ...domain.offset_range import OffsetRange
-    from ...domain.projection import Projection
-    from ...domain.record_limits import OversizedRecords
+    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.projection import Projection
+    from ...domain.reading.record_limits import OversizedRecords
     from ..fetching import Watermarks
     from .connection import Connection
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 from confluent_kafka import KafkaError
 
-from ...domain.leader_epochs import NO_EPOCH
+from ...domain.reading.leader_epochs import NO_EPOCH
 from ..process_local import ProcessLocal
 from .client_closing import close_in_time
 from .client_handle import handle_event, new_client, notify, stop_notifying

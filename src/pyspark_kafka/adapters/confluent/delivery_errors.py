@@ -13,8 +13,8 @@ from ...domain.errors import (
     RejectedRecordError,
     UnknownTopicError,
 )
-from ...domain.producer.requests import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
+from ...domain.writing.requests import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
 from .error_codes import (
     ANOTHER_INVALID_RECORD,
     FATAL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
-from ...domain.leader_epochs import NO_EPOCH
+from ...domain.reading.leader_epochs import NO_EPOCH
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kafka_format.column_mask import column_mask
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from confluent_kafka import KafkaError
 
-    from ...domain.projection import Projection
-    from ...domain.record_limits import OversizedRecords
+    from ...domain.reading.projection import Projection
+    from ...domain.reading.record_limits import OversizedRecords
     from ...domain.topic_partition import TopicPartition
     from ..kafka_format.column_buffers import BatchBuilder
     from ..kernels.arrays import UInt64Array

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.option_values import INT32_MAX
-from ...domain.record_limits import OversizedRecords
-from ...ports.record_reader import RecordReader
+from ...domain.reading.record_limits import OversizedRecords
+from ...ports.reading.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..process_local import ProcessLocal
 from .connection import Connection
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.data_loss import DataLoss
-    from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
-    from ...domain.projection import Projection
-    from ...domain.record_limits import RecordLimits
+    from ...domain.reading.data_loss import DataLoss
+    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.projection import Projection
+    from ...domain.reading.record_limits import RecordLimits
     from ..fetching import FetchedPartition
 
 FORCED: Final = {

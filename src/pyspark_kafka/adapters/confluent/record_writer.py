@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, final
 
 from ...domain.errors import PysparkKafkaError, UnsupportedFeatureError
-from ...domain.write_result import DeliveryStats
-from ...ports.record_writer import RecordWriter
+from ...domain.writing.write_result import DeliveryStats
+from ...ports.writing.record_writer import RecordWriter
 from ..partitioning.batch_gatherer import BatchGatherer
 from ..partitioning.topic_rows import require_topic
 from ..process_local import ProcessLocal
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.options import SinkOptions
-    from ...domain.transaction import Transaction
+    from ...domain.writing.transaction import Transaction
     from .partitioned_rows import PartitionedRows
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
+from ...ports.continuous.stream_client import StreamClient
 from ...ports.deadline import Deadline
-from ...ports.stream_client import StreamClient
 from .exactly_once_writer import ExactlyOnceWriter
 from .librdkafka import LibraryUnusableError, load
 from .stream_consumer import StreamConsumer
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.continuous.settings import ContinuousSettings
-    from ...domain.data_loss import DataLoss
     from ...domain.options import SinkOptions, SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
+    from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
-    from ...ports.stream_client import PolledRecords
+    from ...ports.continuous.stream_client import PolledRecords
     from .stream_writer import StreamWriter
 
 

@@ -12,7 +12,7 @@ from ...domain.errors import (
     TopicRecreatedError,
 )
 from ...domain.option_values import clamp
-from ...domain.record_limits import OversizedRecords
+from ...domain.reading.record_limits import OversizedRecords
 from ...ports.deadline import Deadline
 from ..fetching import Watermarks
 from ..kafka_format.buffer_pool import BufferPool
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Collection, Iterator, Mapping
 
-    from ...domain.data_loss import DataLoss
     from ...domain.options import SourceOptions
+    from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
-    from ...ports.stream_client import PolledRecords
+    from ...ports.continuous.stream_client import PolledRecords
 
 _QUEUED_KILOBYTES: Final = 128 * 1_024
 _MIN_QUEUED_KILOBYTES: Final = 1_024

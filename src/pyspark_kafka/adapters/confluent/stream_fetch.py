@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.leader_epochs import NO_EPOCH
 from ...domain.option_values import INT64_MAX
-from ...ports.stream_client import PolledRecords
+from ...domain.reading.leader_epochs import NO_EPOCH
+from ...ports.continuous.stream_client import PolledRecords
 from ..kafka_format import status
 from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
 from .gather_kernel import EVENT

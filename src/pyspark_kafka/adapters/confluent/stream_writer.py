@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...domain.continuous.output_tracker import Output
     from ...domain.options import SinkOptions
     from ...domain.topic_partition import TopicPartition
-    from ...ports.stream_client import PolledRecords
+    from ...ports.continuous.stream_client import PolledRecords
     from .partitioned_rows import PartitionedRows
     from .topic_partitions import MetadataClient
 

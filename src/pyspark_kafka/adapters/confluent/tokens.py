@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.errors import PysparkKafkaError
 
 if TYPE_CHECKING:
-    from ...ports.token_provider import Token, TokenProvider
+    from ...ports.security.token_provider import Token, TokenProvider
 
 _ERROR_SIZE: Final = 512
 _REFRESH: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)

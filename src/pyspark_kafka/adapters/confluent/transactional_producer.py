@@ -13,7 +13,6 @@ from ...domain.errors import (
     ProducerFencedError,
     PysparkKafkaError,
 )
-from ...domain.producer.transaction_cycle import forgotten_error
 from ...domain.security.rights import (
     IDEMPOTENT_WRITE,
     Operation,
@@ -21,6 +20,7 @@ from ...domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
+from ...domain.writing.transaction_cycle import forgotten_error
 from .error_codes import FENCED_ERRORS, FORGOTTEN_ID
 
 if TYPE_CHECKING:

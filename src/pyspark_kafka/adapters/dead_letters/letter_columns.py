@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from ...domain.values import dead_letter
 from ...domain.values.errors import MalformedValueError
-from ...ports.record_schema import HEADERS, concatenated
+from ...ports.reading.record_schema import HEADERS, concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ...ports.dead_letters import BadRecords
+    from ...ports.letters.dead_letters import BadRecords
 
 _ERROR_CLASS: Final = f"{MalformedValueError.__module__}.{MalformedValueError.__qualname__}"
 _NAMES: Final = pa.array(dead_letter.HEADERS, pa.string())

@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.values.errors import DeadLetterLoopError
-from ...ports.dead_letters import DeadLetters
+from ...ports.letters.dead_letters import DeadLetters
 from .letter_columns import joined, letters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ...domain.options import SinkOptions
-    from ...ports.dead_letters import BadRecords
-    from ...ports.record_writer import RecordWriter
+    from ...ports.letters.dead_letters import BadRecords
+    from ...ports.writing.record_writer import RecordWriter
 
 OPTION: Final = "deadLetterTopic"
 MAX_GATHERED_BYTES: Final = 1024 * 1024

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from ...domain.errors import OptionsError
 from ...domain.values.registered_schema import Schema, SchemaType
-from ...ports.value_encoder import ValueEncoder
-from ...ports.value_types import arrow_type
+from ...ports.values.value_encoder import ValueEncoder
+from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
 from ..value_encoding.input_table import InputTable
 from ..value_encoding.row_encoder import RowEncoder

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...domain.errors import OptionsError
 from ...domain.values.ddl import parse_struct
-from ...ports.value_format import ValueFormat
+from ...ports.values.value_format import ValueFormat
 from .decoder import JsonDecoder
 from .encoder import JsonEncoder
 from .json_options import parse_json_options

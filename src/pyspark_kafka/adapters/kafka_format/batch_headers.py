@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ...domain.leader_epochs import NO_EPOCH
+from ...domain.reading.leader_epochs import NO_EPOCH
 from . import status
 
 if TYPE_CHECKING:

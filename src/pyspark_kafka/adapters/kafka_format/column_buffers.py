@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...ports.record_schema import HEADERS, TYPES, record_schema
+from ...ports.reading.record_schema import HEADERS, TYPES, record_schema
 from ..kernels.kernel import Flat
 from . import decode_cursor as at
 from . import status
@@ -16,7 +16,7 @@ from .buffer_pool import BufferPool, Lease
 from .utf8 import valid_utf8
 
 if TYPE_CHECKING:
-    from ...domain.projection import Projection
+    from ...domain.reading.projection import Projection
     from ...domain.topic_partition import TopicPartition
     from ..kernels.arrays import Array, Int32Array, Int64Array, UInt8Array
 

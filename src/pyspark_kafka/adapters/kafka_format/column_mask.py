@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ...domain.projection import Projection
+    from ...domain.reading.projection import Projection
 
 KEY: Final = 1
 VALUE: Final = 2

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 import pyarrow as pa
 
 from ...domain.errors import MalformedTimestampError, OversizedRecordError
-from ...domain.record_limits import OversizedRecords, RecordLimits
-from ...ports.record_schema import HEADERS, TYPES, record_schema
+from ...domain.reading.record_limits import OversizedRecords, RecordLimits
+from ...ports.reading.record_schema import HEADERS, TYPES, record_schema
 from .status import MAX_MILLISECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ...domain.projection import Projection
+    from ...domain.reading.projection import Projection
     from ...domain.topic_partition import TopicPartition
 
     Headers: TypeAlias = Sequence[tuple[str, bytes | None]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
-from ...domain.record_limits import OversizedRecords, RecordLimits
+from ...domain.reading.record_limits import OversizedRecords, RecordLimits
 from ...domain.topic_partition import TopicPartition
 from . import decode_cursor as at
 from . import status
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.projection import Projection
+    from ...domain.reading.projection import Projection
     from ..kernels.arrays import UInt8Array
     from .aborted_transactions import AbortedTransaction
     from .batch_headers import BatchHeader, BatchIndex

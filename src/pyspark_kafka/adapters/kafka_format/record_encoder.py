@@ -10,7 +10,7 @@ import crc32c
 import numpy as np
 
 from ...domain.errors import InvalidRecordError
-from ...domain.producer.batch import NO_PRODUCER_ID
+from ...domain.writing.batch import NO_PRODUCER_ID
 from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2
 from .column_buffers import MAX_BYTES
 from .compression import Codec, Compressor
@@ -18,7 +18,7 @@ from .encode_kernel import NO_ROOM, encode_records, split_rows, sum_sizes
 from .producer_columns import checked
 
 if TYPE_CHECKING:
-    from ...domain.producer.batch import ProducerIdAndEpoch
+    from ...domain.writing.batch import ProducerIdAndEpoch
     from ..kernels.arrays import Int64Array, UInt8Array
     from .producer_columns import ProducerColumns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...domain.record_limits import (
+from ...domain.reading.record_limits import (
     MAX_RECORD_BYTES,
     MAX_RECORD_HEADER_BYTES,
     MAX_RECORD_HEADERS,

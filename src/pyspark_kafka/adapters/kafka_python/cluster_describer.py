@@ -9,14 +9,14 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.metadata import CoordinatorType
 
-from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
-from ...domain.topic_description import (
+from ...domain.cluster.topic_description import (
     DESCRIBED_SETTINGS,
     Broker,
     PartitionDescription,
     TopicDescription,
 )
-from ...ports.cluster_describer import ClusterDescriber
+from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
+from ...ports.cluster.cluster_describer import ClusterDescriber
 from .admin_requests import AdminRequests
 from .cluster_metadata import NO_LEADER
 from .failures import RefusedError

@@ -12,7 +12,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from ...domain.leader_epochs import NO_EPOCH
+from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from .failures import RefusedError

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from uuid import UUID
 
-    from ...domain.producer.requests import Failure
     from ...domain.topic_partition import TopicPartition
+    from ...domain.writing.requests import Failure
 
 SESSION_PART: Final = 0.85
 """How much of an authenticated session is used, as by the Java client's

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.range_queue import RangeQueue
+from ...domain.reading.range_queue import RangeQueue
 from .fetch_wire import FetchedData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from ...domain.offset_range import OffsetRange
+    from ...domain.reading.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from .fetch_wire import FetchPosition
 

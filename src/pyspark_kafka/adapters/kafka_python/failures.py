@@ -17,7 +17,6 @@ from ...domain.errors import (
     LeaderUnavailableError,
     PysparkKafkaError,
 )
-from ...domain.producer.requests import Failure, ProduceError
 from ...domain.security.errors import (
     REFUSED_LOGIN_S,
     AuthenticationError,
@@ -26,6 +25,7 @@ from ...domain.security.errors import (
 )
 from ...domain.security.rights import ResourceType
 from ...domain.security.tls_failures import TlsFailure, tls_failure
+from ...domain.writing.requests import Failure, ProduceError
 from ..call_deadline import within
 from .transports import HANGUPS
 

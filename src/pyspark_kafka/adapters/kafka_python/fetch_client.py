@@ -14,9 +14,9 @@ from ...domain.errors import (
     TopicRecreatedError,
     UnknownTopicError,
 )
-from ...domain.leader_epochs import FetchedEpochs
+from ...domain.reading.leader_epochs import FetchedEpochs
+from ...domain.reading.topic_identity import TopicIdentity
 from ...domain.security.rights import Operation, topic_right
-from ...domain.topic_identity import TopicIdentity
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ...domain.errors import PysparkKafkaError
-    from ...domain.leader_epochs import EpochEndOffset
-    from ...domain.offset_range import OffsetRange
+    from ...domain.reading.leader_epochs import EpochEndOffset
+    from ...domain.reading.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ...ports.deadline import Deadline
     from ..fetching import Watermarks

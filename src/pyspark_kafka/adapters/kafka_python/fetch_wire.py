@@ -16,7 +16,7 @@ from uuid import UUID
 
 from kafka import errors as kafka_errors
 
-from ...domain.leader_epochs import NO_EPOCH, EpochEndOffset
+from ...domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.aborted_transactions import AbortedTransaction
 from .responses import reading, unique

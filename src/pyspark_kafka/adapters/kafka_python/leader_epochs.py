@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
-from ...domain.leader_epochs import EpochEndOffset
+from ...domain.reading.leader_epochs import EpochEndOffset
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from ...domain.leader_epochs import FetchedEpochs
+    from ...domain.reading.leader_epochs import FetchedEpochs
     from ...domain.topic_partition import TopicPartition
     from ..kafka_format.record_decoder import FetchedRecords
     from .cluster_metadata import ClusterMetadata

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, final
 from kafka import errors as kafka_errors
 
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
-from ...domain.producer.batch import ProducerIdAndEpoch
-from ...domain.producer.requests import (
+from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
+from ...domain.topic_partition import TopicPartition
+from ...domain.writing.batch import ProducerIdAndEpoch
+from ...domain.writing.requests import (
     AddPartitionsToTxn,
     Encode,
     FindLeaders,
@@ -25,9 +27,7 @@ from ...domain.producer.requests import (
     Request,
     Sleep,
 )
-from ...domain.producer.sender import Sender
-from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
-from ...domain.topic_partition import TopicPartition
+from ...domain.writing.sender import Sender
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..kafka_format.batch_headers import HEADER_BYTES
 from .connections import ProduceConnection
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ...domain.kafka_settings import ProducerSettings
-    from ...domain.producer.batch import ProducerBatch
-    from ...domain.transaction import Transaction
-    from ...domain.write_result import DeliveryStats
+    from ...domain.writing.batch import ProducerBatch
+    from ...domain.writing.transaction import Transaction
+    from ...domain.writing.write_result import DeliveryStats
     from ..kafka_format.record_encoder import RecordEncoder
     from .awaited import Awaited
     from .cluster_metadata import ClusterMetadata

@@ -20,7 +20,7 @@ from .wire_text import encode_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.producer.requests import Failure
+    from ...domain.writing.requests import Failure
 
 MIN_VERSION: Final = 3
 """The first version with record batches of format 2, and the oldest that Kafka 4 speaks."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaConsumer
 
-from ...domain.record_limits import OversizedRecords
-from ...ports.record_reader import RecordReader
+from ...domain.reading.record_limits import OversizedRecords
+from ...ports.reading.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
 from .fetch_client import FetchClient, PartitionFetcher
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.data_loss import DataLoss
-    from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
-    from ...domain.projection import Projection
+    from ...domain.reading.data_loss import DataLoss
+    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.projection import Projection
 
 PARTITION_BYTES: Final = 2 * 1024 * 1024
 """The default size of a fetch: it stays in the processor's cache until it is decoded, and is large

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, final
 from kafka import errors as kafka_errors
 
 from ...domain.errors import ProducerFencedError
-from ...domain.write_result import DeliveryStats
-from ...ports.record_writer import RecordWriter
+from ...domain.writing.write_result import DeliveryStats
+from ...ports.writing.record_writer import RecordWriter
 from ..partitioning.batch_gatherer import FEW_BYTES, BatchGatherer
 from ..partitioning.topic_rows import require_topic
 from .producer_factory import ProducerFactory
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.options import SinkOptions
-    from ...domain.transaction import Transaction
+    from ...domain.writing.transaction import Transaction
 
 
 @final

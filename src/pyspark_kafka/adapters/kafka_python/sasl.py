@@ -13,7 +13,7 @@ from kafka.net import sasl as kafka_sasl
 from ...domain.errors import MissingDependencyError
 from ...domain.kafka_settings.oauth import AWS_MSK_IAM, OAUTHBEARER
 from ...domain.kafka_settings.values import Login, MskIam
-from ...domain.secret_names import HIDDEN
+from ...domain.security.secret_names import HIDDEN
 from ..tokens.providers import token_provider
 from .gssapi_login import gssapi_messages, require_gssapi
 from .scram_login import scram_messages

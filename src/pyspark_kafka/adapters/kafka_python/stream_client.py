@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaConsumer
 
-from ...domain.record_limits import OversizedRecords
+from ...domain.reading.record_limits import OversizedRecords
+from ...ports.continuous.stream_client import PolledRecords, StreamClient
 from ...ports.deadline import Deadline
-from ...ports.stream_client import PolledRecords, StreamClient
 from ..fetching import Watermarks
 from .awaited import receive_ready
 from .cluster_metadata import ClusterMetadata
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.continuous.settings import ContinuousSettings
-    from ...domain.data_loss import DataLoss
     from ...domain.options import SinkOptions, SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
+    from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
 
 _RESPONSE_BYTES: Final = 4_000_000

@@ -17,10 +17,10 @@ from ...domain.errors import (
     OffsetOutOfRangeError,
     TopicRecreatedError,
 )
-from ...domain.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.option_values import INT64_MAX
-from ...domain.topic_identity import TopicIdentity
-from ...ports.stream_client import PolledRecords
+from ...domain.reading.leader_epochs import NO_EPOCH, FetchedEpochs
+from ...domain.reading.topic_identity import TopicIdentity
+from ...ports.continuous.stream_client import PolledRecords
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..kafka_format.column_buffers import MAX_ROWS
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.leader_epochs import EpochEndOffset
-    from ...domain.projection import Projection
-    from ...domain.record_limits import OversizedRecords
+    from ...domain.reading.leader_epochs import EpochEndOffset
+    from ...domain.reading.projection import Projection
+    from ...domain.reading.record_limits import OversizedRecords
     from ...domain.topic_partition import TopicPartition
     from ..fetching import Watermarks
     from .awaited import Awaited

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...domain.options import SinkOptions
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
-    from ...ports.stream_client import PolledRecords
+    from ...ports.continuous.stream_client import PolledRecords
     from .awaited import Awaited
     from .rows import Rows
 

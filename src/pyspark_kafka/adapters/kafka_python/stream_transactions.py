@@ -19,8 +19,14 @@ from kafka.protocol.producer import (
 
 from ...domain.errors import BrokerUnreachableError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.producer.requests import AddPartitionsToTxn
-from ...domain.producer.transaction_cycle import (
+from ...domain.security.rights import (
+    Operation,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
+from ...domain.writing.requests import AddPartitionsToTxn
+from ...domain.writing.transaction_cycle import (
     AddOffsetsToTxn,
     EndTxn,
     TransactionCycle,
@@ -28,12 +34,6 @@ from ...domain.producer.transaction_cycle import (
     TransactionRequest,
     TxnOffsetCommit,
     WriteRecords,
-)
-from ...domain.security.rights import (
-    Operation,
-    group_right,
-    topic_right,
-    transactional_id_right,
 )
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from .awaited import receive_ready
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from ...domain.options import SinkOptions
     from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
-    from ...domain.transaction import Transaction
-    from ...ports.stream_client import PolledRecords
+    from ...domain.writing.transaction import Transaction
+    from ...ports.continuous.stream_client import PolledRecords
     from .awaited import Awaited
 
 MAX_TIMEOUT_MS: Final = 60_000

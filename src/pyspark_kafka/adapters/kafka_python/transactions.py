@@ -21,14 +21,14 @@ from kafka.protocol.producer import (
 from ...domain.errors import OptionsError, TransactionLostError, UnsupportedFeatureError
 from ...domain.security.rights import Operation, topic_right, transactional_id_right
 from ...domain.topic_partition import TopicPartition
-from ...domain.transaction import (
+from ...domain.writing.transaction import (
     FORGOTTEN,
     Transaction,
     TransactionDescription,
     TransactionState,
     end_of,
 )
-from ...ports.transactions import Transactions
+from ...ports.writing.transactions import Transactions
 from .cluster_metadata import ClusterMetadata
 from .responses import (
     NO_OFFSET,

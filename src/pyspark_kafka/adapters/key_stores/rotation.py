@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, final
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.secret_names import without_secrets
+from ...domain.security.secret_names import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

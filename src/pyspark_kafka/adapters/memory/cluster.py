@@ -18,7 +18,7 @@ from ...domain.errors import (
     UnknownTopicError,
 )
 from ...domain.topic_partition import TopicPartition
-from ...domain.transaction import Transaction, TransactionDescription, TransactionState
+from ...domain.writing.transaction import Transaction, TransactionDescription, TransactionState
 from ...ports.clock import epoch_ms
 from .partition_log import APPEND_TIME, CREATE_TIME, Headers, PartitionLog, StoredRecord
 

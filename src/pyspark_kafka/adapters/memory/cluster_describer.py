@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, final
 
+from ...domain.cluster.topic_description import Broker, PartitionDescription, TopicDescription
 from ...domain.security.rights import Operation
-from ...domain.topic_description import Broker, PartitionDescription, TopicDescription
-from ...ports.cluster_describer import ClusterDescriber
+from ...ports.cluster.cluster_describer import ClusterDescriber
 from .cluster import ADDRESS, MemoryCluster
 
 _BROKER: Final = 0

@@ -9,7 +9,7 @@ from ...domain.options import SourceOptions
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
-from ...ports.offset_fetcher import OffsetFetcher
+from ...ports.reading.offset_fetcher import OffsetFetcher
 from .cluster import MemoryCluster
 
 

@@ -8,14 +8,14 @@ from typing import Final, final
 
 import pyarrow as pa
 
-from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError, UnknownTopicError
-from ...domain.offset_range import OffsetRange
 from ...domain.options import SourceOptions
-from ...domain.projection import Projection
-from ...domain.record_limits import OversizedRecords
+from ...domain.reading.data_loss import DataLoss
+from ...domain.reading.offset_range import OffsetRange
+from ...domain.reading.projection import Projection
+from ...domain.reading.record_limits import OversizedRecords
 from ...domain.topic_partition import TopicPartition
-from ...ports.record_reader import RecordReader
+from ...ports.reading.record_reader import RecordReader
 from ..kafka_format.record_columns import record_batches
 from .cluster import ADDRESS, MemoryCluster
 from .partition_log import StoredRecord

@@ -7,10 +7,10 @@ from typing import Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.transaction import Transaction
-from ...domain.write_result import DeliveryStats
+from ...domain.writing.transaction import Transaction
+from ...domain.writing.write_result import DeliveryStats
 from ...ports.clock import epoch_ms
-from ...ports.record_writer import RecordWriter
+from ...ports.writing.record_writer import RecordWriter
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import Int32Array
 from ..partitioning.topic_rows import (

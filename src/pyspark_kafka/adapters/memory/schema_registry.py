@@ -13,7 +13,7 @@ from ...domain.values.errors import (
     UnknownSchemaError,
 )
 from ...domain.values.registered_schema import Schema, SubjectVersion
-from ...ports.schema_registry import SchemaRegistry
+from ...ports.values.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,14 +6,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, final
 
-from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
-from ...domain.lag import Lag
+from ...domain.lag.lag import Lag
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading.data_loss import DataLoss
 from ...domain.topic_partition import TopicPartition
 from ...domain.values.bad_records import BadRecordStats
-from ...domain.write_result import DeliveryStats
-from ...ports.source_events import SourceEvents
+from ...domain.writing.write_result import DeliveryStats
+from ...ports.reading.source_events import SourceEvents
 
 MAX_BUFFERED: Final = 10_000
 

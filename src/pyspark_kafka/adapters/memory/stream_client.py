@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from ...domain.continuous.output_tracker import Output, OutputTracker
 from ...domain.continuous.settings import ContinuousSettings
-from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.options import SinkOptions, SourceOptions
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.record_limits import OversizedRecords
+from ...domain.reading.data_loss import DataLoss
+from ...domain.reading.record_limits import OversizedRecords
 from ...domain.topic_partition import TopicPartition
-from ...domain.transaction import Transaction
-from ...ports.stream_client import PolledRecords, StreamClient
+from ...domain.writing.transaction import Transaction
+from ...ports.continuous.stream_client import PolledRecords, StreamClient
 from ..kafka_format.record_columns import RecordColumns, readable
 from .cluster import MemoryCluster
 from .record_reader import RECORDS_PER_BATCH

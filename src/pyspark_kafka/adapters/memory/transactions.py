@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ...ports.transactions import Transactions
+from ...ports.writing.transactions import Transactions
 from .cluster import TRANSACTION_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ...domain.transaction import Transaction, TransactionDescription
+    from ...domain.writing.transaction import Transaction, TransactionDescription
     from .cluster import MemoryCluster
 
 

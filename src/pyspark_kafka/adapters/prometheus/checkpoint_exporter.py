@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-    from ...application.checkpoint_lag import CheckpointReport
+    from ...application.lag.checkpoint_lag import CheckpointReport
 
 PREFIX: Final = "pyspark_kafka_checkpoint"
 

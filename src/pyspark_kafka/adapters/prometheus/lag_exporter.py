@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...ports.lag_exporter import LagExporter
+from ...ports.lag.lag_exporter import LagExporter
 from .query_collector import QUERY_LABELS, QueryCollector, bad_record_counters
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-    from ...domain.lag import PartitionLag, QueryLag
+    from ...domain.lag.lag import PartitionLag, QueryLag
 
 PREFIX: Final = "pyspark_kafka_lag"
 

@@ -12,8 +12,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from ...domain.errors import OptionsError
 from ...domain.values.registered_schema import Schema, SchemaType
-from ...ports.value_encoder import ValueEncoder
-from ...ports.value_types import arrow_type
+from ...ports.values.value_encoder import ValueEncoder
+from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
 from ..value_encoding.input_table import InputTable
 from ..value_encoding.row_encoder import RowEncoder

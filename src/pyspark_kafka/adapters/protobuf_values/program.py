@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from ...domain.values.data_types import ArrayType, MapType, StructField, StructType
-from ...ports.value_types import arrow_type
+from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import ROOT, columns_of
 from . import program_layout as at
 from . import wire_kernel as wire

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ...domain.errors import OptionsError, requires_extra
 from ...domain.values.registered_schema import SchemaType
 from ...domain.values.typed_schema import text_schema
-from ...ports.value_format import ValueFormat
+from ...ports.values.value_format import ValueFormat
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ...domain.values.data_types import StructType
     from ...domain.values.registered_schema import Schema
     from ...domain.values.value_options import ValueOptions
-    from ...ports.value_decoder import ValueDecoder
-    from ...ports.value_encoder import ValueEncoder
+    from ...ports.values.value_decoder import ValueDecoder
+    from ...ports.values.value_encoder import ValueEncoder
     from .descriptors import Messages
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.descriptor import Descriptor
 
-    from ...ports.value_decoder import Payloads, WriterSchema
+    from ...ports.values.value_decoder import Payloads, WriterSchema
     from ..kernels.arrays import Int32Array, UInt8Array
 
 MAX_WRITERS: Final = 1_000

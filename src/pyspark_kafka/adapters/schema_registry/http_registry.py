@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote
 
 from ...domain.values.registered_schema import SchemaType
-from ...ports.schema_registry import SchemaRegistry
+from ...ports.values.schema_registry import SchemaRegistry
 from ..clear_text import warn_about_registry
 from . import answers
 from .rest_client import Request, RestClient

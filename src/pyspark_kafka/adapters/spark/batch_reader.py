@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, final
 
 from pyspark.sql.datasource import DataSourceReader
 
-from ...domain.projection import Projection
-from ...domain.record_filter import RecordFilter
+from ...domain.reading.projection import Projection
+from ...domain.reading.record_filter import RecordFilter
 from .tasks import input_partitions, read_ranges, strip_tracebacks
 
 if TYPE_CHECKING:

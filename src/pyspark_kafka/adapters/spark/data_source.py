@@ -169,7 +169,7 @@ class KafkaDataSource(DataSource):
 
     def _parse_sink(self, schema: StructType, query: QueryKind) -> SinkOptions:
         from ...domain.options import ignored_sink_options, parse_sink_options
-        from ...domain.sink_schema import check_sink_schema
+        from ...domain.writing.sink_schema import check_sink_schema
         from .schema import sink_types
 
         for name in ignored_sink_options(self.options, query):

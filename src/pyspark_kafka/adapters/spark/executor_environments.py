@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from ...domain.doctor.versions import REPORTED, Environment
+from ...domain.cluster.versions import REPORTED, Environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

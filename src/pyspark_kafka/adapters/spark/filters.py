@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from ...domain.record_filter import RecordFilter, Span
+from ...domain.reading.record_filter import RecordFilter, Span
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 

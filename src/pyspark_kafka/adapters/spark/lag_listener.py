@@ -18,16 +18,16 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.listener import StreamingQueryProgress as Progress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ...application.continuous_query import ContinuousQuery
-from ...application.lag_meter import LagMeter
-from ...application.lag_worker import LagWorker, QueryProgress, SourceProgress
-from ...application.letter_counter import LetterCounter
-from ...domain.checkpoint_log import kafka_offsets
+from ...application.continuous.query import ContinuousQuery
+from ...application.lag.meter import LagMeter
+from ...application.lag.worker import LagWorker, QueryProgress, SourceProgress
+from ...application.letters.letter_counter import LetterCounter
+from ...domain.checkpoints.checkpoint_log import kafka_offsets
 from ...domain.continuous.progress import EpochProgress
-from ...domain.lag import QueryLag
+from ...domain.lag.lag import QueryLag
 from ...domain.partition_offsets import PartitionOffsets
-from ...ports.lag_exporter import LagExporter
-from ...ports.progress_listener import ProgressListener
+from ...ports.lag.lag_exporter import LagExporter
+from ...ports.lag.progress_listener import ProgressListener
 from .spark_api import HAS_READ_LIMITS, LATEST_OFFSET
 
 log = logging.getLogger("pyspark_kafka")

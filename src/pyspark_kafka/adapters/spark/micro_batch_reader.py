@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import InputPartition
 
-    from ...application.micro_batch_stream import KafkaMicroBatchStream
+    from ...application.reading.micro_batch_stream import KafkaMicroBatchStream
     from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
     from .tasks import Columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ...domain.errors import OptionsError
-from ...domain.read_limits import ReadAllAvailable
+from ...domain.reading.read_limits import ReadAllAvailable
 from .micro_batch_reader import MicroBatchReader
 from .tasks import strip_tracebacks
 

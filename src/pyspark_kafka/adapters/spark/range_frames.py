@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
-from ...domain.offset_range import OffsetRange
-from ...domain.range_joining import join_ranges
+from ...domain.reading.offset_range import OffsetRange
+from ...domain.reading.range_joining import join_ranges
 from ...domain.topic_partition import TopicPartition
 from .registration import register_source
 from .schema import schema_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.streaming import datasource as spark_limits
 
-from ...domain.read_limits import (
+from ...domain.reading.read_limits import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxBytes,

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 )
 
 from ...domain.errors import OptionsError, SinkSchemaError
-from ...domain.projection import Projection
+from ...domain.reading.projection import Projection
 from ...domain.values import data_types as types
 from .value_types import data_type_of, spark_type
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast, final
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from ...domain.sink_log import NO_PLAN, SinkPlan, other_query_error
-from ...domain.transaction import SinkTaskId
-from ...domain.write_result import WriteResult
+from ...domain.checkpoints.sink_log import NO_PLAN, SinkPlan, other_query_error
+from ...domain.writing.transaction import SinkTaskId
+from ...domain.writing.write_result import WriteResult
 from .spark_api import DataSourceStreamArrowWriter
 from .tasks import QUERY_ID, strip_tracebacks
 
@@ -117,7 +117,7 @@ def _write(
     used_until_ms: int = -1,
 ) -> WriteResult:
     # Imports Arrow, which the process that commits a batch query does not need.
-    from ...application.sink_columns import record_columns
+    from ...application.writing.sink_columns import record_columns
 
     with strip_tracebacks(), use_cases.sink_task(options) as task:
         needed = (record_columns(batch, options.topic) for batch in batches)

@@ -20,7 +20,7 @@ from ...domain.options.table import (
     MAX_OFFSETS_PER_TRIGGER,
     MIN_OFFSETS_PER_TRIGGER,
 )
-from ...domain.read_limits import ReadAllAvailable
+from ...domain.reading.read_limits import ReadAllAvailable
 
 if TYPE_CHECKING:
     from ...domain.options import SourceOptions

@@ -13,8 +13,8 @@ from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
 from ...domain.errors import OptionsError
+from ...ports.continuous.task_runner import TaskRunner
 from ...ports.deadline import Deadline
-from ...ports.task_runner import TaskRunner
 from .job_group import JobGroup, is_classic, job_group
 from .registration import worker_variables
 

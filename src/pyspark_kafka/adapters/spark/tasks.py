@@ -11,7 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.projection import Projection
+from ...domain.reading.projection import Projection
 from ...domain.values.dead_letter import TaskIdentity
 from ...domain.values.typed_schema import TypedSchema
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
-    from ...domain.range_joining import TaskRanges
+    from ...domain.reading.range_joining import TaskRanges
 
 log = logging.getLogger("pyspark_kafka")
 

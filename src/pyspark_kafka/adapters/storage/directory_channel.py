@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import TaskMessage, read_message, write_command
-from ...ports.epoch_channel import DRIVER_TIMEOUT_S, ChannelAddress, EpochChannel
+from ...ports.continuous.epoch_channel import DRIVER_TIMEOUT_S, ChannelAddress, EpochChannel
 from ..inbox import Inbox
 from .channel_names import (
     DRIVER,
@@ -29,8 +29,8 @@ from .storages import opener_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from ...domain.checkpoints.storage_path import StoragePath
     from ...domain.continuous.messages import TaskCommand, TaskId
-    from ...domain.storage_path import StoragePath
 
 log = logging.getLogger("pyspark_kafka")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError, PysparkKafkaError
-from ...domain.secret_names import PORT_OR_PASSWORD, URL_LOGIN, hide, without_secrets
-from ...domain.storage_path import StoragePath
+from ...domain.security.secret_names import PORT_OR_PASSWORD, URL_LOGIN, hide, without_secrets
 from .log_directory import OversizedFileError
 
 _LENGTH: Final = 240

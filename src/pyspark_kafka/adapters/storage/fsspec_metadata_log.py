@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, final
 
+from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError
 from ...domain.option_values import INT64_MAX
-from ...domain.storage_path import StoragePath
-from ...ports.editable_log import EditableLog
+from ...ports.checkpoints.editable_log import EditableLog
 from ..process_local import ProcessLocal
 from .failures import failures_of
 from .file_names import batch_id_of, file_name, is_temporary

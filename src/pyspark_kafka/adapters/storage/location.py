@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 from urllib.parse import unquote
 
-from ...domain.storage_path import StoragePath
+from ...domain.checkpoints.storage_path import StoragePath
 
 # The second form is for fsspec's chained filesystems.
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)")

@@ -11,7 +11,7 @@ from .failures import problem_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...domain.storage_path import StoragePath
+    from ...domain.checkpoints.storage_path import StoragePath
 
 log = logging.getLogger("pyspark_kafka")
 

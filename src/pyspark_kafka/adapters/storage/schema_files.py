@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import OptionsError, PysparkKafkaError
-from ...domain.storage_path import StoragePath
 from .failures import problem_of
 from .log_directory import OversizedFileError
 from .storages import opener_of

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MissingDependencyError, UnsupportedFeatureError
-from ...domain.storage_path import StoragePath
 from .local_directory import LocalDirectory
 from .location import Location, location_of
 from .log_directory import LogDirectory

@@ -9,9 +9,9 @@ import json
 import uuid
 from typing import Final
 
+from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError
 from ...domain.json_text import read_json
-from ...domain.storage_path import StoragePath
 from .failures import failures_of
 from .storages import opener_of
 

@@ -6,7 +6,7 @@ import platform
 import socket
 from importlib import metadata
 
-from ...domain.doctor.versions import REPORTED, Environment
+from ...domain.cluster.versions import REPORTED, Environment
 
 
 def environment() -> Environment:

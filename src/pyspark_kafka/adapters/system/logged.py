@@ -6,16 +6,16 @@ import logging
 from typing import final
 
 from ...domain.continuous.progress import EpochProgress
-from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
-from ...domain.lag import Lag, QueryLag
+from ...domain.lag.lag import Lag, QueryLag
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading.data_loss import DataLoss
 from ...domain.topic_partition import TopicPartition
 from ...domain.values.bad_records import BadRecordStats
-from ...domain.write_result import DeliveryStats
-from ...ports.lag_exporter import LagExporter
-from ...ports.progress_listener import ProgressListener
-from ...ports.source_events import SourceEvents
+from ...domain.writing.write_result import DeliveryStats
+from ...ports.lag.lag_exporter import LagExporter
+from ...ports.lag.progress_listener import ProgressListener
+from ...ports.reading.source_events import SourceEvents
 
 log = logging.getLogger("pyspark_kafka")
 lag_log = logging.getLogger("pyspark_kafka.lag")

@@ -6,7 +6,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.doctor.tls import PeerCertificate
+from ...domain.cluster.tls import PeerCertificate
 from ..key_stores.tls_context import CurrentContext, pem_files
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import uuid
 from typing import TYPE_CHECKING, final
 
 from ...domain.error_text import describe_error
+from ...ports.continuous.task_runner import TaskRunner
 from ...ports.deadline import Deadline
-from ...ports.task_runner import TaskRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.kafka_settings.oauth import OAUTHBEARER, PROVIDER_NAMES
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
-from ...ports.token_provider import Token, TokenProvider
+from ...ports.security.token_provider import Token, TokenProvider
 from ..named_functions import checked_function, named_function
 from .error_texts import one_line
 
@@ -42,7 +42,8 @@ class FunctionTokenProvider(TokenProvider):
             raise self._error(one_line(error)) from error
         if not isinstance(found, Token):
             raise self._error(
-                f"it returned {type(found).__name__}, not pyspark_kafka.ports.token_provider.Token"
+                f"it returned {type(found).__name__}, "
+                "not pyspark_kafka.ports.security.token_provider.Token"
             )
         return found
 

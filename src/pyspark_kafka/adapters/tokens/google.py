@@ -12,7 +12,7 @@ from ...domain.errors import requires_extra
 from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.clock import epoch_ms
-from ...ports.token_provider import Token, TokenProvider
+from ...ports.security.token_provider import Token, TokenProvider
 from .error_texts import one_line
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from ...domain.errors import requires_extra
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
-from ...ports.token_provider import Token, TokenProvider
+from ...ports.security.token_provider import Token, TokenProvider
 from .error_texts import one_line
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote_plus, urlencode
 
 from ...domain.kafka_settings.oauth import OAUTHBEARER
-from ...domain.secret_names import hide
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...domain.security.secret_names import hide
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
-from ...ports.token_provider import Token, TokenProvider
+from ...ports.security.token_provider import Token, TokenProvider
 from .bounded_post import PostError, Response, post
 from .error_texts import readable
 

@@ -16,7 +16,7 @@ from .renewal import RenewedTokens
 
 if TYPE_CHECKING:
     from ...domain.kafka_settings.values import TokenSource
-    from ...ports.token_provider import TokenProvider
+    from ...ports.security.token_provider import TokenProvider
 
 
 @lru_cache(maxsize=64)

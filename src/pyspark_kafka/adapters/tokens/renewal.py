@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
-from ...ports.token_provider import Token, TokenProvider
+from ...ports.security.token_provider import Token, TokenProvider
 from ..process_local import ProcessLocal
 
 if TYPE_CHECKING:

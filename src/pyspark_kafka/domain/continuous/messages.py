@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
-from ..data_loss import DataLoss
 from ..partition_offsets import PartitionOffsets
+from ..reading.data_loss import DataLoss
 from ..values.bad_records import BadRecordStats
 from .latency import LatencyHistogram
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
-from ..lag import Lag
+from ..lag.lag import Lag
 from ..values.bad_records import BadRecordStats
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from ..secret_names import is_secret
+from ..security.secret_names import is_secret
 from .setting import PREFIX, Refused, Setting
 from .table import (
     API_TIMEOUT_MS,

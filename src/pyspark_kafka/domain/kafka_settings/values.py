@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, final
 
-from ..secret_names import hides_secrets
+from ..security.secret_names import hides_secrets
 from .setting import PREFIX
 
 TLS_1_2: Final = "TLSv1.2"

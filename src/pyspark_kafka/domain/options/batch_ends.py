@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..offset_limits import (
+from ..partition_offsets import EARLIEST, LATEST
+from ..reading.offset_limits import (
     ByTimestamp,
     CommittedOffsets,
     Earliest,
@@ -16,12 +17,11 @@ from ..offset_limits import (
     OnMissingCommit,
     Specific,
 )
-from ..partition_offsets import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..offset_limits import OffsetLimit, StartingOffsets
+    from ..reading.offset_limits import OffsetLimit, StartingOffsets
     from ..topic_partition import TopicPartition
 
 

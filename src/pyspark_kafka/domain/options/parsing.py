@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ..checkpoints.storage_path import StoragePath
 from ..errors import OptionsError
 from ..kafka_settings import GROUP_ID, kafka_settings
 from ..kafka_settings.options import consumer_problems
-from ..offset_limits import (
+from ..reading.offset_limits import (
     ByTimestamp,
     CommittedOffsets,
     Earliest,
@@ -18,9 +19,8 @@ from ..offset_limits import (
     OnNoMatch,
     StartingOffsets,
 )
-from ..projection import Projection
-from ..read_limits import default_read_limit
-from ..storage_path import StoragePath
+from ..reading.projection import Projection
+from ..reading.read_limits import default_read_limit
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
 from . import sink_table, table, value_table
 from .batch_ends import ending_problems, mismatches, starting_problems
@@ -34,7 +34,7 @@ from .value_parsing import format_option_names, read_values, registry_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..read_limits import ReadLimit
+    from ..reading.read_limits import ReadLimit
     from .policy import OptionPolicy
 
 _ANY_TOPIC: Final = "(any)"

@@ -6,9 +6,9 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from ..checkpoints.storage_path import StoragePath
 from ..kafka_settings import BOOTSTRAP_SERVERS
-from ..secret_names import hides_secrets
-from ..storage_path import StoragePath
+from ..security.secret_names import hides_secrets
 
 if TYPE_CHECKING:
     from ..kafka_settings import ProducerSettings

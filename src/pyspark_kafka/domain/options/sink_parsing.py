@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ..checkpoints.storage_path import StoragePath
 from ..errors import OptionsError
 from ..kafka_settings.options import connection_problems
 from ..kafka_settings.producer import (
@@ -11,7 +12,6 @@ from ..kafka_settings.producer import (
     producer_settings,
     without_producer_settings,
 )
-from ..storage_path import StoragePath
 from . import sink_table, table, value_table
 from .client_settings import client_settings
 from .option import QueryKind

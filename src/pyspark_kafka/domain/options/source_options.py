@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from ..kafka_settings import BOOTSTRAP_SERVERS, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
-from ..record_limits import RecordLimits
-from ..secret_names import hides_secrets
-from ..task_limits import TaskLimits
+from ..reading.record_limits import RecordLimits
+from ..reading.task_limits import TaskLimits
+from ..security.secret_names import hides_secrets
 
 if TYPE_CHECKING:
-    from ..offset_limits import EndingOffsets, StartingOffsets
-    from ..projection import Projection
-    from ..read_limits import ReadLimit
-    from ..storage_path import StoragePath
+    from ..checkpoints.storage_path import StoragePath
+    from ..reading.offset_limits import EndingOffsets, StartingOffsets
+    from ..reading.projection import Projection
+    from ..reading.read_limits import ReadLimit
     from ..subscription import Subscription
     from ..values.value_options import RegistryOptions, ValueOptions
 

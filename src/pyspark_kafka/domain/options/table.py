@@ -12,7 +12,16 @@ import re
 from typing import Any, Final
 
 from ..durations import milliseconds
-from ..offset_limits import (
+from ..option_values import (
+    boolean,
+    json_object,
+    non_negative_integer,
+    positive_integer,
+    positive_long,
+    required,
+    time_to_live,
+)
+from ..reading.offset_limits import (
     OffsetLimit,
     OnMissingCommit,
     OnNoMatch,
@@ -25,17 +34,8 @@ from ..offset_limits import (
     parse_starting_offsets,
     parse_timestamps,
 )
-from ..option_values import (
-    boolean,
-    json_object,
-    non_negative_integer,
-    positive_integer,
-    positive_long,
-    required,
-    time_to_live,
-)
-from ..projection import COLUMNS
-from ..record_limits import (
+from ..reading.projection import COLUMNS
+from ..reading.record_limits import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_HEADER_BYTES,
     DEFAULT_MAX_HEADERS,
@@ -108,7 +108,7 @@ TOKEN_PROVIDER: Final[Option[str | None]] = Option(
     None,
     "`module:function`, `azure`, `google`, `msk`, or the name of an entry point",
     "What gets the tokens of a login by `OAUTHBEARER`. A function takes no arguments and returns a "
-    "`pyspark_kafka.ports.token_provider.Token`; entry points of the group "
+    "`pyspark_kafka.ports.security.token_provider.Token`; entry points of the group "
     "`pyspark_kafka.token_providers` refer to such functions. Takes precedence over Java's "
     "`kafka.sasl.login.callback.handler.class`. The operator of Spark has to "
     "[allow](../connect/security.md#allowing-settings) the module of a function.",

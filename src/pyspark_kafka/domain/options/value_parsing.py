@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ..storage_path import StoragePath
+from ..checkpoints.storage_path import StoragePath
 from ..values.ddl import parse_struct
 from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
 from ..values.registry_settings import registry_problems

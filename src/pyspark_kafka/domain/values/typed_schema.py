@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ..errors import OptionsError
-from ..projection import COLUMNS, Projection
+from ..reading.projection import COLUMNS, Projection
 from .data_types import (
     BINARY,
     INTEGER,

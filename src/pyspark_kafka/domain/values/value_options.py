@@ -6,10 +6,10 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from ..secret_names import hides_secrets
+from ..security.secret_names import hides_secrets
 
 if TYPE_CHECKING:
-    from ..storage_path import StoragePath
+    from ..checkpoints.storage_path import StoragePath
 
 BYTES: Final = "bytes"
 """The format of values that are not decoded."""

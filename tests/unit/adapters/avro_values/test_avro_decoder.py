@@ -19,7 +19,7 @@ from pyspark_kafka.domain.values.avro_defaults import encode_long
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.failure_reason import FailureReason
 from pyspark_kafka.domain.values.registered_schema import ImportedSchema, Schema, SchemaType
-from pyspark_kafka.ports.value_decoder import WriterSchema
+from pyspark_kafka.ports.values.value_decoder import WriterSchema
 
 from .corpus import (
     CASES,
@@ -41,7 +41,7 @@ from .decoding import decoder_of, payloads_of, plain, reasons_of, rows_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark_kafka.ports.value_decoder import DecodedValues, ValueDecoder
+    from pyspark_kafka.ports.values.value_decoder import DecodedValues, ValueDecoder
 
 
 def text(value: str) -> bytes:

@@ -22,7 +22,7 @@ from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.errors import UnencodableValueError
 from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from pyspark_kafka.ports.value_types import arrow_type
+from pyspark_kafka.ports.values.value_types import arrow_type
 
 NESTED = parse_struct(
     "id bigint, name string, ratio double, flag boolean, price decimal(38,18), "

@@ -28,7 +28,7 @@ from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.failure_reason import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from pyspark_kafka.ports.value_types import arrow_type
+from pyspark_kafka.ports.values.value_types import arrow_type
 
 from .payloads import payloads_of, plain
 

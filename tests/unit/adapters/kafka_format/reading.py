@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 from kafka.record.memory_records import MemoryRecords
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
-    from pyspark_kafka.domain.record_limits import OversizedRecords
+    from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 
 T: Final = TopicPartition("t", 3)
 END: Final = 2**63 - 1

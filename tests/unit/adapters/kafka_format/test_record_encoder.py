@@ -22,8 +22,8 @@ from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_re
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
 from pyspark_kafka.domain.errors import InvalidRecordError
-from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
-from pyspark_kafka.ports.record_schema import HEADERS
+from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
+from pyspark_kafka.ports.reading.record_schema import HEADERS
 
 from .batches import ROOM, T0, Record
 from .reading import Row, rows, rows_of_peer

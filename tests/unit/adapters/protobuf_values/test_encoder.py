@@ -24,7 +24,7 @@ from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.errors import UnencodableValueError
 from pyspark_kafka.domain.values.registered_schema import SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from pyspark_kafka.ports.value_types import arrow_type
+from pyspark_kafka.ports.values.value_types import arrow_type
 
 from .oracle import decoder_of, payloads_of
 from .schemas import PROTO3, message_named, registered

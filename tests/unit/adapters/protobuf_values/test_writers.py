@@ -12,7 +12,7 @@ from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messa
 from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
 from pyspark_kafka.domain.values.failure_reason import FailureReason as Reason
 from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
-from pyspark_kafka.ports.value_decoder import Payloads, WriterSchema
+from pyspark_kafka.ports.values.value_decoder import Payloads, WriterSchema
 
 from .oracle import decoder_of, outcomes, payloads_of
 from .schemas import registered

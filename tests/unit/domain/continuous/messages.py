@@ -17,8 +17,8 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
-from pyspark_kafka.domain.data_loss import DataLoss
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.bad_records import BadRecordStats
 from pyspark_kafka.domain.values.failure_reason import FailureReason

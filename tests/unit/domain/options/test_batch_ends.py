@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.domain.offset_limits import (
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.batch_ends import ending_problems, mismatches, starting_problems
+from pyspark_kafka.domain.reading.offset_limits import (
     ByTimestamp,
     Earliest,
     GlobalTimestamp,
     Latest,
     OnNoMatch,
 )
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.options.batch_ends import ending_problems, mismatches, starting_problems
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .given import (
@@ -30,7 +30,7 @@ from .given import (
 )
 
 if TYPE_CHECKING:
-    from pyspark_kafka.domain.offset_limits import OffsetLimit
+    from pyspark_kafka.domain.reading.offset_limits import OffsetLimit
 
 OTHERS = "The specified start offset and end offset should have the same topic-partitions.\n"
 TIME = GlobalTimestamp(5, OnNoMatch.ERROR)

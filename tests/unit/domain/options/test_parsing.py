@@ -9,17 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.offset_limits import (
-    ByTimestamp,
-    CommittedOffsets,
-    Earliest,
-    GlobalTimestamp,
-    Latest,
-    OffsetLimit,
-    OnMissingCommit,
-    OnNoMatch,
-)
 from pyspark_kafka.domain.options import (
     QueryKind,
     SourceOptions,
@@ -29,8 +20,23 @@ from pyspark_kafka.domain.options import (
     parse_source_options,
     with_any_topic,
 )
-from pyspark_kafka.domain.projection import ALL_COLUMNS, COLUMNS, WITHOUT_HEADERS, Projection
-from pyspark_kafka.domain.read_limits import (
+from pyspark_kafka.domain.reading.offset_limits import (
+    ByTimestamp,
+    CommittedOffsets,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    OffsetLimit,
+    OnMissingCommit,
+    OnNoMatch,
+)
+from pyspark_kafka.domain.reading.projection import (
+    ALL_COLUMNS,
+    COLUMNS,
+    WITHOUT_HEADERS,
+    Projection,
+)
+from pyspark_kafka.domain.reading.read_limits import (
     CompositeReadLimit,
     ReadAllAvailable,
     ReadLimit,
@@ -38,10 +44,9 @@ from pyspark_kafka.domain.read_limits import (
     ReadMaxRows,
     ReadMinRows,
 )
-from pyspark_kafka.domain.record_limits import RecordLimits
-from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.reading.record_limits import RecordLimits
+from pyspark_kafka.domain.reading.task_limits import TaskLimits
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
-from pyspark_kafka.domain.task_limits import TaskLimits
 
 from .given import (
     ASSIGN_EXAMPLE,

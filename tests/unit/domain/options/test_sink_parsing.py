@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings import ALL_REPLICAS, ProducerSettings
 from pyspark_kafka.domain.kafka_settings.setting import Refused
@@ -23,7 +24,6 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
     parse_source_options,
 )
-from pyspark_kafka.domain.storage_path import StoragePath
 
 from .given import BASE, BOTH, SERVERS, sink_problems
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pyspark_kafka.domain.offset_limits import (
+from pyspark_kafka.domain.options import TABLE, Option, QueryKind
+from pyspark_kafka.domain.reading.offset_limits import (
     CommittedOffsets,
     Earliest,
     Latest,
     OnMissingCommit,
     OnNoMatch,
 )
-from pyspark_kafka.domain.options import TABLE, Option, QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .given import BASE, OFFSETS_EXAMPLE, T0, T1, TIMESTAMPS_EXAMPLE, named, problems, specific

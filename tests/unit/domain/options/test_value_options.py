@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import DisallowedOptionError, OptionsError
 from pyspark_kafka.domain.kafka_settings.restricted import AllowList
 from pyspark_kafka.domain.options import (
@@ -23,7 +24,6 @@ from pyspark_kafka.domain.options import (
     parse_source_options,
 )
 from pyspark_kafka.domain.options.value_table import SINK_TABLE, TABLE
-from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.values.value_options import (
     LATEST,
     Framing,

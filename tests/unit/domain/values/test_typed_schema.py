@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.projection import WITHOUT_HEADERS, Projection
+from pyspark_kafka.domain.reading.projection import WITHOUT_HEADERS, Projection
 from pyspark_kafka.domain.values.data_types import STRING, StructType
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType, SubjectVersion

@@ -41,9 +41,9 @@ from pyspark_kafka.brokers import (
     temporary_topics,
 )
 from pyspark_kafka.continuous import ContinuousQuery, ExecutionLimits, RestartLimits
-from pyspark_kafka.domain.lag import QueryLag
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.lag.lag import QueryLag
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.kafka_format.record_columns import record_batches
 from pyspark_kafka.domain.errors import OffsetOutOfRangeError, UnknownTopicError
-from pyspark_kafka.domain.record_limits import OversizedRecords
-from pyspark_kafka.ports.record_reader import RecordReader
+from pyspark_kafka.domain.reading.record_limits import OversizedRecords
+from pyspark_kafka.ports.reading.record_reader import RecordReader
 
 from .journal import Journal
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_kafka.domain.data_loss import DataLoss
-    from pyspark_kafka.domain.offset_range import OffsetRange
     from pyspark_kafka.domain.options import SourceOptions
-    from pyspark_kafka.domain.projection import Projection
+    from pyspark_kafka.domain.reading.data_loss import DataLoss
+    from pyspark_kafka.domain.reading.offset_range import OffsetRange
+    from pyspark_kafka.domain.reading.projection import Projection
 
 RECORDS_A_BATCH: Final = 1_000
 

@@ -1,0 +1,1 @@
+"""Reading and rewriting the checkpoints of queries."""

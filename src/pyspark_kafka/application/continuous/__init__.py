@@ -1,0 +1,1 @@
+"""Running continuous queries, and what their tasks do."""

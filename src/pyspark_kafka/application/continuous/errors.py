@@ -1,0 +1,76 @@
+"""The errors of continuous queries.
+
+PysparkKafkaError
+├── FunctionError          the query's function raised, or returned something else
+├── NotEnoughSlotsError    not all tasks of a query could start
+├── TaskFailedError        a task ended with an error that a restart would meet again
+└── RestartsExhaustedError tasks failed too often
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...domain.errors import Fault, PysparkKafkaError
+
+if TYPE_CHECKING:
+    from ...domain.topic_partition import TopicPartition
+
+
+class FunctionError(PysparkKafkaError):
+    """The query's function failed for the records ``[start, end)`` of a partition."""
+
+    condition = "KAFKA_FUNCTION_FAILED"
+    fault = Fault.USER
+
+    def __init__(self, partition: TopicPartition, start: int, end: int, reason: str) -> None:
+        self.partition = partition
+        self.start = start
+        self.end = end
+        super().__init__(
+            f"The function of the continuous query failed for topic {partition.topic} partition "
+            f"{partition.partition} offsets [{start}, {end}): {reason}. Correct the function, or "
+            "catch the error in it; the query then goes on with these records."
+        )
+
+
+class NotEnoughSlotsError(PysparkKafkaError):
+    """Spark could not run all tasks of a query at once."""
+
+    condition = "KAFKA_NOT_ENOUGH_SLOTS"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, tasks: int, slots: int, waited: str = "") -> None:
+        super().__init__(
+            f"A continuous query with {tasks} tasks needs as many task slots at once, and only "
+            f"{slots} were free{waited}: {tasks - slots} are missing. Add cores to the cluster, "
+            "end other jobs, or set 'tasks' to a lower number, so that a task reads more "
+            "partitions."
+        )
+
+
+class TaskFailedError(PysparkKafkaError):
+    """A task ended with an error; the message is the task's, with its condition."""
+
+    condition = "KAFKA_TASK_FAILED"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        if text.startswith("["):
+            # The condition that users search for is the task's own.
+            self.args = (text,)
+
+
+class RestartsExhaustedError(PysparkKafkaError):
+    """The tasks of a query failed more often than they are started again."""
+
+    condition = "KAFKA_TOO_MANY_RESTARTS"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, restarts: int, within_s: float, reason: str) -> None:
+        super().__init__(
+            f"The tasks of the continuous query failed again after {restarts} restarts within "
+            f"{within_s:g} s: {reason}. Remove the cause and start the query again; it goes on "
+            "after its last epoch."
+        )

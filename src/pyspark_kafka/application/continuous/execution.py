@@ -1,0 +1,373 @@
+"""The driver of a continuous query: Spark's ``ContinuousExecution``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.continuous.assignment import spread
+from ...domain.continuous.epoch_coordinator import Epoch, EpochCoordinator
+from ...domain.continuous.messages import (
+    AssignPartitions,
+    RevokePartitions,
+    StopTask,
+    TaskDrained,
+    TaskFailed,
+    TaskLostData,
+    TaskReport,
+    TaskStarted,
+)
+from ...domain.continuous.restart_strategy import RestartStrategy
+from ...domain.errors import (
+    BrokerUnreachableError,
+    DataLossError,
+    KafkaRequestError,
+    PysparkKafkaError,
+    UnknownTopicError,
+)
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading import data_loss
+from ...domain.security.errors import TlsError
+from ...ports.deadline import Deadline
+from .catch_ups import CatchUps
+from .epoch_committer import EpochCommitter
+from .errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
+from .job import ContinuousJob, JobFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from ...domain.continuous.messages import TaskId, TaskMessage
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.continuous.epoch_channel import EpochChannel
+    from ...ports.continuous.task_runner import TaskRunner
+    from ...ports.reading.source_events import SourceEvents
+    from .epoch_log import EpochLog
+    from .execution_limits import ExecutionLimits
+    from .progress import ProgressRecorder
+    from .stream import KafkaContinuousStream
+
+log = logging.getLogger("pyspark_kafka")
+
+_RECEIVE_S: Final = 0.05
+"""How long the driver waits for messages before it looks at the time; no record waits for it."""
+
+_PARTITIONS_EVERY_S: Final = 1.0
+_CANCEL_S: Final = 30.0
+_SLOTS_S: Final = 10.0
+"""How long executors may take to register before fewer tasks run, or none."""
+
+_RETRY_S: Final = 10.0
+"""How long Spark may take to run a failed task again."""
+
+_ABANDON_S: Final = 2.0
+"""How long the other tasks of a failed job may take to end in order."""
+
+
+@final
+class ContinuousExecution:
+    """Runs a query in the thread that calls ``run``; other threads may call the other methods."""
+
+    def __init__(
+        self,
+        stream: KafkaContinuousStream,
+        epoch_log: EpochLog,
+        channel: EpochChannel,
+        runner: TaskRunner,
+        program: Callable[[int], Callable[[int, str], None]],
+        *,
+        limits: ExecutionLimits,
+        events: SourceEvents,
+        progress: ProgressRecorder,
+    ) -> None:
+        """Take ``program``, which returns what the tasks of a generation run."""
+        self._stream = stream
+        self._log = epoch_log
+        self._channel = channel
+        self._runner = runner
+        self._program = program
+        self._limits = limits
+        self._events = events
+        self._progress = progress
+        self._strategy = RestartStrategy(limits.restarts)
+        self._stop_requested = threading.Event()
+        self._committer = EpochCommitter(epoch_log, stream, limits.log_outage_s)
+        self._catch_ups = CatchUps()
+        self._coordinator = EpochCoordinator(Epoch(-1, PartitionOffsets()))
+        self._generation = 0
+        self._next_epoch = self._next_partitions = 0.0
+        self._missing_topics: frozenset[str] = frozenset()
+
+    # For other threads
+
+    def stop(self) -> None:
+        """Ask the query to stop: tasks finish what they have read."""
+        self._stop_requested.set()
+
+    def catch_up(self) -> threading.Event:
+        """Return an event that is set once all records that exist now are processed and logged."""
+        return self._catch_ups.add()
+
+    # The driver's thread
+
+    def run(self) -> None:
+        """Run until ``stop`` or a failure that a restart would not mend.
+
+        :raises PysparkKafkaError: with the reason of that failure.
+        """
+        try:
+            self._recover()
+            while not self._run_job():
+                pass
+        finally:
+            # Tasks end by themselves without their driver, which is faster than a cancellation.
+            self._channel.close()
+            self._runner.cancel(_CANCEL_S)
+
+    def _recover(self) -> None:
+        """Go on after the last epoch of the log, under a new epoch that says who runs now."""
+        logged = self._log.recover()
+        start = logged.last or Epoch(-1, self._stream.initial_offset())
+        self._coordinator = EpochCoordinator(start, logged.planned)
+        if logged.planned is None:
+            # Initial offsets are logged before the first record is read; and a run that is still
+            # active fails to write this epoch, and ends.
+            self._committer.commit(self._coordinator, Epoch(start.number + 1, start.offsets))
+
+    def _wait_after(self, failure: JobFailedError) -> None:
+        self._runner.cancel(_CANCEL_S)
+        delay = self._strategy.delay_after_failure(time.monotonic())
+        if delay is None:
+            limits = self._limits.restarts
+            raise RestartsExhaustedError(limits.max_restarts, limits.within_s, str(failure))
+        log.warning("The tasks of a continuous query start again: %s", failure)
+        self._progress.restarted()
+        self._stop_requested.wait(delay)
+
+    def _run_job(self) -> bool:
+        """Run the tasks until the query stops, or until they fail; return whether it stopped."""
+        job: ContinuousJob | None = None
+        try:
+            job = self._start_job()
+            while not self._stop_requested.is_set():
+                self._turn(job)
+        except JobFailedError as failure:
+            if job is not None:
+                # The others report what is acknowledged, so that less is repeated.
+                self._drain(job, _ABANDON_S)
+            self._coordinator.release()
+            self._wait_after(failure)
+            if not self._stop_requested.is_set():
+                return False
+        else:
+            self._drain(job, self._limits.stop_timeout_s)
+        self._end_epoch(is_final=True)
+        return True
+
+    def _start_job(self) -> ContinuousJob:
+        if self._runner.is_running():
+            raise JobFailedError("tasks of the last run have not ended")
+        try:
+            self._update_partitions()
+        except (BrokerUnreachableError, KafkaRequestError, TlsError) as error:
+            if not self._generation:
+                raise
+            raise JobFailedError(str(error)) from error
+        self._generation += 1
+        partitions = self._coordinator.offsets.keys()
+        tasks = max(1, min(len(partitions), self._limits.max_tasks or len(partitions)))
+        tasks = self._fit(tasks)
+        spread_over = spread(partitions, dict.fromkeys(range(tasks), ()))
+        job = ContinuousJob(
+            self._generation,
+            {slot: spread_over.get(slot, []) for slot in range(tasks)},
+            time.monotonic() + self._limits.start_timeout_s,
+        )
+        self._runner.start(tasks, self._program(self._generation))
+        self._progress.tasks, self._progress.is_processing = tasks, False
+        return job
+
+    def _fit(self, tasks: int) -> int:
+        """Return how many of these tasks can run at once; executors may be about to register.
+
+        :raises NotEnoughSlotsError: if a number of tasks is set, and it is greater.
+        """
+        is_set = self._limits.max_tasks is not None
+        slots = self._await_slots(1, self._limits.start_timeout_s)
+        if slots:
+            wanted = tasks if is_set else min(tasks, self._progress.tasks)
+            slots = self._await_slots(wanted, _SLOTS_S)
+        if slots is None or slots >= tasks or self._stop_requested.is_set():
+            return tasks
+        if slots and not is_set:
+            return slots
+        error = NotEnoughSlotsError(tasks, slots)
+        if self._generation > 1:
+            raise JobFailedError(str(error))
+        raise error
+
+    def _await_slots(self, wanted: int, timeout_s: float) -> int | None:
+        slots = self._runner.available_slots()
+        deadline = Deadline.after(timeout_s)
+        while slots is not None and slots < wanted and not deadline.has_passed:
+            if self._stop_requested.wait(_RECEIVE_S):
+                break
+            slots = self._runner.available_slots()
+        return slots
+
+    def _turn(self, job: ContinuousJob) -> None:
+        for message in self._channel.receive(_RECEIVE_S):
+            self._handle(job, message)
+        now = time.monotonic()
+        self._check(job, now)
+        if now >= self._next_partitions:
+            self._next_partitions = now + max(_PARTITIONS_EVERY_S, self._limits.epoch_s)
+            self._reconfigure(job)
+        if now >= self._next_epoch:
+            self._next_epoch = now + self._limits.epoch_s
+            self._end_epoch()
+
+    def _drain(self, job: ContinuousJob, timeout_s: float) -> None:
+        """Stop the tasks, and wait for their last reports."""
+        for task in job.tasks.values():
+            self._channel.send(task, StopTask())
+        deadline = Deadline.after(timeout_s)
+        while not (job.is_drained or deadline.has_passed) and self._runner.is_running():
+            self._take_last(job, _RECEIVE_S)
+        self._take_last(job, 0)
+
+    def _take_last(self, job: ContinuousJob, timeout_s: float) -> None:
+        """Handle messages of tasks that stop; one that starts now gets nothing to read."""
+        for message in self._channel.receive(timeout_s):
+            if isinstance(message, TaskStarted):
+                self._channel.send(message.task, StopTask())
+            else:
+                self._handle(job, message)
+
+    # Messages of tasks
+
+    def _handle(self, job: ContinuousJob, message: TaskMessage) -> None:
+        task, now = message.task, time.monotonic()
+        if task.generation == job.generation and isinstance(message, TaskStarted):
+            self._start_task(job, task, now)
+        elif task.generation == job.generation and job.hear(task, now):
+            self._take(job, message)
+        else:
+            # It was replaced, because it was silent or its executor was lost, and is alive.
+            self._channel.send(task, StopTask())
+
+    def _start_task(self, job: ContinuousJob, task: TaskId, now: float) -> None:
+        """Let a task read the partitions of its slot, from what an earlier attempt acknowledged."""
+        if task.slot not in job.partitions:
+            return
+        if not job.start(task, now):
+            self._progress.restarted()
+            if self._strategy.delay_after_failure(now) is None:
+                raise JobFailedError(job.failure or f"{task} started too often")
+        self._assign(task, job.partitions[task.slot])
+        self._progress.is_processing = job.is_complete
+
+    def _take(self, job: ContinuousJob, message: TaskMessage) -> None:
+        match message:
+            case TaskReport(task, offsets, work):
+                self._coordinator.report(task, offsets)
+                self._progress.add(work)
+            case TaskLostData(_, loss):
+                self._events.data_lost(loss)
+            case TaskFailed(task, _, text, is_permanent):
+                if is_permanent:
+                    raise TaskFailedError(text)
+                job.fail(task, text, time.monotonic())
+                log.warning("A task of a continuous query failed: %s: %s", task, text)
+            case TaskDrained(task):
+                job.drained.add(task.slot)
+
+    def _assign(self, task: TaskId, partitions: Collection[TopicPartition]) -> None:
+        offsets = self._coordinator.assign(task, partitions)
+        if offsets:
+            self._channel.send(task, AssignPartitions(offsets))
+
+    def _check(self, job: ContinuousJob, now: float) -> None:
+        """Raise if the job cannot go on."""
+        if not self._runner.is_running():
+            raise JobFailedError(self._runner.failure() or job.failure or "all tasks have ended")
+        if not job.is_complete and now > job.start_by:
+            waited = f" within {self._limits.start_timeout_s:g} s"
+            error = NotEnoughSlotsError(len(job.partitions), len(job.tasks), waited)
+            if job.generation == 1:
+                raise error
+            raise JobFailedError(str(error))
+        patience_s = _RETRY_S if self._runner.runs_failed_tasks_again() else 0.0
+        if any(now - failed_at > patience_s for failed_at in job.failed_at.values()):
+            raise JobFailedError(job.failure)
+        silent = job.silent_task(now, self._limits.task_timeout_s)
+        if silent is not None:
+            seconds = self._limits.task_timeout_s
+            raise JobFailedError(f"{silent} has sent nothing for {seconds:g} s")
+
+    # Partitions
+
+    def _reconfigure(self, job: ContinuousJob) -> None:
+        """Let live tasks read new partitions, and none read deleted ones."""
+        if not job.is_complete:
+            return
+        try:
+            is_changed = self._stream.needs_reconfiguration()
+            self._newly_missing(())
+            if not is_changed:
+                return
+            added, deleted = self._update_partitions()
+        except UnknownTopicError as error:
+            self._lose_topics(error)
+            return
+        except DataLossError:
+            raise
+        except PysparkKafkaError as error:
+            log.warning("The partitions of a continuous query are not known: %s", error)
+            return
+        for slot, task in job.tasks.items():
+            revoked = deleted & set(job.partitions[slot])
+            if revoked:
+                job.partitions[slot] = [p for p in job.partitions[slot] if p not in revoked]
+                offsets = PartitionOffsets(dict.fromkeys(revoked, 0))
+                self._channel.send(task, RevokePartitions(offsets))
+        for slot, partitions in spread(added, job.partitions).items():
+            job.partitions[slot] += partitions
+            self._assign(job.tasks[slot], partitions)
+
+    def _update_partitions(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
+        """Return the partitions that are new, and those that are deleted."""
+        known = self._coordinator.offsets
+        current = self._stream.plan_input_partitions(known)
+        added, deleted = current.keys() - known.keys(), known.keys() - current.keys()
+        self._coordinator.add(current.restrict(added))
+        self._coordinator.remove(deleted)
+        return set(added), set(deleted)
+
+    def _lose_topics(self, error: UnknownTopicError) -> None:
+        """Fail for deleted topics, or let their tasks wait until they are created again."""
+        topics = self._newly_missing(error.topics)
+        deleted = [each for each in self._coordinator.offsets if each.topic in topics]
+        loss = data_loss.partitions_deleted(deleted)
+        if deleted and self._stream.fails_on_data_loss:
+            raise loss.as_error() from error
+        if topics:
+            self._events.data_lost(loss)
+
+    def _newly_missing(self, topics: Iterable[str]) -> frozenset[str]:
+        """Return the topics that are newly missing, and log which ones are back."""
+        before, self._missing_topics = self._missing_topics, frozenset(topics)
+        back = sorted(before - self._missing_topics)
+        if back:
+            log.warning("Topics of a continuous query exist again: %s", ", ".join(back))
+        return self._missing_topics - before
+
+    # Epochs
+
+    def _end_epoch(self, *, is_final: bool = False) -> None:
+        self._committer.commit_next(self._coordinator, is_final=is_final)
+        last = self._coordinator.last
+        self._progress.record(last, self._stream, is_final=is_final)
+        self._catch_ups.check(last.offsets, self._stream.latest_offset)

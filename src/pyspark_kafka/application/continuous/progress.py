@@ -1,0 +1,166 @@
+"""Recording the progress of a continuous query."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.continuous.messages import TaskProgress
+from ...domain.continuous.progress import EpochProgress
+from ...domain.errors import PysparkKafkaError
+from ...domain.values.bad_records import BadRecordStats
+from ...ports.clock import epoch_ms
+from ...ports.lag.progress_listener import ProgressListener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...domain.continuous.epoch_coordinator import Epoch
+    from ...domain.continuous.progress import QueryIdentity
+    from ...domain.partition_offsets import PartitionOffsets
+    from .stream import KafkaContinuousStream
+
+log = logging.getLogger("pyspark_kafka")
+
+MAX_RECENT: Final = 100
+"""The default of ``spark.sql.streaming.numRecentProgressUpdates``."""
+
+IDLE_EVERY_S: Final = 10.0
+"""The default of ``spark.sql.streaming.noDataProgressEventInterval``."""
+
+_MIN_INTERVAL_S: Final = 1.0
+"""A report asks Kafka for the latest offsets, so that short epochs share one."""
+
+
+@final
+class ProgressRecorder:
+    """Adds up what tasks report, and hands a report to listeners; other threads may read it."""
+
+    def __init__(
+        self,
+        query: QueryIdentity,
+        sink: str,
+        listeners: Sequence[ProgressListener | Callable[[EpochProgress], None]] = (),
+    ) -> None:
+        self.tasks = 0
+        self.is_processing = False
+        self._query = query
+        self._sink = sink
+        self._listeners = tuple(map(_listener, listeners))
+        self._lock = threading.Lock()
+        self._recent: deque[EpochProgress] = deque(maxlen=MAX_RECENT)
+        self._work = TaskProgress()
+        self._restarts = 0
+        self._bad_records = BadRecordStats()
+        self._start: PartitionOffsets | None = None
+        self._latest: PartitionOffsets | None = None
+        self._since = time.monotonic()
+
+    @property
+    def recent(self) -> list[EpochProgress]:
+        """The newest reports, the last one last."""
+        with self._lock:
+            return list(self._recent)
+
+    def add(self, work: TaskProgress) -> None:
+        """Add what a task did since its last report."""
+        self._work += work
+        self._bad_records += work.bad_records
+
+    def restarted(self) -> None:
+        """Count a restart of a task, or of all."""
+        self._restarts += 1
+
+    def record(self, last: Epoch, stream: KafkaContinuousStream, *, is_final: bool = False) -> None:
+        """Report the time since the last report, if anything happened or enough time passed.
+
+        The final report has all that happened, however short the time is.
+        """
+        now = time.monotonic()
+        if self._start is None:
+            self._start = last.offsets
+        has_worked = bool(self._work.input_rows) or self._start != last.offsets
+        interval = _MIN_INTERVAL_S if has_worked else IDLE_EVERY_S
+        if now - self._since < interval and not (is_final and has_worked):
+            return
+        self._keep(
+            EpochProgress(
+                query=self._query,
+                source=str(stream),
+                sink=self._sink,
+                epoch=last.number,
+                timestamp_ms=epoch_ms(),
+                duration_ms=round(1_000 * (now - self._since)),
+                start=self._start,
+                end=last.offsets,
+                latest=self._latest_offset(stream, last.offsets, has_worked=has_worked),
+                work=self._work,
+                tasks=self.tasks,
+                restarts=self._restarts,
+                bad_records=self._bad_records,
+            )
+        )
+        self._work, self._since, self._start = TaskProgress(), now, last.offsets
+
+    def _latest_offset(
+        self, stream: KafkaContinuousStream, end: PartitionOffsets, *, has_worked: bool
+    ) -> PartitionOffsets | None:
+        """Return the latest offsets at the start of a query's work, as Spark's progress has them.
+
+        Tasks report twice an epoch. Beside the latest offsets of now, a query that follows a fast
+        topic within milliseconds would seem to lag behind by what arrived since.
+        """
+        before, self._latest = self._latest, _latest(stream)
+        if self._latest is None or before is None or not has_worked:
+            return self._latest
+        known = before.restrict(before.keys() & self._latest.keys())
+        passed = {part: max(offset, end.get(part, 0)) for part, offset in known.items()}
+        return self._latest.merge(passed)
+
+    def _keep(self, progress: EpochProgress) -> None:
+        with self._lock:
+            self._recent.append(progress)
+        self._tell(lambda listener: listener.progressed(progress))
+
+    def ended(self) -> None:
+        """Tell listeners that the run has ended."""
+        query = self._query
+        self._tell(lambda listener: listener.query_ended(query.query_id, query.run_id))
+
+    def _tell(self, call: Callable[[ProgressListener], None]) -> None:
+        for listener in self._listeners:
+            try:
+                call(listener)
+            except Exception:
+                # A listener is the user's code, and its errors must not stop the query.
+                log.exception("A listener of a continuous query failed")
+
+
+@final
+class _FunctionListener(ProgressListener):
+    """A function that takes the progress, and does not care about the end of queries."""
+
+    def __init__(self, function: Callable[[EpochProgress], None]) -> None:
+        self._function = function
+
+    def progressed(self, progress: EpochProgress) -> None:
+        self._function(progress)
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Do nothing."""
+
+
+def _listener(
+    listener: ProgressListener | Callable[[EpochProgress], None],
+) -> ProgressListener:
+    return listener if isinstance(listener, ProgressListener) else _FunctionListener(listener)
+
+
+def _latest(stream: KafkaContinuousStream) -> PartitionOffsets | None:
+    try:
+        return stream.latest_offset()
+    except PysparkKafkaError:
+        return None

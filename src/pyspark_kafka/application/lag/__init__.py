@@ -1,0 +1,1 @@
+"""Measuring the lag of queries while they run."""

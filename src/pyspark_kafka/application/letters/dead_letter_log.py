@@ -1,0 +1,260 @@
+"""Reading dead letters, and writing their records back."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, final
+
+import pyarrow as pa
+
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading.offset_range import OffsetRange
+from ...domain.reading.projection import Projection
+from ...domain.subscription import Subscribe
+from ...domain.values.dead_letter import DeadLetter, Header, original_headers
+from ...ports.reading.record_schema import TYPES
+from ..continuous.work_meter import milliseconds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.reading.offset_fetcher import OffsetFetcher
+    from ...ports.writing.record_writer import RecordWriter
+    from ..reading.range_read import RangeRead
+
+_HEADERS_ONLY: Final = Projection(("offset", "headers", "timestamp"))
+_NOWHERE: Final = PartitionOffsets()
+_WHOLE: Final = Projection(("key", "value", "headers", "timestamp"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LetterFilter:
+    """Which letters are wanted, by what their headers say; ``None`` means any.
+
+    ``offsets`` are the bounds of the origin's offset, the end excluded, and ``until_ms`` a
+    timestamp that is excluded as well: milliseconds since the epoch.
+    """
+
+    topic: str | None = None
+    reasons: frozenset[str] | None = None
+    offsets: tuple[int, int] | None = None
+    until_ms: int | None = None
+
+    def wants(self, letter: DeadLetter, timestamp_ms: int) -> bool:
+        """Return whether a letter is wanted."""
+        return (
+            self.topic in (None, letter.origin.topic)
+            and (self.reasons is None or letter.reason in self.reasons)
+            and (self.offsets is None or self.offsets[0] <= letter.offset < self.offsets[1])
+            and (self.until_ms is None or timestamp_ms < self.until_ms)
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """The wanted letters of one batch: the number of each one's row, and its headers."""
+
+    records: pa.RecordBatch
+    letters: Sequence[tuple[int, DeadLetter, Sequence[Header]]]
+    unwanted: int = 0
+    others: int = 0
+    """The number of records that are no letters."""
+
+
+@final
+class DeadLetterLog:
+    """Reads a dead-letter topic."""
+
+    def __init__(
+        self, fetcher: OffsetFetcher, make_read: Callable[[], RangeRead], topic: str
+    ) -> None:
+        """Take a factory of reads, each of which serves one range."""
+        self._fetcher = fetcher
+        self._make_read = make_read
+        self._topic = topic
+
+    def ranges(self, starts: PartitionOffsets = _NOWHERE) -> list[OffsetRange]:
+        """Return what the topic holds now, from these offsets on where they are given.
+
+        A partition that ends before them was created again, and is returned as a whole.
+
+        :raises UnknownTopicError: if the topic does not exist.
+        """
+        partitions = self._partitions()
+        earliest, latest = self._fetcher.earliest(partitions), self._fetcher.latest(partitions)
+        reached = {one: offset for one, offset in starts.items() if offset <= latest.get(one, -1)}
+        firsts = {one: max(first, reached.get(one, 0)) for one, first in earliest.items()}
+        return [
+            OffsetRange(partition, firsts[partition], end)
+            for partition, end in sorted(latest.items())
+            if partition in firsts and firsts[partition] < end
+        ]
+
+    def committed(self, group_id: str) -> PartitionOffsets:
+        """Return where the letters begin that a group has not replayed."""
+        return self._fetcher.committed(group_id, self._partitions())
+
+    def commit(self, group_id: str, ranges: Iterable[OffsetRange]) -> None:
+        """Commit the ends of ranges, which are then the group's ``committed`` offsets."""
+        ends = {each.partition: each.until_offset for each in ranges}
+        if ends:
+            self._fetcher.commit(group_id, PartitionOffsets(ends))
+
+    def read(
+        self, ranges: Iterable[OffsetRange], wanted: LetterFilter, *, with_records: bool = False
+    ) -> Iterator[Letters]:
+        """Yield the wanted letters; with their keys and values, or without."""
+        projection = _WHOLE if with_records else _HEADERS_ONLY
+        for each in ranges:
+            for records in self._make_read().read(each, projection):
+                yield _letters(records, wanted)
+
+    def _partitions(self) -> frozenset[TopicPartition]:
+        return self._fetcher.partitions(Subscribe((self._topic,)))
+
+
+@final
+class _Origins:
+    """The places of records that were seen."""
+
+    def __init__(self) -> None:
+        self._offsets: defaultdict[TopicPartition, set[int]] = defaultdict(set)
+
+    def add(self, letter: DeadLetter) -> bool:
+        """Add a letter's record; return whether it is new."""
+        offsets = self._offsets[letter.origin]
+        size = len(offsets)
+        offsets.add(letter.offset)
+        return len(offsets) > size
+
+
+@final
+@dataclass(slots=True)
+class LetterCount:
+    """A record that could not be decoded, and how many letters it has."""
+
+    letter: DeadLetter
+    letters: int = 0
+
+
+@final
+@dataclass(slots=True)
+class LetterSummary:
+    """The first distinct records of letters in the order of the topic, and the totals.
+
+    ``reasons`` counts records, each once.
+    """
+
+    limit: int
+    records: dict[tuple[TopicPartition, int], LetterCount] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
+    letters: int = 0
+    others: int = 0
+    _seen: _Origins = field(default_factory=_Origins)
+
+    @property
+    def total(self) -> int:
+        """The number of records."""
+        return self.reasons.total()
+
+    def add(self, found: Letters) -> None:
+        """Add letters."""
+        self.others += found.others
+        self.letters += len(found.letters)
+        for _, letter, _ in found.letters:
+            if self._seen.add(letter):
+                self.reasons[letter.reason] += 1
+                if len(self.records) < self.limit:
+                    self.records[letter.origin, letter.offset] = LetterCount(letter)
+            if (count := self.records.get((letter.origin, letter.offset))) is not None:
+                count.letters += 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReplayStats:
+    """How many records were written back, by topic, and how many letters were not."""
+
+    replayed: Counter[str] = field(default_factory=Counter)
+    duplicates: int = 0
+    unwanted: int = 0
+    others: int = 0
+
+    def __add__(self, other: ReplayStats) -> ReplayStats:
+        return ReplayStats(
+            self.replayed + other.replayed,
+            self.duplicates + other.duplicates,
+            self.unwanted + other.unwanted,
+            self.others + other.others,
+        )
+
+
+@final
+class LetterReplay:
+    """Writes the records of letters back to their topics, each record once."""
+
+    def __init__(self, writer: RecordWriter | None, topic: str | None) -> None:
+        """Take a writer, or ``None`` to count only, and the topic of all records.
+
+        Without a topic, each record goes to the topic and the partition from which it came.
+        """
+        self._writer = writer
+        self._topic = topic
+        self._seen = _Origins()
+
+    def write(self, found: Letters) -> ReplayStats:
+        """Send the records of letters whose record was not sent yet."""
+        fresh = [each for each in found.letters if self._seen.add(each[1])]
+        if fresh and self._writer is not None:
+            self._writer.write(self._records(found.records, fresh), self._topic)
+        return ReplayStats(
+            Counter(self._topic or letter.origin.topic for _, letter, _ in fresh),
+            len(found.letters) - len(fresh),
+            found.unwanted,
+            found.others,
+        )
+
+    def flush(self) -> None:
+        """Wait until all records are acknowledged."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def _records(
+        self, records: pa.RecordBatch, letters: Sequence[tuple[int, DeadLetter, Sequence[Header]]]
+    ) -> pa.RecordBatch:
+        taken = records.select(["key", "value", "timestamp"]).take([row for row, _, _ in letters])
+        columns = dict(zip(taken.schema.names, taken.columns, strict=True))
+        columns["headers"] = _column("headers", [_pairs(headers) for _, _, headers in letters])
+        if self._topic is None:
+            origins = [letter.origin for _, letter, _ in letters]
+            columns["topic"] = _column("topic", [origin.topic for origin in origins])
+            columns["partition"] = _column("partition", [origin.partition for origin in origins])
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _letters(records: pa.RecordBatch, wanted: LetterFilter) -> Letters:
+    timestamps = milliseconds_of(records)
+    letters: list[tuple[int, DeadLetter, Sequence[Header]]] = []
+    unwanted = others = 0
+    for row, pairs in enumerate(records.column("headers").to_pylist()):
+        headers = [(pair["key"], pair["value"]) for pair in pairs or ()]
+        letter = DeadLetter.from_headers(headers)
+        if letter is None:
+            others += 1
+        elif wanted.wants(letter, int(timestamps[row])):
+            letters.append((row, letter, headers))
+        else:
+            unwanted += 1
+    return Letters(records, letters, unwanted, others)
+
+
+def _pairs(headers: Sequence[Header]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in original_headers(headers)]
+
+
+def _column(name: str, values: list[Any]) -> pa.Array[Any]:
+    return pa.array(values, TYPES[name])

@@ -1,0 +1,94 @@
+"""The ranges of a micro-batch, and checks for data loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading import data_loss
+from ...domain.reading.offset_range import OffsetRange
+from ...domain.reading.range_calculator import split_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from ...domain.options import SourceOptions
+    from ...domain.reading.data_loss import DataLoss
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.reading.source_events import SourceEvents
+    from .offset_reader import KafkaOffsetReader
+
+
+@final
+class RangePlanner:
+    """Plans ranges as Spark's ``getOffsetRangesFromResolvedOffsets``, in both of its sources."""
+
+    def __init__(
+        self,
+        offset_reader: KafkaOffsetReader,
+        options: SourceOptions,
+        events: SourceEvents,
+        offset_changed: Callable[[TopicPartition, int, int], DataLoss] = (
+            data_loss.partition_offset_changed
+        ),
+    ) -> None:
+        """Take the loss of a partition that ends before its start: its text differs by source."""
+        self._offset_reader = offset_reader
+        self._options = options
+        self._events = events
+        self._offset_changed = offset_changed
+
+    def plan(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[OffsetRange, ...]:
+        """Split the offsets of a batch into ranges, one for each task.
+
+        :raises DataLossError: if records in between are gone and ``failOnDataLoss`` is true.
+        """
+        begin = start.merge(self.start_of_added(start, end.keys()))
+        self.report_deleted(start, end.keys())
+        return split_ranges(
+            list(self._ranges(begin, end)),
+            self._options.task_limits,
+        )
+
+    def report(self, loss: DataLoss) -> None:
+        """Raise a data loss, or only report it, as ``failOnDataLoss`` says."""
+        if self._options.fail_on_data_loss:
+            raise loss.as_error()
+        self._events.data_lost(loss)
+
+    def start_of_added(
+        self, start: PartitionOffsets, current: Collection[TopicPartition]
+    ) -> PartitionOffsets:
+        """Return the earliest offset of each current partition that ``start`` does not have.
+
+        :raises DataLossError: if their first records are gone and ``failOnDataLoss`` is true.
+        """
+        added = set(current) - start.keys()
+        if not added:
+            return PartitionOffsets()
+        earliest = self._offset_reader.earliest(added)
+        if earliest.keys() != added:
+            self.report(data_loss.earliest_offsets_not_found(added - earliest.keys()))
+        self._events.partitions_added(earliest)
+        for partition, offset in earliest.items():
+            if offset != 0:
+                self.report(data_loss.added_partition_starts_late(partition, offset))
+        return earliest
+
+    def report_deleted(self, start: PartitionOffsets, current: Collection[TopicPartition]) -> None:
+        """Report the loss of partitions that ``start`` has and that do not exist any more.
+
+        :raises DataLossError: if there are any and ``failOnDataLoss`` is true.
+        """
+        deleted = start.keys() - set(current)
+        if deleted:
+            group_id_is_set = self._options.group_id is not None
+            self.report(data_loss.partitions_deleted(deleted, group_id_is_set=group_id_is_set))
+
+    def _ranges(self, begin: PartitionOffsets, end: PartitionOffsets) -> Iterator[OffsetRange]:
+        for partition, until in end.items():
+            offset = begin.get(partition)
+            if offset is not None and until < offset:
+                self.report(self._offset_changed(partition, offset, until))
+            elif offset is not None:
+                yield OffsetRange(partition, offset, until)

@@ -1,0 +1,194 @@
+"""Reading ranges in a task: binding open ends, and handling data loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.errors import (
+    LogTruncatedError,
+    MissingOffsetsError,
+    OffsetOutOfRangeError,
+    TopicRecreatedError,
+    UnknownTopicError,
+)
+from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from ...domain.reading import data_loss
+from ...domain.reading.offset_range import OffsetRange
+from ..errors import ResolvedOffsetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from ...domain.options import SourceOptions
+    from ...domain.reading.projection import Projection
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.reading.offset_fetcher import OffsetFetcher
+    from ...ports.reading.record_reader import RecordReader
+    from ...ports.reading.source_events import SourceEvents
+
+MAX_REPLACED_LOGS: Final = 10
+"""How often a log may be truncated or created again while a range is read, before the task fails:
+each time, some of the offsets are read again."""
+
+
+@final
+class RangeRead:
+    """The executor's side of a query, with the rules of Spark's ``KafkaDataConsumer.get``."""
+
+    def __init__(
+        self,
+        reader: RecordReader,
+        fetcher: Callable[[], OffsetFetcher],
+        options: SourceOptions,
+        events: SourceEvents,
+    ) -> None:
+        """Take a reader, and a factory of a fetcher, which only ranges with an open end need."""
+        self._reader = reader
+        self._fetcher = fetcher
+        self._options = options
+        self._events = events
+
+    def read_all(
+        self, ranges: Sequence[OffsetRange], projection: Projection
+    ) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
+        """Yield the partition and the records of each range, to be read one after another.
+
+        :raises PysparkKafkaError: as ``read``, also when the records are read.
+        """
+        bound = self._bind(ranges)
+        self._reader.expect([one for one in bound if one.size])
+        try:
+            for one in bound:
+                yield one.partition, self._read(one, projection)
+        finally:
+            self._reader.expect([])
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
+
+        :raises DataLossError: if offsets of the range are gone, or a truncated log or a recreated
+            topic has others, and ``failOnDataLoss`` is true.
+        :raises LogTruncatedError: if a log is truncated again and again.
+        :raises TopicRecreatedError: if a topic is created again and again.
+        :raises UnknownTopicError: if the topic is gone and ``failOnDataLoss`` is true, or an open
+            end cannot be looked up.
+        :raises ResolvedOffsetsError: if an open end turns out to be on the wrong side of the other.
+        :raises PysparkKafkaError: as ``RecordReader.read``.
+        """
+        [whole] = self._bind([offset_range])
+        yield from self._read(whole, projection)
+
+    def _read(self, whole: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
+        rest = whole
+        replaced = 0
+        while rest.size > 0:
+            try:
+                yield from self._reported(self._reader.read(rest, projection))
+            except OffsetOutOfRangeError as error:
+                self._events.offset_out_of_range(error)
+                rest = self._after_loss(rest, error.offset, error.earliest, error)
+            except (LogTruncatedError, TopicRecreatedError) as error:
+                replaced += 1
+                if replaced > MAX_REPLACED_LOGS:
+                    raise
+                rest = self._after_replacement(whole, error)
+            except MissingOffsetsError as error:
+                rest = self._after_loss(rest, error.start, error.end, error)
+            except UnknownTopicError as error:
+                if self._options.fail_on_data_loss:
+                    raise
+                # Its offset is not known: some of what is reported may have been read.
+                rest = self._after_loss(rest, rest.from_offset, rest.until_offset, error)
+            else:
+                return
+
+    def _reported(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches, and report the records that were skipped between them."""
+        try:
+            for batch in batches:
+                self._report_skipped()
+                yield batch
+        finally:
+            self._report_skipped()
+
+    def _report_skipped(self) -> None:
+        for loss in self._reader.take_skipped():
+            self._events.data_lost(loss)
+
+    def _after_replacement(
+        self, whole: OffsetRange, error: LogTruncatedError | TopicRecreatedError
+    ) -> OffsetRange:
+        """Report a log with other records; return the part of the range that has them.
+
+        Those before the range belong to ranges that are done.
+        """
+        partition, offset = error.partition, error.offset
+        if isinstance(error, TopicRecreatedError):
+            resumed_at = max(whole.from_offset, error.earliest)
+            loss = data_loss.partition_offset_changed(partition, offset, error.earliest)
+        else:
+            resumed_at = max(whole.from_offset, error.diverges_at)
+            loss = data_loss.log_truncated(partition, offset, error.diverges_at, resumed_at)
+        if self._options.fail_on_data_loss:
+            raise loss.as_error() from error
+        self._events.data_lost(loss)
+        return whole.starting_at(resumed_at)
+
+    def _after_loss(
+        self, rest: OffsetRange, start: int, next_offset: int, cause: Exception
+    ) -> OffsetRange:
+        """Report the loss of offsets from ``start`` on; return the rest of the range after it.
+
+        Nothing is left if the broker's next offset is outside of ``(start, until)``.
+        """
+        until = rest.until_offset
+        skipped_to = next_offset if start < next_offset < until else until
+        loss = data_loss.offset_range_not_read(
+            rest.partition, start, until, skipped_to, self._options.group_id or "none"
+        )
+        if self._options.fail_on_data_loss:
+            raise loss.as_error() from cause
+        self._events.data_lost(loss)
+        return rest.starting_at(skipped_to)
+
+    def _bind(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+        starts = self._fetched(
+            [one.partition for one in ranges if one.from_offset == EARLIEST],
+            lambda fetcher, open_ones: fetcher.earliest(open_ones),
+        )
+        ends = self._fetched(
+            [one.partition for one in ranges if one.until_offset == LATEST],
+            lambda fetcher, open_ones: fetcher.latest(open_ones),
+        )
+        return [_bound(one, starts, ends) for one in ranges]
+
+    def _fetched(
+        self,
+        partitions: Collection[TopicPartition],
+        fetch: Callable[[OffsetFetcher, Collection[TopicPartition]], PartitionOffsets],
+    ) -> PartitionOffsets:
+        if not partitions:
+            return PartitionOffsets()
+        offsets = fetch(self._fetcher(), partitions)
+        if missing := {one.topic for one in partitions if one not in offsets}:
+            option = self._options.subscription.option
+            raise UnknownTopicError(sorted(missing), option, self._options.bootstrap_servers)
+        return offsets
+
+
+def _bound(
+    offset_range: OffsetRange, starts: PartitionOffsets, ends: PartitionOffsets
+) -> OffsetRange:
+    partition, start, end = (
+        offset_range.partition,
+        offset_range.from_offset,
+        offset_range.until_offset,
+    )
+    start = starts[partition] if start == EARLIEST else start
+    end = ends[partition] if end == LATEST else end
+    if start > end:
+        # As KafkaSourceRDD.compute does, also if failOnDataLoss is false.
+        raise ResolvedOffsetsError(partition, start, end)
+    return OffsetRange(partition, start, end)

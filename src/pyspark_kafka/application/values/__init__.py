@@ -1,0 +1,1 @@
+"""Typed values: their schemas, decoding, and encoding."""

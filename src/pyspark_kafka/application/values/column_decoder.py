@@ -1,0 +1,171 @@
+"""Decoding one column of records: its framing, its values, and what is wrong with them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
+import pyarrow as pa
+
+from ...domain.values.errors import describe_failure
+from ...domain.values.failure_reason import FailureReason
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...domain.values.registered_schema import SubjectVersion
+    from ...domain.values.typed_schema import TypedColumn
+    from ...ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
+    from .new_schemas import NewSchemas
+
+
+class Framing(Protocol):
+    """Finds the payloads of a column, and the schemas of their writers."""
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether ``payloads`` needs the headers of the records."""
+
+    def payloads(self, values: pa.Array[Any], headers: pa.Array[Any] | None = None) -> Payloads:
+        """Return the payloads of a binary array."""
+
+
+@final
+class ColumnDecoder:
+    """Decodes a column of batches; tasks of one process use it after each other."""
+
+    def __init__(
+        self,
+        column: TypedColumn,
+        framing: Framing,
+        decoder: ValueDecoder,
+        new_schemas: NewSchemas | None = None,
+    ) -> None:
+        """Take what finds new schemas, if they fail the query."""
+        self.column = column
+        self._framing = framing
+        self._decoder = decoder
+        self._new_schemas = new_schemas
+        kind = type(decoder)
+        self.decoder_class = f"{kind.__module__}.{kind.__qualname__}"
+
+    def decode(self, batch: pa.RecordBatch) -> DecodedColumn:
+        """Return the decoded column.
+
+        :raises DecodedTooLargeError: if the decoded values exceed what Arrow can address.
+        :raises RegistryUnavailableError: if the registry cannot look up a schema.
+        :raises RegistryRefusedError: if it refuses to.
+        """
+        headers = batch.column("headers") if self._framing.needs_headers else None
+        payloads = self._framing.payloads(batch.column(self.column.name), headers)
+        decoded = self._decoder.decode(payloads)
+        newer = self._new_schemas.first_of(payloads) if self._new_schemas is not None else None
+        return DecodedColumn(self, payloads, decoded, self._decoder.field_names, newer)
+
+
+@final
+class DecodedColumn:
+    """The decoded values of a batch, row for row."""
+
+    def __init__(
+        self,
+        decoder: ColumnDecoder,
+        payloads: Payloads,
+        decoded: DecodedValues,
+        field_names: tuple[str, ...],
+        newer: tuple[int, SubjectVersion] | None,
+    ) -> None:
+        """Take the first row of a newer schema than the query's, with its version."""
+        self.decoder = decoder
+        self.column = decoder.column
+        self.newer = newer
+        self.has_failed: NDArray[np.bool_] = decoded.reasons != FailureReason.NONE
+        self._payloads = payloads
+        self._decoded = decoded
+        self._field_names = field_names
+
+    @property
+    def reasons(self) -> NDArray[np.uint8]:
+        """A ``FailureReason`` for each row."""
+        return self._decoded.reasons
+
+    def describe(self, row: int) -> str:
+        """Return what is wrong with the value of a row."""
+        field = int(self._decoded.fields[row])
+        schema_id = self._payloads.schema_id(row)
+        return describe_failure(
+            FailureReason(int(self._decoded.reasons[row])),
+            self._field_names[field] if field >= 0 else "",
+            "" if schema_id is None else schema_id,
+        )
+
+    def descriptions(self, rows: NDArray[np.int64]) -> pa.Array[Any]:
+        """Return what is wrong with the values of rows."""
+        if not len(rows):
+            return pa.array([], pa.string())
+        # One number for each failure, since `unique` of several columns compares byte by byte.
+        failures = self._decoded.fields[rows].astype(np.int64) << 32
+        failures += self._payloads.writers[rows]
+        failures = failures * len(FailureReason) + self._decoded.reasons[rows]
+        _, first, numbers = np.unique(failures, return_index=True, return_inverse=True)
+        texts = [self.describe(int(rows[at])) for at in first]
+        return pa.array(texts, pa.string()).take(numbers.ravel())
+
+    def structs(self) -> pa.Array[Any]:
+        """Return the column, with the text of corrupt records if a field is for that."""
+        if self.column.corrupt_record not in self.column.data_type.names:
+            return self._decoded.column
+        arrays = self.fields()
+        names = self.column.data_type.names
+        members = [pa.field(name, each.type) for name, each in zip(names, arrays, strict=True)]
+        # A struct that is null would hide its text.
+        is_null = self._decoded.column.is_null().to_numpy(zero_copy_only=False)
+        mask = pa.array(is_null & ~self.has_failed)
+        return pa.StructArray.from_arrays(arrays, fields=members, mask=mask)
+
+    def fields(self) -> list[pa.Array[Any]]:
+        """Return the fields of the column; they are null where the struct is."""
+        structs: Any = self._decoded.column
+        decoded = iter(structs.flatten())
+        corrupt = self.column.corrupt_record
+        return [
+            self._corrupt_texts() if name == corrupt else next(decoded)
+            for name in self.column.data_type.names
+        ]
+
+    def errors(self) -> pa.Array[Any]:
+        """Return what is wrong with each value, null where nothing is."""
+        rows = np.flatnonzero(self.has_failed)
+        return _spread(self.descriptions(rows), rows, len(self.has_failed))
+
+    def failed_bytes(self) -> pa.Array[Any]:
+        """Return the bytes of values that could not be decoded, null for the others."""
+        rows = np.flatnonzero(self.has_failed)
+        values = self._payloads.values.take(rows)
+        return _spread(values, rows, len(self.has_failed))
+
+    def _corrupt_texts(self) -> pa.Array[Any]:
+        rows = np.flatnonzero(self.has_failed)
+        return _spread(self._texts(rows), rows, len(self.has_failed))
+
+    def _texts(self, rows: NDArray[np.int64]) -> pa.Array[Any]:
+        """Return the payloads of rows as texts; bytes that are not UTF-8 are replaced."""
+        payloads = [self._payload(int(row)) for row in rows]
+        with suppress(pa.ArrowInvalid):
+            return pa.array(payloads, pa.binary()).cast(pa.string())
+        texts = [each.decode(errors="replace") if each is not None else None for each in payloads]
+        return pa.array(texts, pa.string())
+
+    def _payload(self, row: int) -> bytes | None:
+        start, end = int(self._payloads.starts[row]), int(self._payloads.ends[row])
+        data = self._payloads.values.buffers()[2]
+        return None if start < 0 or data is None else data.slice(start, end - start).to_pybytes()
+
+
+def _spread(values: pa.Array[Any], rows: NDArray[np.int64], total: int) -> pa.Array[Any]:
+    """Return an array of ``total`` rows that has values in some, in order, and null elsewhere."""
+    numbers = np.full(total, -1, np.int64)
+    numbers[rows] = np.arange(len(rows))
+    places: Any = pa.array(numbers, mask=numbers < 0)
+    return values.take(places)

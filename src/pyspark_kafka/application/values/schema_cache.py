@@ -1,0 +1,167 @@
+"""The answers of a schema registry, kept as long as they are true.
+
+How long that is does not depend on the registry, so that this is a use case, and no adapter.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
+
+from ...domain.values.errors import UnknownSchemaError
+from ...domain.values.registered_schema import Schema, SubjectVersion
+from ...ports.deadline import Deadline
+from ...ports.values.schema_registry import SchemaRegistry
+from .schema_imports import SchemaImports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+K = TypeVar("K")
+V = TypeVar("V", Schema, SubjectVersion)
+
+MAX_ANSWERS: Final = 1_000
+MAX_CHARACTERS: Final = 64 * 1024 * 1024
+"""Of the texts of all answers."""
+
+UNKNOWN_S: Final = 10.0
+"""How long a schema is taken for unknown: it may be registered at any time."""
+
+IMPORTS_S: Final = 60.0
+"""How long it may take to fetch what a schema imports."""
+
+
+@final
+class SchemaCache(SchemaRegistry):
+    """Keeps the schemas of ids and of numbered versions, with the schemas that they import.
+
+    Latest versions, look-ups and registrations are requested each time.
+    """
+
+    def __init__(self, registry: SchemaRegistry, unknown_s: float = UNKNOWN_S) -> None:
+        """Take the registry, which is closed with the cache."""
+        self._registry = registry
+        self._by_id = _Answers[int, Schema](unknown_s)
+        self._by_guid = _Answers[str, Schema](unknown_s)
+        self._versions = _Answers[tuple[str, int], SubjectVersion](unknown_s)
+
+    @property
+    def url(self) -> str:
+        """The registry's."""
+        return self._registry.url
+
+    def by_id(self, schema_id: int) -> Schema:
+        """Return as ``SchemaRegistry.by_id``, with all imports."""
+        what = f"schema with the id {schema_id}"
+        return self._by_id.get(
+            schema_id, lambda: self._resolved(self._registry.by_id(schema_id), what)
+        )
+
+    def by_guid(self, guid: str) -> Schema:
+        """Return as ``SchemaRegistry.by_guid``, with all imports."""
+        what = f"schema with the GUID {guid}"
+        return self._by_guid.get(guid, lambda: self._resolved(self._registry.by_guid(guid), what))
+
+    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+        """Return as ``SchemaRegistry.version``, with all imports."""
+        if version is None:
+            return self._with_imports(self._registry.version(subject))
+        return self._with_imports(self._numbered(subject, version))
+
+    def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
+        """Return as ``SchemaRegistry.look_up``, with all imports."""
+        return self._with_imports(self._registry.look_up(subject, schema))
+
+    def register(self, subject: str, schema: Schema) -> int:
+        """Return as ``SchemaRegistry.register``."""
+        return self._registry.register(subject, schema)
+
+    def close(self) -> None:
+        """Close the registry."""
+        self._registry.close()
+
+    def _numbered(self, subject: str, version: int) -> SubjectVersion:
+        return self._versions.get(
+            (subject, version), lambda: self._registry.version(subject, version)
+        )
+
+    def _with_imports(self, found: SubjectVersion) -> SubjectVersion:
+        what = f"version {found.version} of the subject '{found.subject}'"
+        return replace(found, schema=self._resolved(found.schema, what))
+
+    def _resolved(self, schema: Schema, what: str) -> Schema:
+        if not schema.references:
+            return schema
+        deadline = Deadline.after(IMPORTS_S)
+        return SchemaImports(
+            self.url, lambda *place: self._numbered(*place).schema, what, deadline
+        ).resolve(schema)
+
+
+@final
+class _Answers(Generic[K, V]):
+    """Answers by their question; threads that ask the same at once wait for one request."""
+
+    def __init__(self, unknown_s: float) -> None:
+        self._unknown_s = unknown_s
+        self._lock = threading.Lock()
+        self._answers: dict[K, V] = {}
+        self._characters = 0
+        self._unknown: dict[K, tuple[Deadline, UnknownSchemaError]] = {}
+        self._requests: dict[K, Future[V]] = {}
+
+    def get(self, key: K, fetch: Callable[[], V]) -> V:
+        """Return what ``fetch`` returned first; raise what it raises."""
+        with self._lock:
+            answer = self._answers.get(key)
+            if answer is not None:
+                return answer
+            self._raise_unknown(key)
+            request = self._requests.get(key)
+            if request is None:
+                mine = self._requests[key] = Future[V]()
+        if request is not None:
+            return request.result()
+        return self._fetched(key, fetch, mine)
+
+    def _raise_unknown(self, key: K) -> None:
+        if key in self._unknown:
+            deadline, error = self._unknown[key]
+            if not deadline.has_passed:
+                raise error.with_traceback(None)
+            del self._unknown[key]
+
+    def _fetched(self, key: K, fetch: Callable[[], V], request: Future[V]) -> V:
+        try:
+            answer = fetch()
+        except BaseException as error:
+            with self._lock:
+                del self._requests[key]
+                if isinstance(error, UnknownSchemaError):
+                    self._unknown[key] = Deadline.after(self._unknown_s), error
+                    _forget_oldest(self._unknown)
+            request.set_exception(error)
+            raise
+        with self._lock:
+            del self._requests[key]
+            self._keep(key, answer)
+        request.set_result(answer)
+        return answer
+
+    def _keep(self, key: K, answer: V) -> None:
+        self._answers[key] = answer
+        self._characters += _characters(answer)
+        while len(self._answers) > MAX_ANSWERS or self._characters > MAX_CHARACTERS:
+            self._characters -= _characters(self._answers.pop(next(iter(self._answers))))
+
+
+def _forget_oldest(answers: dict[K, tuple[Deadline, UnknownSchemaError]]) -> None:
+    if len(answers) > MAX_ANSWERS:
+        del answers[next(iter(answers))]
+
+
+def _characters(answer: Schema | SubjectVersion) -> int:
+    schema = answer if isinstance(answer, Schema) else answer.schema
+    return len(schema.text) + sum(len(each.text) for each in schema.imports)

@@ -1,0 +1,151 @@
+"""The schemas of typed values, found on the driver when a query is planned."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.checkpoints.schema_version_log import SchemaVersion
+from ...domain.errors import OptionsError
+from ...domain.subscription import SubscribePattern
+from ...domain.values.data_types import StructType
+from ...domain.values.typed_schema import (
+    RECORD_TYPES,
+    TypedColumn,
+    TypedSchema,
+    select,
+    text_schema,
+    typed_schema,
+    with_corrupt_record,
+)
+from ...domain.values.value_options import LATEST, OnNewSchema, SubjectNameStrategy
+from .schema_files import with_schema_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ...domain.checkpoints.storage_path import StoragePath
+    from ...domain.options import SourceOptions
+    from ...domain.values.registered_schema import SubjectVersion
+    from ...domain.values.value_options import ValueOptions
+    from ...ports.values.schema_registry import SchemaRegistry
+    from ...ports.values.value_format import ValueFormat
+    from .schema_versions import SchemaVersions
+
+log = logging.getLogger("pyspark_kafka")
+
+_OWN_SCHEMAS: Final = frozenset({"avro", "protobuf"})
+"""Formats that cannot be read with the types of a user's schema alone."""
+
+
+@final
+class ValueSchemas:
+    """Finds how the columns of a query are decoded, and keeps that for restarts."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        formats: Callable[[str], ValueFormat],
+        registry: Callable[[], SchemaRegistry],
+        read_file: Callable[[StoragePath], bytes],
+        versions: SchemaVersions,
+    ) -> None:
+        """Take formats by name, and what reads files; the registry is only made if it is needed."""
+        self._options = options
+        self._formats = formats
+        self._registry = registry
+        self._read_file = read_file
+        self._versions = versions
+
+    def resolve(self, requested: StructType | None = None) -> TypedSchema:
+        """Return the columns of the query; ``requested`` are those of a user's schema.
+
+        The version of a subject is the one of the options, or the one that the query has stored, or
+        else the latest one.
+
+        :raises OptionsError: if a schema is missing, or has no such fields.
+        :raises UnknownSchemaError: if the registry has no such subject or version.
+        :raises RegistryUnavailableError: if it cannot be reached.
+        :raises RegistryRefusedError: if it refuses the login or the request.
+        :raises MetadataLogError: if the stored versions cannot be read.
+        """
+        columns = [self._column(value, requested) for value in self._options.values]
+        _check_new_schemas(columns)
+        found = typed_schema(self._options.projection, columns)
+        return found if requested is None else select(found, requested)
+
+    def keep(self, schema: TypedSchema) -> None:
+        """Store the versions of a stream's schemas, unless they are to be the latest ones.
+
+        :raises MetadataLogError: if they cannot be stored.
+        """
+        self._versions.store(
+            {
+                column.name: SchemaVersion(column.version.subject, column.version.version)
+                for column in schema.typed
+                if column.version is not None and column.options.schema_version != LATEST
+            }
+        )
+
+    def _column(self, given: ValueOptions, requested: StructType | None) -> TypedColumn:
+        value_format = self._formats(given.format)
+        options = with_schema_file(given, self._read_file)
+        if options.schema is None and options.format not in _OWN_SCHEMAS:
+            options = replace(options, schema=_requested_schema(options, requested))
+        version = self._version(options)
+        schema = text_schema(options) if version is None else version.schema
+        column = with_corrupt_record(options, value_format.data_type(options, schema))
+        return replace(column, version=version)
+
+    def _version(self, options: ValueOptions) -> SubjectVersion | None:
+        """Return the registry's schema, unless the options have one, or there is no registry."""
+        if self._options.registry is None or options.schema or options.descriptor:
+            return None
+        subject = options.subject or self._subject(options)
+        number = options.schema_version
+        if number is None:
+            stored = self._versions.stored().get(options.column)
+            number = stored.version if stored is not None and stored.subject == subject else LATEST
+        found = self._registry().version(subject, None if number == LATEST else number)
+        log.info("The %ss are read as version %d of %s", options.column, found.version, subject)
+        return found
+
+    def _subject(self, options: ValueOptions) -> str:
+        """Return the subject of the topic (``TopicNameStrategy``)."""
+        needed = f"set '{options.column}Subject' or '{options.column}Schema'"
+        strategy = options.subject_name_strategy
+        if strategy is not SubjectNameStrategy.TOPIC_NAME:
+            raise OptionsError([f"{strategy.value} names subjects by records: {needed}"])
+        subscription = self._options.subscription
+        topics = () if isinstance(subscription, SubscribePattern) else tuple(subscription.topics)
+        if len(topics) != 1:
+            problem = f"the query can read several topics, which may have several schemas: {needed}"
+            raise OptionsError([problem])
+        return f"{topics[0]}-{options.column}"
+
+
+def _check_new_schemas(columns: Sequence[TypedColumn]) -> None:
+    fails = any(column.options.on_new_schema is OnNewSchema.FAIL for column in columns)
+    if fails and all(column.version is None for column in columns):
+        problem = "onNewSchema 'fail' needs a schema of the registry: leave out 'valueSchema'"
+        raise OptionsError([problem])
+
+
+def _requested_schema(options: ValueOptions, requested: StructType | None) -> str | None:
+    """Return the fields of a column in a user's schema as DDL, if it has them."""
+    if requested is None:
+        return None
+    types = {field.name: field.type for field in requested.fields}
+    found = types.get(options.column)
+    if options.flatten:
+        names = _own_columns(options)
+        fields = tuple(field for field in requested.fields if field.name not in names)
+        found = StructType(fields) if fields else None
+    return str(found) if isinstance(found, StructType) else None
+
+
+def _own_columns(options: ValueOptions) -> Mapping[str, object]:
+    """Return the names of columns that are no fields of the values."""
+    others = (f"{column}{suffix}" for column in ("key", "value") for suffix in ("Error", "Bytes"))
+    return dict.fromkeys((*RECORD_TYPES.keys() - {options.column}, *others))

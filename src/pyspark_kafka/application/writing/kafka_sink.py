@@ -1,0 +1,503 @@
+"""The driver's side of an exactly-once sink: it commits the transactions of micro-batches.
+
+This is a two-phase commit. First the tasks write all records into transactions and leave them
+open. Then the driver logs these transactions, which decides the batch: the next driver first
+commits what it finds in the log. A transaction that is not in the log is never committed, and
+committing one twice has no effect.
+
+Before it decides, the driver looks whether each transaction is still open: else all are aborted,
+and the batch is written again. After that, a transaction can only be lost to its time-out, or to
+somebody who aborts it on purpose.
+
+Other programs may write to the directory of the log, and this user may end transactions of other
+programs. So only transactions are ended whose ids are this query's.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ...domain.checkpoints.sink_log import (
+    NO_PLAN,
+    BatchState,
+    SinkLogEntry,
+    SinkPlan,
+    other_query_error,
+)
+from ...domain.error_text import excerpt
+from ...domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
+from ...domain.writing.transaction import (
+    FORGOTTEN,
+    TransactionEnd,
+    end_of,
+    is_id_of_query,
+    ms_left,
+    query_id_prefix,
+)
+from ...ports.clock import epoch_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ...domain.options import SinkOptions
+    from ...domain.writing.transaction import Transaction, TransactionDescription
+    from ...domain.writing.write_result import WriteResult
+    from ...ports.checkpoints.metadata_log import MetadataLog
+    from ...ports.writing.transactions import Transactions
+
+    Ends: TypeAlias = Mapping[Transaction, TransactionEnd | None]
+    Lost: TypeAlias = Mapping[Transaction, TransactionEnd]
+
+MAX_ENTRIES: Final = 100
+"""The default of ``spark.sql.streaming.minBatchesToRetain``, which bounds Spark's own logs."""
+
+_MAX_NEEDED_MS: Final = 30_000
+"""How long the transactions of a batch have to stay open when it is decided, or a quarter of
+``transaction.timeout.ms`` if that is less."""
+
+_LONG_MS: Final = 1_000
+"""The time in which no other driver can write ``MAX_ENTRIES / 2`` batches."""
+
+_EMPTY_LOG: Final = SinkLogEntry(-1, BatchState.COMMITTED)
+
+_DONE: Final = frozenset({TransactionEnd.COMMITTED, TransactionEnd.REPLACED})
+_UNCLEAR: Final = frozenset(
+    {TransactionEnd.REPLACED, TransactionEnd.FENCED, TransactionEnd.FORGOTTEN}
+)
+"""A transaction of a prepared batch that ended so may have been committed before."""
+
+
+@final
+class KafkaSink:
+    """Commits and aborts micro-batches one after another, from one driver at a time."""
+
+    def __init__(
+        self,
+        log: MetadataLog,
+        offsets: MetadataLog | None,
+        transactions: Callable[[], Transactions],
+        options: SinkOptions,
+        query_id: Callable[[], str | None],
+        now_ms: Callable[[], int] = epoch_ms,
+    ) -> None:
+        """Take the sink's log, and the checkpoint's offset log if it may be readable.
+
+        If the sink's log is in the checkpoint, the offset log must not be empty: else this is not
+        the checkpoint's storage. ``query_id`` returns the checkpoint's, ``None`` or an error if
+        that is at another place. ``now_ms`` is the driver's clock, since the epoch.
+        """
+        self._log = log
+        self._offsets = offsets
+        self._transactions = transactions
+        self._options = options
+        self._query_id = query_id
+        self._now_ms = now_ms
+        self._read_ms = 0
+        """When the newest entry was read."""
+
+    def recover(self) -> SinkPlan:
+        """Commit what an earlier driver has logged, and return what the next tasks must know.
+
+        Tasks must not write batches again that are visible. Without the query's id, which tasks
+        know, a logged batch is not ended yet: Spark runs it again, and its ``commit`` has the id.
+
+        :raises TransactionLostError: if a batch was committed in part and its rest was aborted.
+        :raises MetadataLogError: if the log cannot be used, or is not where the checkpoint is, or
+            if the batch in the log is not the one in the checkpoint.
+        """
+        planned_ms = self._now_ms()
+        planned, query_id = self._checkpoint()
+        number, entry = self._newest()
+        if planned is None and entry.offsets is not None:
+            # It could be read when the entry was written.
+            planned, query_id = self._checkpoint(is_readable=True)
+        if planned is not None:
+            self._require_not_after(planned, number, entry)
+            self._require_same_offsets(number, entry)
+        self._require_own(number, entry, query_id)
+        if entry.state is BatchState.PREPARED and query_id is not None:
+            entry, _ = self._complete(number, entry)
+        is_decided = entry.state is BatchState.PREPARED
+        through = entry.batch_id if is_decided else entry.committed_through
+        reads_offsets = planned is not None
+        return SinkPlan(through, entry.query_id, entry.started_ms, planned_ms, reads_offsets)
+
+    def commit(
+        self,
+        batch_id: int,
+        query_id: str | None,
+        written: Sequence[WriteResult],
+        plan: SinkPlan = NO_PLAN,
+    ) -> None:
+        """Commit a batch: its records become visible exactly once.
+
+        ``plan`` is the one with which its tasks ran.
+
+        :raises TransactionLostError: if one of the transactions is not open any more, or not for
+            long enough; all are aborted then, and the next start writes the batch again.
+        :raises MetadataLogError: if the log cannot be used, or another driver writes to it.
+        """
+        opened = _transactions_of(written)
+        query_id = query_id or self._checkpoint()[1]
+        number, entry = self._newest()
+        self._require_not_after(batch_id, number, entry)
+        self._require_own(number, entry, query_id)
+        abandoned = self._open_besides(opened, query_id)
+        if entry.state is BatchState.PREPARED:
+            entry, lost = self._complete(number, entry)
+            number += 1
+            if entry.batch_id == batch_id and lost:
+                # Its tasks were told not to write it.
+                raise _dropped(entry, lost)
+        if batch_id <= entry.committed_through:
+            # Spark runs a batch again if it failed between this commit and Spark's own.
+            self._abort_all(each for each in opened if each not in entry.transactions)
+        elif batch_id <= plan.committed_through:
+            raise MetadataLogError(
+                str(self._log),
+                f"The log said that batch {batch_id} is decided, so that its tasks wrote nothing, "
+                "and does not say so any more: another driver has dropped the batch, or one that "
+                "has ended, by a late write, or the log was changed. Make sure that only one "
+                "driver uses this checkpoint, and restart the query: it writes the batch",
+            )
+        else:
+            described = self._describe(opened)
+            began_ms = max((each.started_ms for each in described.values()), default=-1)
+            prepared = SinkLogEntry(
+                batch_id,
+                BatchState.PREPARED,
+                opened,
+                query_id,
+                self._digest(batch_id, plan.reads_offsets or entry.offsets is not None),
+                max(began_ms, entry.started_ms),
+            )
+            self._require_open(number + 1, prepared, described, plan.planned_ms)
+            self._append(number + 1, prepared)
+            _, lost = self._complete(number + 1, prepared, dict.fromkeys(opened))
+            if lost:
+                raise _dropped(prepared, lost)
+        self._abort_abandoned(abandoned)
+
+    def abort(self, written: Iterable[WriteResult | None], query_id: str | None = None) -> None:
+        """Abort the open transactions of a batch; ``None`` stands for a task that failed.
+
+        Spark calls it after a ``commit`` that failed, too: a batch that is decided by then is
+        committed, not aborted.
+
+        :raises MetadataLogError: if the log cannot be read, so that nothing is aborted.
+        """
+        opened = _transactions_of(written)
+        number, entry = self._newest()
+        while set(opened).isdisjoint(entry.transactions):
+            if not opened or entry.state is BatchState.PREPARED or self._block(number + 1, entry):
+                self._abort_all(opened)
+                return
+            number, entry = self._newest()
+        if entry.state is BatchState.PREPARED:
+            self._require_own(number, entry, query_id)
+            self._complete(number, entry)
+
+    def _block(self, number: int, entry: SinkLogEntry) -> bool:
+        """Take the number of an entry that a failed ``commit`` may still be about to add.
+
+        A storage may write a file after its client has given up. Return whether it is not there.
+        """
+        nothing = SinkLogEntry(0, BatchState.DROPPED) if entry is _EMPTY_LOG else entry
+        return self._log.add(number, nothing.to_bytes())
+
+    def _require_open(
+        self,
+        number: int,
+        prepared: SinkLogEntry,
+        described: Mapping[str, TransactionDescription],
+        planned_ms: int | None,
+    ) -> None:
+        """Drop a batch whose transactions are not all open for long enough to be committed."""
+        ended = {each: end for each, end in _ends(prepared.transactions, described).items() if end}
+        if TransactionEnd.COMMITTED in ended.values():
+            raise MetadataLogError(
+                str(self._log),
+                f"Transactions of batch {prepared.batch_id} were committed, but the log does not "
+                "say so: it was deleted or restored while the query ran. Restore the log. "
+                "Without it, the batch is written again, and its records are in Kafka twice",
+            )
+        left_ms = ms_left(described.values(), self._now_ms(), planned_ms)
+        timeout_ms = self._options.producer.transaction_timeout_ms
+        is_late = left_ms is not None and left_ms < min(_MAX_NEEDED_MS, timeout_ms // 4)
+        if is_late or ended:
+            self._append(number, prepared.with_state(BatchState.DROPPED))
+            self._abort_all(prepared.transactions)
+            raise _dropped(prepared, ended)
+
+    def _open_besides(
+        self, opened: Sequence[Transaction], query_id: str | None
+    ) -> Mapping[str, TransactionDescription]:
+        """Return the query's open transactions that are not of this batch.
+
+        They are of attempts that failed or were not needed. What another driver begins later is
+        not among them.
+        """
+        if query_id is None:
+            return {}
+        prefix = query_id_prefix(self._options.transactional_id_prefix, query_id)
+        with suppress(PysparkKafkaError):
+            own = {each.transactional_id for each in opened}
+            names = [name for name in self._transactions().open_ids(prefix) if name not in own]
+            return self._transactions().describe(names) if names else {}
+        return {}
+
+    def _abort_abandoned(self, abandoned: Mapping[str, TransactionDescription]) -> None:
+        """Abort transactions and fence their writers, unless they are others by now."""
+        # The batch is committed already, and these time out by themselves.
+        with suppress(PysparkKafkaError):
+            for name, before in abandoned.items():
+                # One by one: another driver may begin to use the next one meanwhile.
+                if self._transactions().describe([name]).get(name) == before:
+                    self._transactions().begin(name)
+
+    def _complete(
+        self, number: int, prepared: SinkLogEntry, ends: Ends | None = None
+    ) -> tuple[SinkLogEntry, Lost]:
+        """End all transactions of an entry and log the result; ``ends`` is what is known of them.
+
+        Return the new entry, and what made the batch be dropped.
+        """
+        transactions = prepared.transactions
+        ends = self._ends(prepared) if ends is None else ends
+        if not _lost(ends):
+            ends = self._commit_open(number, prepared, ends)
+        if lost := _lost(ends):
+            # Every driver ends the first one first, so that two do not decide differently.
+            for decided in (transactions[:1], transactions[1:]):
+                self._require_newest(number)
+                is_committed = TransactionEnd.COMMITTED in ends.values()
+                if is_committed and not _UNCLEAR.issuperset(lost.values()):
+                    raise self._partly_lost(number, prepared, lost)
+                if is_committed or not _UNCLEAR.isdisjoint(ends.values()):
+                    raise self._unknown(number, prepared, ends)
+                self._abort_all(decided)
+                ends = self._ends(prepared)
+        entry = prepared.with_state(BatchState.DROPPED if lost else BatchState.COMMITTED)
+        self._append(number + 1, entry)
+        self._log.purge(number + 2 - MAX_ENTRIES)
+        return entry, lost
+
+    def _commit_open(self, number: int, prepared: SinkLogEntry, ends: Ends) -> Ends:
+        """Commit transactions in order; return how all of them ended if one was lost."""
+        try:
+            for transaction in prepared.transactions:
+                if ends[transaction] is None:
+                    self._transactions().commit(transaction)
+        except TransactionLostError:
+            self._require_newest(number)
+            ends = self._ends(prepared)
+            if None in ends.values() and not _lost(ends):
+                raise
+        return ends
+
+    def _abort_all(self, transactions: Iterable[Transaction]) -> None:
+        for transaction in transactions:
+            self._transactions().abort(transaction)
+
+    def _describe(
+        self, transactions: Sequence[Transaction]
+    ) -> Mapping[str, TransactionDescription]:
+        names = [each.transactional_id for each in transactions]
+        return self._transactions().describe(names) if names else {}
+
+    def _ends(self, prepared: SinkLogEntry) -> Ends:
+        """Return how the transactions of a prepared batch ended."""
+        described = self._describe(prepared.transactions)
+        ends = _ends(prepared.transactions, described)
+        for transaction, end in ends.items():
+            if end is TransactionEnd.TIMED_OUT and prepared.started_ms >= 0:
+                started_ms = described[transaction.transactional_id].started_ms
+                if not 0 <= started_ms <= prepared.started_ms:
+                    # Another producer's, which began after the batch had been prepared.
+                    ends[transaction] = TransactionEnd.REPLACED
+        return ends
+
+    def _partly_lost(self, number: int, prepared: SinkLogEntry, lost: Lost) -> TransactionLostError:
+        return TransactionLostError(
+            [each.transactional_id for each in lost],
+            f"{_described(lost)}, after other transactions of batch {prepared.batch_id} were "
+            "committed",
+            "A part of the batch is missing in Kafka. Its input is between the committed and the "
+            "planned batch that 'pyspark-kafka offsets show CHECKPOINT' shows. Write the missing "
+            "records by other means. Then replace 'prepared' by 'committed' in "
+            f"'{self._log}/{number}' and start the query: it goes on with the next batch.",
+        )
+
+    def _unknown(self, number: int, prepared: SinkLogEntry, ends: Ends) -> TransactionLostError:
+        """Return the error for a batch that may be committed or not."""
+        unclear = [each for each, end in ends.items() if end in _UNCLEAR]
+        forgotten = TransactionEnd.FORGOTTEN in ends.values()
+        return TransactionLostError(
+            [each.transactional_id for each in unclear],
+            FORGOTTEN if forgotten else "producers that began later have their transactional ids",
+            f"It is unknown whether batch {prepared.batch_id} was committed before. Wait for "
+            "'kafka.transaction.timeout.ms', and look for its records with "
+            "'isolation.level=read_committed'. If they are in Kafka, replace 'prepared' by "
+            f"'committed' in '{self._log}/{number}', or by 'dropped' if none is, and start the "
+            "query: it writes a dropped batch again. If only some are, write the others by other "
+            "means first.",
+            may_be_committed=True,
+        )
+
+    def _newest(self) -> tuple[int, SinkLogEntry]:
+        self._read_ms = self._now_ms()
+        latest = self._log.latest()
+        if latest is None:
+            return -1, _EMPTY_LOG
+        try:
+            return latest[0], SinkLogEntry.from_bytes(latest[1])
+        except ValueError as error:
+            raise MetadataLogError(str(self._log), str(error)) from error
+
+    def _require_not_after(self, batch_id: int, number: int, entry: SinkLogEntry) -> None:
+        """Raise if an entry would let Spark's last batch, and those before it, be skipped."""
+        if entry.batch_id > batch_id:
+            raise MetadataLogError(
+                f"{self._log}/{number}",
+                f"The entry of the sink's log is of batch {entry.batch_id}, and the query's last "
+                f"batch is {batch_id}. Nothing was written, committed or aborted. If another "
+                "driver uses this checkpoint, stop it. If the checkpoint was restored from a "
+                "backup, restore the log as it was then; if it is a new one, delete the log of "
+                "the old one",
+            )
+
+    def _require_same_offsets(self, number: int, entry: SinkLogEntry) -> None:
+        """Raise if a batch was planned again after it was decided: its end may be another."""
+        if entry.offsets is None or entry.state is BatchState.DROPPED:
+            return
+        if self._digest(entry.batch_id, is_readable=True) not in (None, entry.offsets):
+            raise MetadataLogError(
+                f"{self._log}/{number}",
+                f"Batch {entry.batch_id} was written with other offsets than those in the "
+                f"checkpoint, '{self._offsets}/{entry.batch_id}': the checkpoint was restored or "
+                "changed since. What the batch had then is in Kafka. Restore a checkpoint that has "
+                f"the former file 'offsets/{entry.batch_id}'. Or delete the sink's log: then the "
+                "batch is written as it is planned now, and its records may be in Kafka twice",
+            )
+
+    def _require_own(self, number: int, entry: SinkLogEntry, query_id: str | None) -> None:
+        """Raise if an entry is of another query, or names transactions of others.
+
+        Only open transactions need the prefix: it is an option, which an earlier run may have set
+        to another value.
+        """
+        if entry.query_id is not None and query_id not in (None, entry.query_id):
+            raise other_query_error(f"{self._log}/{number}", entry.query_id, query_id)
+        is_open = entry.state is BatchState.PREPARED
+        prefix = self._options.transactional_id_prefix if is_open else None
+        if not is_open and query_id is None:
+            return
+        for each in entry.transactions:
+            if not is_id_of_query(each.transactional_id, prefix, query_id):
+                raise self._foreign(
+                    number,
+                    f"names the transaction '{excerpt(each.transactional_id)}' (producer id "
+                    f"{each.producer_id}, epoch {each.epoch}), and this query's are named "
+                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<lane>-<slot>'",
+                )
+
+    def _foreign(self, number: int, what: str) -> MetadataLogError:
+        return MetadataLogError(
+            f"{self._log}/{number}",
+            f"The entry of the sink's log {what}. No transaction was committed or aborted. If "
+            "'transactionalIdPrefix' was changed, run the query once with the former one; if the "
+            "checkpoint is a new one, delete the log of the old one. Otherwise another program "
+            "wrote this file: find out which one can write there, and delete the file",
+        )
+
+    def _append(self, number: int, entry: SinkLogEntry) -> None:
+        if not self._log.add(number, entry.to_bytes()):
+            raise self._overtaken(number)
+        if self._now_ms() - self._read_ms > _LONG_MS:
+            # Another driver may have written so many entries that this number is free again.
+            self._require_newest(number)
+
+    def _require_newest(self, number: int) -> None:
+        """Raise if an entry is not the last one any more: its ids may have been used since."""
+        latest = self._log.latest()
+        if latest is not None and latest[0] > number:
+            raise self._overtaken(latest[0])
+
+    def _overtaken(self, number: int) -> MetadataLogError:
+        return MetadataLogError(
+            str(self._log),
+            f"Another driver has written entry {number} of the sink's log. Only one query can "
+            "use a checkpoint at a time: stop the other one",
+        )
+
+    def _checkpoint(self, *, is_readable: bool = False) -> tuple[int | None, str | None]:
+        """Return the last batch of the checkpoint's offset log, and the query's id."""
+        if self._offsets is None:
+            return None, self._query_id()
+        # A driver that cannot read the checkpoint has a log elsewhere.
+        with suppress(*self._tolerated(is_readable)):
+            if (found := self._offsets.latest()) is not None:
+                return found[0], self._query_id()
+        if self._options.is_log_in_checkpoint:
+            raise MetadataLogError(
+                str(self._offsets),
+                "This process does not find the checkpoint's offset log. Set the option "
+                "'metadataPath' to a path that every driver of this query can reach",
+            )
+        return None, None
+
+    def _digest(self, batch_id: int, is_readable: bool) -> str | None:
+        """Return the digest of a batch's offsets; ``None`` where they cannot be read."""
+        if self._offsets is None:
+            return None
+        with suppress(*self._tolerated(is_readable)):
+            content = self._offsets.get(batch_id)
+            return None if content is None else sha256(content).hexdigest()
+        return None
+
+    def _tolerated(self, is_readable: bool) -> tuple[type[PysparkKafkaError], ...]:
+        """Return the errors of an offset log that may be out of the driver's reach.
+
+        An error that passes must not make a batch one that cannot be compared.
+        """
+        return () if is_readable or self._options.is_log_in_checkpoint else (PysparkKafkaError,)
+
+
+def _ends(
+    transactions: Iterable[Transaction], described: Mapping[str, TransactionDescription]
+) -> dict[Transaction, TransactionEnd | None]:
+    return {each: end_of(each, described.get(each.transactional_id)) for each in transactions}
+
+
+def _lost(ends: Ends) -> Lost:
+    return {each: end for each, end in ends.items() if end is not None and end not in _DONE}
+
+
+def _dropped(entry: SinkLogEntry, lost: Lost) -> TransactionLostError:
+    """Return the error for a batch that is written again; without ``lost``, it took too long."""
+    is_late = not lost or TransactionEnd.TIMED_OUT in lost.values()
+    advice = (
+        "Set 'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
+        "'transaction.max.timeout.ms', or let batches be smaller"
+        if is_late
+        else "Make sure that only one driver uses this checkpoint"
+    )
+    what = _described(lost) or "it took nearly as long as 'kafka.transaction.timeout.ms'"
+    return TransactionLostError(
+        [each.transactional_id for each in lost or entry.transactions],
+        f"batch {entry.batch_id} was dropped before a part of it was committed, because {what}",
+        f"No record of the batch is visible, and none is lost. {advice}, and restart the query: it "
+        "writes the batch again.",
+    )
+
+
+def _described(lost: Lost) -> str:
+    """Return how transactions were lost: each way once, with one of them."""
+    by_end = {end: each for each, end in lost.items()}
+    return ", and ".join(f"'{each.transactional_id}' {end.value}" for end, each in by_end.items())
+
+
+def _transactions_of(written: Iterable[WriteResult | None]) -> tuple[Transaction, ...]:
+    return tuple(one.transaction for one in written if one and one.transaction is not None)

@@ -1,0 +1,1 @@
+"""The entries of a query's logs, and where these are stored."""

@@ -1,0 +1,106 @@
+"""Topics with their partitions, offsets and sizes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from ..topic_partition import TopicPartition
+from .topic_description import PartitionDescription, TopicDescription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..partition_offsets import PartitionOffsets
+
+_NOT_DESCRIBED = PartitionDescription(None, frozenset(), frozenset())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartitionSummary:
+    """A partition with its offsets, ``None`` if its leader did not return them."""
+
+    number: int
+    earliest: int | None
+    latest: int | None
+    description: PartitionDescription
+
+    @property
+    def offsets(self) -> int | None:
+        """The number of offsets: an upper bound of the number of records."""
+        if self.earliest is None or self.latest is None:
+            return None
+        return max(0, self.latest - self.earliest)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopicSummary:
+    """A topic and its partitions, in the order of their numbers."""
+
+    name: str
+    partitions: tuple[PartitionSummary, ...]
+    description: TopicDescription
+
+    @property
+    def offsets(self) -> int | None:
+        """The number of offsets of all partitions; ``None`` if one is not known."""
+        return _sum(each.offsets for each in self.partitions)
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of all leaders' logs; ``None`` if one is not known."""
+        return _sum(each.description.size for each in self.partitions)
+
+    @property
+    def leaders(self) -> frozenset[int]:
+        """The brokers that lead partitions of the topic."""
+        found = (each.description.leader for each in self.partitions)
+        return frozenset(leader for leader in found if leader is not None)
+
+    @property
+    def replication_factor(self) -> int:
+        """The largest number of replicas of a partition."""
+        return max((len(each.description.replicas) for each in self.partitions), default=0)
+
+    @property
+    def under_replicated(self) -> int:
+        """The number of partitions with replicas that are not in sync, or without a leader."""
+        return sum(
+            each.description.leader is None
+            or bool(each.description.replicas - each.description.in_sync)
+            for each in self.partitions
+        )
+
+
+def summarize(
+    partitions: Iterable[TopicPartition],
+    earliest: PartitionOffsets,
+    latest: PartitionOffsets,
+    descriptions: Mapping[str, TopicDescription],
+) -> tuple[TopicSummary, ...]:
+    """Return the topics of partitions in the order of their names.
+
+    Topics that are not described were deleted meanwhile, and are left out.
+    """
+    by_topic: defaultdict[str, list[PartitionSummary]] = defaultdict(list)
+    for each in sorted(partitions):
+        if each.topic in descriptions:
+            described = descriptions[each.topic].partitions.get(each.partition, _NOT_DESCRIBED)
+            by_topic[each.topic].append(
+                PartitionSummary(each.partition, earliest.get(each), latest.get(each), described)
+            )
+    return tuple(
+        TopicSummary(name, tuple(found), descriptions[name]) for name, found in by_topic.items()
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    total = 0
+    for number in numbers:
+        if number is None:
+            return None
+        total += number
+    return total

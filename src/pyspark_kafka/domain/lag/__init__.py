@@ -1,0 +1,1 @@
+"""How far a query is behind its topics."""

@@ -1,1 +1,0 @@
-"""The rules of an idempotent and transactional producer, without I/O."""

@@ -1,0 +1,211 @@
+"""Starting offsets, and ending offsets of batch queries."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
+
+from ..json_text import is_integer, partition_number, read_json_pairs
+from ..option_values import INT64_MAX, integer
+from ..partition_offsets import EARLIEST, EXAMPLE, LATEST, PartitionOffsets
+from ..topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TIMESTAMPS_EXAMPLE: Final = (
+    '{"topicA": {"0": 123456789, "1": 123456789},\n"topicB": {"0": 123456789, "1": 123456789}}'
+)
+
+_WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Earliest:
+    """The earliest offset of every partition."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The latest offset of every partition."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Specific:
+    """An offset for each partition; -1 is latest and -2 earliest.
+
+    ``topics`` are offsets for all partitions of a topic (SPARK-58774): ``(("topicA", -2),)``.
+    """
+
+    offsets: PartitionOffsets
+    topics: tuple[tuple[str, int], ...] = ()
+
+
+class OnNoMatch(enum.Enum):
+    """What to do with a partition that has no record at or after a timestamp."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GlobalTimestamp:
+    """The first record at or after a timestamp in every partition (milliseconds since epoch)."""
+
+    timestamp: int
+    on_no_match: OnNoMatch
+
+
+Timestamps = tuple[tuple[TopicPartition, int], ...]
+"""Milliseconds since the epoch by partition, in the order of the partitions."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ByTimestamp:
+    """A timestamp for each partition, as in ``GlobalTimestamp``."""
+
+    timestamps: Timestamps
+    on_no_match: OnNoMatch
+
+
+class OnMissingCommit(enum.Enum):
+    """What to do with a partition without a committed offset."""
+
+    ERROR = "error"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CommittedOffsets:
+    """The committed offset of a consumer group in every partition."""
+
+    group_id: str
+    on_missing_commit: OnMissingCommit = OnMissingCommit.ERROR
+
+
+GROUP: Final = CommittedOffsets("")
+"""The value of ``group`` before the group id is known."""
+
+OffsetLimit = Earliest | Latest | Specific | GlobalTimestamp | ByTimestamp
+StartingOffsets = OffsetLimit | CommittedOffsets
+EndingOffsets = Latest | Specific | GlobalTimestamp | ByTimestamp
+
+
+def parse_offset_limit(text: str) -> Earliest | Latest | Specific:
+    """Parse ``earliest``, ``latest`` (case-insensitive) or offsets as JSON.
+
+    :raises ValueError: with the message of Spark's ``JsonUtils``, if it is none of these.
+    """
+    trimmed = text.strip()
+    match trimmed.lower():
+        case "earliest":
+            return Earliest()
+        case "latest":
+            return Latest()
+        case _:
+            return _parse_specific(trimmed)
+
+
+def parse_starting_offsets(text: str) -> Earliest | Latest | Specific | CommittedOffsets:
+    """Parse what ``parse_offset_limit`` parses, or ``group`` (case-insensitive).
+
+    :raises ValueError: as ``parse_offset_limit``.
+    """
+    return GROUP if text.strip().lower() == "group" else parse_offset_limit(text)
+
+
+def parse_on_missing_commit(text: str) -> OnMissingCommit:
+    """Parse what to do with partitions without a committed offset.
+
+    :raises ValueError: if it is none of ``error``, ``earliest`` and ``latest``.
+    """
+    try:
+        return OnMissingCommit(text.strip().lower())
+    except ValueError as error:
+        known = ", ".join(f"'{one.value}'" for one in OnMissingCommit)
+        raise ValueError(
+            f"startingOffsetsGroupFallback must be one of {known}, got '{text}'"
+        ) from error
+
+
+def parse_global_timestamp(text: str) -> int:
+    """Parse milliseconds since the epoch.
+
+    :raises ValueError: with the message of Spark's ``KafkaSourceProvider``.
+    """
+    trimmed = text.strip()
+    try:
+        return integer(trimmed)
+    except ValueError as error:
+        raise ValueError(f"Expected a single long value, got {trimmed}") from error
+
+
+def parse_timestamps(text: str) -> Timestamps:
+    """Parse ``{"topicA":{"0":123456789}}``.
+
+    :raises ValueError: with the message of Spark's ``JsonUtils``, if it has any other shape.
+    """
+    text = text.strip()
+    pairs = read_json_pairs(text, TIMESTAMPS_EXAMPLE)
+    try:
+        _require_single(name for name, _ in pairs)
+        return tuple(
+            sorted(
+                (TopicPartition(topic, partition_number(number)), _timestamp(value))
+                for topic, partitions in pairs
+                for number, value in partitions.items()
+            )
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"Expected e.g. {TIMESTAMPS_EXAMPLE}, got {text}") from error
+
+
+def parse_on_no_match(text: str) -> OnNoMatch:
+    """Parse what to do with partitions without a matching record.
+
+    :raises ValueError: with the message of Scala's ``Enumeration``, if it is neither value.
+    """
+    try:
+        return OnNoMatch(text.lower())
+    except ValueError as error:
+        raise ValueError(f"No value found for '{text.upper()}'") from error
+
+
+def _parse_specific(text: str) -> Specific:
+    pairs = read_json_pairs(text, EXAMPLE)
+    words = [(topic, value) for topic, value in pairs if isinstance(value, str)]
+    numbers = [(topic, value) for topic, value in pairs if not isinstance(value, str)]
+    clashing = sorted({topic for topic, _ in words} & {topic for topic, _ in numbers})
+    if clashing:
+        raise ValueError(
+            f"Topic '{clashing[0]}' has both a topic-level offset and offsets of partitions, "
+            f"got {text}"
+        )
+    try:
+        _require_single(topic for topic, _ in pairs)
+        return Specific(
+            PartitionOffsets.from_dict(dict(numbers)),
+            tuple(sorted((topic, _WORDS[word.lower()]) for topic, word in words)),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"Expected e.g. {EXAMPLE}, got {text}") from error
+
+
+def _require_single(names: Iterable[str]) -> None:
+    if any(count > 1 for count in Counter(names).values()):
+        raise ValueError("duplicate topic")
+
+
+def _timestamp(value: Any) -> int:
+    if not is_integer(value) or abs(value) > INT64_MAX:
+        raise ValueError(f"not a timestamp: {value!r}")
+    return int(value)

@@ -1,0 +1,1 @@
+"""What a sink writes: its columns, batches for the broker, and transactions."""

@@ -1,0 +1,1 @@
+"""What checkpoints need of a storage."""

@@ -1,0 +1,1 @@
+"""What the doctor and the list of topics need of a client."""

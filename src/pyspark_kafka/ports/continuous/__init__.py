@@ -1,0 +1,1 @@
+"""What continuous queries need of a client, and of what runs their tasks."""

@@ -1,0 +1,1 @@
+"""Where lag and progress are reported."""

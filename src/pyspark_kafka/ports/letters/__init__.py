@@ -1,0 +1,1 @@
+"""Where records go that cannot be decoded."""

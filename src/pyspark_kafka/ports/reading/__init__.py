@@ -1,0 +1,1 @@
+"""What reading needs of a client."""

@@ -1,0 +1,1 @@
+"""Where tokens for logins come from."""

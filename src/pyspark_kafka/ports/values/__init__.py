@@ -1,0 +1,1 @@
+"""Typed values: formats, their decoders and encoders, and schema registries."""

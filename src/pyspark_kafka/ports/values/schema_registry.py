@@ -1,0 +1,63 @@
+"""Looking up and registering schemas."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...domain.values.registered_schema import Schema, SubjectVersion
+
+
+class SchemaRegistry(ABC):
+    """A schema registry; any thread may call it.
+
+    Every method may raise:
+
+    :raises RegistryUnavailableError: if it does not answer in time, or answers nonsense.
+    :raises RegistryRefusedError: if it refuses the login or the request.
+    """
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where it is, without user and password."""
+
+    @abstractmethod
+    def by_id(self, schema_id: int) -> Schema:
+        """Return the schema of an id; an id never gets another schema.
+
+        :raises UnknownSchemaError: if there is none.
+        """
+
+    @abstractmethod
+    def by_guid(self, guid: str) -> Schema:
+        """Return the schema of a GUID, 32 hexadecimal digits in five groups.
+
+        :raises UnknownSchemaError: if there is none.
+        """
+
+    @abstractmethod
+    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+        """Return a version of a subject, the latest by default.
+
+        :raises UnknownSchemaError: if there is no such subject or version.
+        """
+
+    @abstractmethod
+    def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
+        """Return the version of a subject that has this schema.
+
+        :raises UnknownSchemaError: if no version has it.
+        """
+
+    @abstractmethod
+    def register(self, subject: str, schema: Schema) -> int:
+        """Return the id of a schema, which becomes the subject's latest version if it is new.
+
+        :raises IncompatibleSchemaError: if the subject's compatibility level forbids it.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close connections. A second call does nothing."""

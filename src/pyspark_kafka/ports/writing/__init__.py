@@ -1,0 +1,1 @@
+"""What writing needs of a client."""

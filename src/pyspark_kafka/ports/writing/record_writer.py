@@ -1,0 +1,60 @@
+"""Writing Arrow record batches to topics."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ...domain.writing.transaction import Transaction
+    from ...domain.writing.write_result import DeliveryStats
+
+
+class RecordWriter(ABC):
+    """Writes records and waits for their acknowledgement.
+
+    After an error of ``write`` or ``flush`` it must be closed. Every method may raise:
+
+    :raises RecordDeliveryError: for the first record that could not be delivered.
+    :raises UnknownTopicError: if a record's topic does not exist.
+    :raises BrokerUnreachableError: if no broker answers in time.
+    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises TlsError: if a TLS handshake fails.
+    :raises AuthorizationError: if the user may not write.
+    :raises ProducerFencedError: if another producer took over the transactional id.
+    """
+
+    @abstractmethod
+    def join_transaction(self, transaction: Transaction) -> None:
+        """Write to a transaction from now on, until the next ``flush``.
+
+        :raises UnsupportedFeatureError: if the client cannot join another process's transaction.
+        """
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
+        """Send the records of a batch.
+
+        The batch may have the columns ``key``, ``value``, ``topic``, ``partition``, ``headers``
+        and ``timestamp``; the argument ``topic`` takes precedence over the column. Without a
+        partition, the key decides as in Kafka's Java client, and without a key a partition that
+        changes after a time. Without a timestamp, a record gets the current time. Records of one
+        partition keep their order. Blocks while buffers are full, and may return before
+        acknowledgement.
+
+        :raises NullTopicError: if a record has no topic.
+        :raises InvalidRecordError: if a row cannot become a record.
+        """
+
+    @abstractmethod
+    def flush(self) -> DeliveryStats:
+        """Wait until all records are acknowledged; return those since the last call."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close connections and stop threads; records that were not flushed may be lost.
+
+        A joined transaction stays open. A second call does nothing.
+        """

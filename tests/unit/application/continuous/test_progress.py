@@ -1,0 +1,148 @@
+"""Who is told the progress of a continuous query, and when."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.application.continuous import progress as continuous_progress
+from pyspark_kafka.application.continuous.progress import ProgressRecorder
+from pyspark_kafka.bootstrap.container import closing_clients, container_for
+from pyspark_kafka.domain.continuous.epoch_coordinator import Epoch
+from pyspark_kafka.domain.continuous.messages import TaskProgress
+from pyspark_kafka.domain.continuous.progress import QueryIdentity
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.ports.lag.progress_listener import ProgressListener
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark_kafka.application.continuous.stream import KafkaContinuousStream
+    from pyspark_kafka.domain.continuous.progress import EpochProgress
+
+PARTITION = TopicPartition("t", 0)
+QUERY = QueryIdentity("id", "run")
+
+
+class Notes(ProgressListener):
+    """Keeps what it is told, and can be made to fail."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.rows: list[int] = []
+        self.ended: list[tuple[str, str]] = []
+        self._fails = fails
+
+    def progressed(self, progress: EpochProgress) -> None:
+        self.rows.append(progress.work.input_rows)
+        if self._fails:
+            raise ZeroDivisionError
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        self.ended.append((query_id, run_id))
+        if self._fails:
+            raise ZeroDivisionError
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    """Return a cluster with a topic of five records."""
+    cluster = MemoryCluster()
+    cluster.create_topic("t", 1)
+    for _ in range(5):
+        cluster.produce("t", b"")
+    return cluster
+
+
+@pytest.fixture
+def stream(cluster: MemoryCluster) -> Iterator[KafkaContinuousStream]:
+    """Yield a stream of the topic."""
+    options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
+    with closing_clients(container_for(parse_source_options(options, QueryKind.STREAM))) as made:
+        made.memory_cluster.override(cluster)
+        yield made.continuous_stream()
+
+
+def epoch(number: int, offset: int) -> Epoch:
+    return Epoch(number, PartitionOffsets({PARTITION: offset}))
+
+
+def test_the_final_report_has_what_a_short_time_brought(stream: KafkaContinuousStream) -> None:
+    """A query that stops within a second reports its rows, once."""
+    notes = Notes()
+    recorder = ProgressRecorder(QUERY, "foreach", [notes])
+    recorder.add(TaskProgress(2, 1))
+    recorder.record(epoch(0, 2), stream)
+    assert notes.rows == []
+    recorder.record(epoch(1, 3), stream, is_final=True)
+    recorder.record(epoch(1, 3), stream, is_final=True)
+    assert notes.rows == [2]
+    [report] = recorder.recent
+    assert (report.epoch, report.lag and report.lag.total) == (1, 2)
+
+
+def test_the_first_report_begins_where_the_query_began(stream: KafkaContinuousStream) -> None:
+    recorder = ProgressRecorder(QUERY, "foreach")
+    recorder.record(epoch(0, 1), stream)
+    recorder.record(epoch(1, 4), stream, is_final=True)
+    [report] = recorder.recent
+    assert (report.start, report.end) == (epoch(0, 1).offsets, epoch(1, 4).offsets)
+
+
+def test_lag_counts_what_was_there_at_the_report_before(
+    stream: KafkaContinuousStream, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What arrived since does not count, unless the query is idle."""
+    monkeypatch.setattr(continuous_progress, "IDLE_EVERY_S", 0)
+    recorder = ProgressRecorder(QUERY, "foreach")
+    lags = []
+    for number, (arrived, end) in enumerate([(0, 1), (4, 3), (4, 9), (0, 13), (2, 13)]):
+        for _ in range(arrived):
+            cluster.produce("t", b"")
+        recorder.add(TaskProgress(1 if number < 4 else 0))
+        recorder.record(epoch(number, end), stream, is_final=True)
+        lags.append(recorder.recent[-1].lag)
+    assert [lag and lag.total for lag in lags] == [4, 2, 0, 0, 2]
+
+
+def test_bad_records_add_up_over_the_run(stream: KafkaContinuousStream) -> None:
+    """A report has the numbers since the report before, and those of the whole run."""
+    recorder = ProgressRecorder(QUERY, "foreach")
+    for number in range(2):
+        recorder.add(TaskProgress(1, bad_records=BadRecordStats({FailureReason.MALFORMED: 1}, 1)))
+        recorder.record(epoch(number, 1 + number), stream, is_final=True)
+    found = [(report.work.bad_records, report.bad_records) for report in recorder.recent]
+    assert [(each.dead_letters, total.dead_letters) for each, total in found] == [(1, 1), (1, 2)]
+    assert [(each.total, total.total) for each, total in found] == [(1, 1), (1, 2)]
+
+
+def test_a_function_is_a_listener(stream: KafkaContinuousStream) -> None:
+    """It takes each report, and is not told the end."""
+    reports: list[EpochProgress] = []
+    recorder = ProgressRecorder(QUERY, "foreach", [reports.append])
+    recorder.add(TaskProgress(1, 1))
+    recorder.record(epoch(0, 1), stream, is_final=True)
+    recorder.ended()
+    assert [report.work.input_rows for report in reports] == [1]
+
+
+def test_a_listener_that_fails_affects_no_other(
+    stream: KafkaContinuousStream, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its errors are logged, and the others are told the reports and the end."""
+    listeners = [Notes(fails=True), Notes()]
+    recorder = ProgressRecorder(QUERY, "foreach", listeners)
+    recorder.add(TaskProgress(1, 1))
+    with caplog.at_level(logging.ERROR, "pyspark_kafka"):
+        recorder.record(epoch(0, 1), stream, is_final=True)
+        recorder.ended()
+    assert [listener.rows for listener in listeners] == [[1], [1]]
+    assert [listener.ended for listener in listeners] == [[("id", "run")]] * 2
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["A listener of a continuous query failed"] * 2

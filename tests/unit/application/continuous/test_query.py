@@ -1,0 +1,638 @@
+"""Continuous queries over a cluster in memory, with tasks in threads."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from dependency_injector import providers
+from prometheus_client import CollectorRegistry
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
+from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
+from pyspark_kafka.application.checkpoints.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.continuous import execution as continuous_execution
+from pyspark_kafka.application.continuous.catch_ups import CatchUps
+from pyspark_kafka.application.continuous.errors import (
+    FunctionError,
+    NotEnoughSlotsError,
+    RestartsExhaustedError,
+    TaskFailedError,
+)
+from pyspark_kafka.application.continuous.execution_limits import ExecutionLimits
+from pyspark_kafka.bootstrap.channels import MEMORY, connect_task, open_channel
+from pyspark_kafka.bootstrap.container import Container, container_for
+from pyspark_kafka.bootstrap.continuous import (
+    ConstantFunction,
+    QueryPlan,
+    start_in_threads,
+    start_query,
+)
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
+from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    DataLossError,
+    MetadataLogError,
+    PysparkKafkaError,
+)
+from pyspark_kafka.domain.options import (
+    QueryKind,
+    SourceOptions,
+    parse_sink_options,
+    parse_source_options,
+)
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
+from pyspark_kafka.ports.continuous.task_runner import TaskRunner
+from pyspark_kafka.testing.world import await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark_kafka.application.continuous.query import ContinuousQuery
+    from pyspark_kafka.ports.continuous.epoch_channel import EpochChannel
+    from pyspark_kafka.ports.continuous.record_function import RecordFunction
+    from pyspark_kafka.ports.lag.progress_listener import ProgressListener
+
+FAST = ExecutionLimits(epoch_s=0.05, stop_timeout_s=10)
+
+
+def keep(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the records for the sink, in the same partitions."""
+    return records.select(["key", "value", "partition"])
+
+
+class UnreliableClient(StreamClient):
+    """A client that loses its broker as often as the pipeline says."""
+
+    def __init__(self, client: StreamClient, pipeline: Pipeline) -> None:
+        self._client = client
+        self._pipeline = pipeline
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        return self._client.assign(offsets)
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        self._client.revoke(partitions)
+
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+        if self._pipeline.poll_failures:
+            self._pipeline.poll_failures -= 1
+            raise BrokerUnreachableError("memory", 1)
+        return self._client.poll(timeout_s, takes_records=takes_records)
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        self._client.write(polled, outputs)
+
+    def acknowledged(self) -> Mapping[TopicPartition, int]:
+        return self._client.acknowledged()
+
+    def is_settled(self) -> bool:
+        return self._client.is_settled()
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class RegisteringExecutors(TaskRunner):
+    """Threads, which count as slots one after the other."""
+
+    def __init__(self, slots: Sequence[int]) -> None:
+        self._threads = ThreadTaskRunner()
+        self._slots = list(slots)
+        self.tasks = 0
+
+    def available_slots(self) -> int:
+        return self._slots.pop(0) if len(self._slots) > 1 else self._slots[0]
+
+    def start(self, tasks: int, run: Callable[[int, str], None]) -> None:
+        self.tasks = tasks
+        self._threads.start(tasks, run)
+
+    def is_running(self) -> bool:
+        return self._threads.is_running()
+
+    def failure(self) -> str | None:
+        return self._threads.failure()
+
+    def cancel(self, timeout_s: float) -> None:
+        self._threads.cancel(timeout_s)
+
+
+class Pipeline:
+    """A query from the topic ``in`` to the topic ``out``."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self.cluster = MemoryCluster()
+        self.cluster.create_topic("in", 2)
+        self.cluster.create_topic("out", 9)
+        self.checkpoint = checkpoint
+        self.queries: list[ContinuousQuery] = []
+        self.poll_failures = 0
+
+    def container(self, options: SourceOptions) -> Container:
+        container = container_for(options)
+        container.memory_cluster.override(self.cluster)
+        client = container.client()
+        assert client.stream_client is not None
+        make = partial(client.stream_client, options)
+        unreliable = providers.Callable(lambda *given: UnreliableClient(make(*given), self))
+        container.stream_client.override(unreliable)
+        return container
+
+    def start(
+        self,
+        function: RecordFunction = keep,
+        *,
+        limits: ExecutionLimits = FAST,
+        sink: dict[str, str] | None = None,
+        listeners: Sequence[ProgressListener] = (),
+        channel: EpochChannel | None = None,
+        runner: TaskRunner | None = None,
+        name: str | None = None,
+        **source: str,
+    ) -> ContinuousQuery:
+        common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
+        read = {
+            "subscribe": "in",
+            "startingOffsets": "earliest",
+            "fetchOffset.retryIntervalMs": "9",
+        }
+        given = {**read, **common, **source}
+        if "subscribePattern" in source:
+            del given["subscribe"]
+        written = {"topic": "out", "checkpointLocation": str(self.checkpoint), **common}
+        plan = QueryPlan(
+            parse_source_options(given, QueryKind.STREAM),
+            parse_sink_options({**written, **(sink or {})}, QueryKind.STREAM),
+            StoragePath(str(self.checkpoint)),
+            ConstantFunction(function),
+            limits,
+            name=name,
+            listeners=listeners,
+            make_container=self.container,
+        )
+        self.queries.append(
+            start_in_threads(plan)
+            if channel is None and runner is None
+            else start_query(
+                plan,
+                runner or ThreadTaskRunner(),
+                channel or open_channel(MEMORY),
+                is_own_process=False,
+            )
+        )
+        return self.queries[-1]
+
+    def produce(self, start: int, end: int, topic: str = "in", partition: int = 0) -> None:
+        for number in range(start, end):
+            self.cluster.produce(topic, b"%d" % number, key=b"k", partition=partition)
+
+    def written(self, *, committed_only: bool = True) -> list[int]:
+        found = []
+        for partition in range(9):
+            records = self.cluster.fetch(
+                TopicPartition("out", partition),
+                0,
+                1_000_000,
+                committed_only=committed_only,
+                max_records=1_000_000,
+            )
+            found += [int(record.value or b"") for record in records]
+        return found
+
+    def close(self) -> None:
+        for query in self.queries:
+            if query.isActive:
+                query.stop()
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "checkpoint")
+    yield pipeline
+    pipeline.close()
+
+
+@pytest.fixture(params=["at-least-once", "exactly-once"])
+def guarantee(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {"deliveryGuarantee": request.param}
+
+
+def test_records_are_written_in_order(pipeline: Pipeline, guarantee: dict[str, str]) -> None:
+    pipeline.produce(0, 100)
+    query = pipeline.start(sink=guarantee)
+    query.processAllAvailable()
+    assert pipeline.written() == list(range(100))
+    pipeline.produce(100, 200)
+    query.processAllAvailable()
+    assert pipeline.written() == list(range(200))
+
+
+def test_a_stopped_query_goes_on_where_it_ended(
+    pipeline: Pipeline, guarantee: dict[str, str]
+) -> None:
+    pipeline.produce(0, 50)
+    query = pipeline.start(sink=guarantee)
+    query.processAllAvailable()
+    query.stop()
+    pipeline.produce(50, 80)
+    again = pipeline.start(sink=guarantee)
+    again.processAllAvailable()
+    assert pipeline.written() == list(range(80))
+    assert again.id == query.id
+    assert again.runId != query.runId
+
+
+def test_stopping_finishes_what_was_read(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 50)
+    query = pipeline.start()
+    await_until(lambda: bool(pipeline.written()))
+    query.stop()
+    assert not query.isActive
+    assert query.exception() is None
+    written = pipeline.written()
+    pipeline.start().processAllAvailable()
+    assert pipeline.written() == list(range(50))
+    assert pipeline.written()[: len(written)] == written
+
+
+def test_stopping_waits_for_records_that_a_function_has(pipeline: Pipeline) -> None:
+    """Their offsets are logged, so that the next query does not read them again."""
+    is_called, goes_on = threading.Event(), threading.Event()
+
+    def wait(records: pa.RecordBatch) -> pa.RecordBatch:
+        is_called.set()
+        goes_on.wait(30)
+        return keep(records)
+
+    pipeline.produce(0, 3)
+    query = pipeline.start(wait)
+    assert is_called.wait(30)
+    threading.Timer(0.2, goes_on.set).start()
+    query.stop()
+    assert pipeline.written() == [0, 1, 2]
+    pipeline.start().processAllAvailable()
+    assert pipeline.written() == [0, 1, 2]
+
+
+def test_stopping_says_that_the_last_epoch_could_not_be_logged(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start(limits=replace(FAST, epoch_s=60))
+    await_until(lambda: pipeline.written() == [0, 1, 2])
+    offsets = pipeline.checkpoint / "offsets"
+    offsets.rename(pipeline.checkpoint / "elsewhere")
+    offsets.write_bytes(b"")
+    with pytest.raises(MetadataLogError) as raised:
+        query.stop()
+    assert query.exception() is raised.value
+    query.stop()
+
+
+def test_waiting_for_the_end_of_a_query_may_end_before(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    assert not query.awaitTermination(0.01)
+    query.stop()
+    assert query.awaitTermination(0.01)
+
+
+def test_waiting_for_records_ends_with_the_error_of_the_query(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    with pytest.raises(TaskFailedError, match="ZeroDivisionError"):
+        query.processAllAvailable()
+
+
+def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline: Pipeline) -> None:
+    def fail(records: pa.RecordBatch) -> None:
+        raise ValueError(f"{records.num_rows} rows")
+
+    pipeline.produce(0, 3)
+    query = pipeline.start(fail)
+    with pytest.raises(
+        TaskFailedError, match=r"topic in partition 0 offsets \[0, 3\): ValueError: 3 rows"
+    ) as raised:
+        query.awaitTermination(30)
+    assert str(raised.value).startswith(f"[{FunctionError.condition}]")
+    assert query.exception() is raised.value
+
+
+@pytest.mark.parametrize("returned", [5, [5], "text"])
+def test_a_function_that_returns_no_batch_ends_the_query(pipeline: Pipeline, returned: Any) -> None:
+    pipeline.produce(0, 1)
+    query = pipeline.start(lambda _: returned)
+    problem = f"returned a {type(returned).__name__}, not a RecordBatch, a list of them, or None"
+    with pytest.raises(TaskFailedError, match=problem):
+        query.awaitTermination(30)
+
+
+def test_a_function_may_drop_and_multiply_rows(pipeline: Pipeline) -> None:
+    def odd_ones_twice(records: pa.RecordBatch) -> list[pa.RecordBatch] | None:
+        odd = pa.array([int(value or b"") % 2 == 1 for value in records["value"].to_pylist()])
+        kept = keep(records).filter(odd)
+        return [kept, kept] if kept.num_rows else None
+
+    pipeline.produce(0, 4)
+    pipeline.start(odd_ones_twice).processAllAvailable()
+    assert sorted(pipeline.written()) == [1, 1, 3, 3]
+
+
+def test_new_partitions_are_read_by_live_tasks(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start()
+    query.processAllAvailable()
+    pipeline.cluster.add_partitions("in", 3)
+    pipeline.produce(3, 6, partition=2)
+    await_until(lambda: sorted(pipeline.written()) == list(range(6)))
+    assert query.isActive
+
+
+def test_tasks_that_fail_start_again_where_they_ended(
+    pipeline: Pipeline, guarantee: dict[str, str]
+) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start(sink=guarantee)
+    query.processAllAvailable()
+    pipeline.poll_failures = 1
+    pipeline.produce(3, 6)
+    query.processAllAvailable()
+    assert pipeline.written() == list(range(6))
+    assert pipeline.poll_failures == 0
+
+
+def test_a_task_that_does_not_end_delays_a_restart(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A thread cannot be ended, and Spark cannot kill a worker that it does not reach."""
+    monkeypatch.setattr(continuous_execution, "_CANCEL_S", 0.1)
+    goes_on = threading.Event()
+
+    def wait(records: pa.RecordBatch) -> pa.RecordBatch:
+        goes_on.wait(30)
+        return keep(records)
+
+    pipeline.produce(0, 3)
+    limits = replace(
+        FAST, task_timeout_s=0.2, restarts=RestartLimits(1_000, first_delay_s=0.01, max_delay_s=0.1)
+    )
+    query = pipeline.start(wait, limits=limits)
+    await_until(lambda: "tasks of the last run have not ended" in caplog.text)
+    goes_on.set()
+    query.processAllAvailable()
+    assert set(pipeline.written()) == set(range(3))
+
+
+def test_a_task_that_was_replaced_has_to_stop(pipeline: Pipeline) -> None:
+    channel = open_channel(MEMORY)
+    query = pipeline.start(channel=channel)
+    query.processAllAvailable()
+    for task in (TaskId(0, 0, "of an earlier run"), TaskId(1, 0, "an earlier attempt")):
+        with closing(connect_task(channel.address, task)) as replaced:
+            replaced.send(TaskReport(task, PartitionOffsets(), TaskProgress()))
+            await_until(lambda: StopTask() in replaced.receive())  # it is called here
+    assert query.isActive
+
+
+def test_deleted_records_end_the_query(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 10)
+    pipeline.start().stop()
+    pipeline.produce(10, 12)
+    pipeline.cluster.delete_records({TopicPartition("in", 0): 11})
+    query = pipeline.start()
+    with pytest.raises(TaskFailedError, match=r"^\[KAFKA_DATA_LOSS"):
+        query.awaitTermination(30)
+
+
+def test_deleted_records_are_skipped_if_the_options_say_so(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 10)
+    pipeline.cluster.delete_records({TopicPartition("in", 0): 5})
+    offsets = '{"in":{"0":2,"1":0}}'
+    query = pipeline.start(startingOffsets=offsets, failOnDataLoss="false")
+    query.processAllAvailable()
+    assert pipeline.written() == [5, 6, 7, 8, 9]
+
+
+def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginning(
+    pipeline: Pipeline,
+) -> None:
+    """Its records are new, also those before the offset at which the query had ended."""
+    pipeline.produce(0, 10)
+    query = pipeline.start()
+    query.processAllAvailable()
+    query.stop()
+    pipeline.cluster.delete_topic("in")
+    pipeline.cluster.create_topic("in", 2)
+    pipeline.produce(10, 14)
+    pipeline.start(failOnDataLoss="false")
+    await_until(lambda: pipeline.written() == list(range(14)))
+
+
+def test_a_topic_that_is_deleted_ends_the_query(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.2)
+    query = pipeline.start()
+    query.processAllAvailable()
+    pipeline.cluster.delete_topic("in")
+    with pytest.raises(DataLossError, match=r"Partitions Set\(in-0, in-1\) have been deleted"):
+        query.awaitTermination(30)
+
+
+def test_a_topic_that_is_deleted_may_come_back_if_the_options_say_so(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its tasks wait until it is created again, and read it from its beginning."""
+    monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.2)
+    pipeline.produce(0, 3)
+    query = pipeline.start(failOnDataLoss="false")
+    query.processAllAvailable()
+    pipeline.cluster.delete_topic("in")
+    await_until(lambda: "Set(in-0, in-1) are gone. Some data may have been missed" in caplog.text)
+    pipeline.cluster.create_topic("in", 2)
+    pipeline.produce(3, 5)
+    await_until(lambda: pipeline.written() == list(range(5)))
+    assert query.isActive
+
+
+def test_a_topic_of_a_pattern_may_go_and_come_back(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others are read meanwhile; tasks that start again read all of them."""
+    monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.1)
+    pipeline.cluster.create_topic("in-2", 2)
+    pipeline.produce(0, 2)
+    pipeline.produce(2, 4, topic="in-2")
+    query = pipeline.start(subscribePattern="in.*", failOnDataLoss="false")
+    query.processAllAvailable()
+    pipeline.cluster.delete_topic("in-2")
+    await_until(lambda: "Set(in-2-0, in-2-1) are gone" in caplog.text)
+    pipeline.produce(4, 6)
+    await_until(lambda: sorted(pipeline.written()) == list(range(6)))
+    pipeline.cluster.create_topic("in-2", 2)
+    pipeline.produce(6, 8, topic="in-2")
+    await_until(lambda: sorted(pipeline.written()) == list(range(8)))
+    query.processAllAvailable()
+    pipeline.poll_failures = 1
+    await_until(lambda: pipeline.poll_failures == 0)
+    pipeline.produce(8, 9)
+    pipeline.produce(9, 10, topic="in-2")
+    query.processAllAvailable()
+    assert sorted(pipeline.written()) == list(range(10))
+
+
+def test_many_partitions_are_assigned_to_one_task(pipeline: Pipeline) -> None:
+    pipeline.cluster.add_partitions("in", 40)
+    for partition in range(40):
+        pipeline.produce(partition, partition + 1, partition=partition)
+    limits = replace(FAST, max_tasks=1)
+    query = pipeline.start(lambda records: records.select(["value"]), limits=limits)
+    query.processAllAvailable()
+    assert sorted(pipeline.written()) == list(range(40))
+
+
+def test_a_query_waits_for_executors_that_register(pipeline: Pipeline) -> None:
+    runner = RegisteringExecutors([0, 0, 1, 2])
+    pipeline.produce(0, 3)
+    query = pipeline.start(limits=replace(FAST, max_tasks=2), runner=runner)
+    query.processAllAvailable()
+    assert runner.tasks == 2
+
+
+def test_a_query_has_no_more_tasks_than_slots(pipeline: Pipeline) -> None:
+    runner = RegisteringExecutors([0, 1])
+    pipeline.start(runner=runner).processAllAvailable()
+    assert runner.tasks == 1
+
+
+def test_a_query_that_is_stopped_while_it_waits_for_executors_ends(pipeline: Pipeline) -> None:
+    query = pipeline.start(runner=RegisteringExecutors([0]))
+    query.stop()
+    assert query.exception() is None
+
+
+def test_without_executors_the_slots_that_are_missing_are_named(pipeline: Pipeline) -> None:
+    limits = replace(FAST, start_timeout_s=0.1)
+    query = pipeline.start(limits=limits, runner=RegisteringExecutors([0]))
+    with pytest.raises(NotEnoughSlotsError, match=r"only 0 were free.*: 2 are missing"):
+        query.awaitTermination(30)
+
+
+def test_the_older_one_of_two_queries_with_one_checkpoint_ends(pipeline: Pipeline) -> None:
+    older = pipeline.start()
+    older.processAllAvailable()
+    newer = pipeline.start()
+    pipeline.produce(0, 3)
+    with pytest.raises(ConcurrentUpdateError, match="Multiple streaming jobs detected"):
+        older.awaitTermination(30)
+    newer.processAllAvailable()
+    assert set(pipeline.written()) == {0, 1, 2}
+
+
+def test_progress_has_rates_lag_and_latency(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    pipeline.produce(0, 5)
+    await_until(lambda: bool(query.lastProgress and query.lastProgress["numInputRows"]))
+    progress = query.lastProgress
+    assert progress is not None
+    assert progress["id"] == query.id
+    assert progress["sink"] == {"description": "Kafka[out]", "numOutputRows": 5}
+    assert progress["latencyMs"]["p99"] >= 0
+    (source,) = progress["sources"]
+    assert source["endOffset"] == {"in": {"0": 5, "1": 0}}
+    assert source["metrics"]["maxOffsetsBehindLatest"] == "0"
+
+
+def test_the_status_says_what_a_query_does(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    await_until(lambda: query.status["isTriggerActive"])
+    assert query.status["message"] == "Processing records"
+    query.stop()
+    assert query.status == {
+        "message": "Stopped",
+        "isDataAvailable": False,
+        "isTriggerActive": False,
+    }
+
+
+def test_a_notebook_shows_a_query(pipeline: Pipeline) -> None:
+    """The table has the state, and the progress once there is one; names are escaped."""
+    query = pipeline.start(name="<b>orders</b>")
+    await_until(lambda: query.status["isTriggerActive"])
+    assert f"<td>id</td><td>{query.id}</td>" in query._repr_html_()
+    pipeline.produce(0, 5)
+    query.processAllAvailable()
+    query.stop()
+    html = query._repr_html_()
+    assert "<caption>Continuous query &lt;b&gt;orders&lt;/b&gt;</caption>" in html
+    assert "<td>state</td><td>Stopped</td>" in html
+    for row in ("<td>lag</td><td>0</td>", "<td>restarts</td><td>0</td>", "<td>latency, 99 %</td>"):
+        assert row in html
+
+
+def test_a_notebook_shows_why_a_query_failed(pipeline: Pipeline) -> None:
+    """The condition only: the text of an error may quote what the query processed."""
+    pipeline.produce(0, 1)
+
+    def fail(_: pa.RecordBatch) -> None:
+        raise ValueError("geheim")
+
+    limits = replace(FAST, restarts=RestartLimits(max_restarts=0))
+    query = pipeline.start(fail, limits=limits)
+    with pytest.raises(PysparkKafkaError, match="geheim") as failed:
+        query.awaitTermination(30)
+    html = query._repr_html_()
+    assert f"<td>Failed: {failed.value.condition}</td>" in html
+    assert "geheim" not in html
+
+
+def test_prometheus_has_a_query_until_it_ends(pipeline: Pipeline) -> None:
+    registry = CollectorRegistry()
+    query = pipeline.start(listeners=[PrometheusProgressListener(registry)])
+    labels = {"query_id": query.id, "query": ""}
+
+    def value(name: str) -> float | None:
+        return registry.get_sample_value(f"pyspark_kafka_continuous_{name}", labels)
+
+    pipeline.produce(0, 5)
+    await_until(lambda: bool(value("input_rows_per_second")))
+    assert value("lag") == 0
+    query.stop()
+    assert value("lag") is None
+
+
+def test_the_final_progress_has_the_last_rows(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    pipeline.produce(0, 5)
+    query.processAllAvailable()
+    query.stop()
+    assert sum(each["numInputRows"] for each in query.recentProgress) == 5
+
+
+def test_records_of_a_partition_that_no_epoch_has_are_waited_for() -> None:
+    """The first look finds all the records that exist."""
+    catch_ups = CatchUps()
+    done = catch_ups.add()
+    latest = iter([PartitionOffsets({TopicPartition("in", 0): 1})])
+    catch_ups.check(PartitionOffsets(), lambda: next(latest))
+    assert not done.is_set()
+    catch_ups.check(PartitionOffsets({TopicPartition("in", 0): 1}), lambda: next(latest))
+    assert done.is_set()
+
+
+def test_a_query_ends_after_too_many_failures(pipeline: Pipeline) -> None:
+    pipeline.poll_failures = 1_000
+    limits = replace(FAST, restarts=RestartLimits(max_restarts=2, first_delay_s=0.01))
+    query = pipeline.start(limits=limits)
+    reason = r"after 2 restarts within 600 s.*No Kafka broker answered at memory"
+    with pytest.raises(RestartsExhaustedError, match=reason):
+        query.awaitTermination(30)

@@ -1,0 +1,172 @@
+"""Counting the letters of queries for the driver."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, final
+
+import pytest
+
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.application.lag.worker import LagWorker, QueryProgress, SourceProgress
+from pyspark_kafka.application.letters.dead_letter_log import DeadLetterLog
+from pyspark_kafka.application.letters.letter_counter import LetterCounter
+from pyspark_kafka.domain.errors import UnknownTopicError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.dead_letter import TaskIdentity
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.lag.lag_exporter import LagExporter
+from pyspark_kafka.testing import MemoryWorld, Record
+from pyspark_kafka.testing.dead_letters_contract import bad
+from pyspark_kafka.testing.outputs import keys_of_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark_kafka.domain.lag.lag import QueryLag
+
+SECONDS: Final = 20.0
+TOPIC: Final = TopicPartition("letters", 0)
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    """Return a cluster with a dead-letter topic."""
+    world = MemoryWorld()
+    world.create("letters", 2)
+    return world
+
+
+def write(world: MemoryWorld, query: str, *reasons: FailureReason) -> None:
+    """Write letters of a query."""
+    letters = world.container().dead_letters("letters")
+    made = bad(*({} for _ in reasons), reasons=reasons)
+    letters.write(replace(made, task=TaskIdentity(query)))
+    letters.flush()
+
+
+def counter(
+    world: MemoryWorld, topic: str = "letters", clock: Clock | None = None
+) -> LetterCounter:
+    container = world.container()
+    log = DeadLetterLog(container.offset_fetcher(), container.range_read, topic)
+    return LetterCounter(log, clock or MemoryClock(), 1_000)
+
+
+def test_each_query_has_its_letters(world: MemoryWorld) -> None:
+    """By reason; what other programs wrote counts for none."""
+    write(world, "a", FailureReason.MALFORMED, FailureReason.BAD_UTF8, FailureReason.MALFORMED)
+    write(world, "b", FailureReason.TOO_DEEP)
+    world.produce(TOPIC, [Record(b"of another program")])
+    counting = counter(world)
+    expected = {FailureReason.MALFORMED: 2, FailureReason.BAD_UTF8: 1}
+    assert counting.count("a") == BadRecordStats(expected, 3)
+    assert counting.count("b") == BadRecordStats({FailureReason.TOO_DEEP: 1}, 1)
+    assert counting.count("c") == BadRecordStats()
+
+
+def test_a_letter_is_counted_once(world: MemoryWorld) -> None:
+    """A further call adds what is new, also after the letters before it were deleted."""
+    counting = counter(world)
+    for number in (1, 2, 3):
+        write(world, "a", FailureReason.MALFORMED)
+        assert counting.count("a").total == counting.count("a").total == number
+        for partition in (0, 1):
+            world.delete_records(TopicPartition("letters", partition), number)
+
+
+def test_a_topic_that_was_created_again_is_counted_from_its_start(world: MemoryWorld) -> None:
+    """Its end lies before the place that the counter had reached."""
+    counting = counter(world)
+    write(world, "a", *[FailureReason.MALFORMED] * 3)
+    assert counting.count("a").total == 3
+    world.delete_topic("letters")
+    world.create("letters", 2)
+    write(world, "a", FailureReason.BAD_UTF8)
+    assert counting.count("a").total == 4
+
+
+def test_letters_of_kafka_connect_have_no_reason_of_ours(world: MemoryWorld) -> None:
+    """They are of connectors, not of queries."""
+    names = ("topic", "partition", "offset", "connector.name", "exception.class.name")
+    headers = tuple((f"__connect.errors.{name}", b"1") for name in names)
+    world.produce(TOPIC, [Record(b"v", headers=headers)])
+    assert counter(world).count("1") == BadRecordStats()
+
+
+@final
+class HurriedClock(Clock):
+    """A second passes with each look."""
+
+    _now_ms = 0
+
+    def now_ms(self) -> int:
+        self._now_ms += 1_000
+        return self._now_ms
+
+    def sleep_ms(self, milliseconds: int) -> None:
+        raise NotImplementedError
+
+
+def test_a_call_reads_for_a_bounded_time(world: MemoryWorld) -> None:
+    """The next call goes on with the partition that is left."""
+    letters = world.container().dead_letters("letters")
+    for number in (0, 1):
+        rows = [{"key": keys_of_partition(number, 2)[0]}] * (number + 1)
+        letters.write(replace(bad(*rows), task=TaskIdentity("a")))
+    letters.flush()
+    counting = counter(world, clock=HurriedClock())
+    assert [counting.count("a").total for _ in range(3)] == [1, 3, 3]
+
+
+class Notes(LagExporter):
+    """Keeps what is exported."""
+
+    def __init__(self) -> None:
+        self.lags: list[QueryLag] = []
+
+    def export(self, lag: QueryLag) -> None:
+        self.lags.append(lag)
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Do nothing."""
+
+
+def export(world: MemoryWorld, topic: str, bad_records: BadRecordStats | None = None) -> QueryLag:
+    """Return what is exported after a batch of query ``a``."""
+
+    @contextmanager
+    def counting() -> Iterator[LetterCounter]:
+        yield counter(world, topic)
+
+    notes = Notes()
+    worker = LagWorker([notes], None, open_counter=counting)
+    read = PartitionOffsets({TopicPartition("t", 0): 1})
+    sources = {"0": SourceProgress(read, read)}
+    worker.progressed(QueryProgress("a", "run", None, 0, 0, sources, bad_records))
+    worker.close()
+    [lag] = notes.lags
+    return lag
+
+
+def test_the_lag_of_a_query_has_its_letters(world: MemoryWorld) -> None:
+    """Those of a continuous query are known from its tasks."""
+    write(world, "a", FailureReason.MALFORMED)
+    assert export(world, "letters").bad_records == BadRecordStats({FailureReason.MALFORMED: 1}, 1)
+    known = BadRecordStats({FailureReason.BAD_UTF8: 7}, 0)
+    assert export(world, "letters", known).bad_records == known
+
+
+def test_lag_is_exported_without_letters_that_cannot_be_read(
+    world: MemoryWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why."""
+    assert export(world, "ghost").bad_records is None
+    with pytest.raises(UnknownTopicError) as caught:
+        counter(world, "ghost").count("a")
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == [f"Dead letters are not counted: {caught.value}"]

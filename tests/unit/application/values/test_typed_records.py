@@ -1,0 +1,311 @@
+"""Records with decoded values, and what happens to those that cannot be decoded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from dependency_injector import providers
+
+from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
+from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.errors import (
+    DecodedTooLargeError,
+    MalformedValueError,
+    NewSchemaError,
+)
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
+from pyspark_kafka.ports.values.typed_schema import typed_record_schema
+from tests.line_values import MAX_ROWS, VALUE_FORMAT
+
+from ..conftest import Kit, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark_kafka.bootstrap.container import Container
+
+SCHEMA = "id bigint, user string"
+BAD = FailureReason.TYPE_MISMATCH
+
+
+class KeptLetters(DeadLetters):
+    """Keeps what is written, and counts what was flushed."""
+
+    def __init__(self) -> None:
+        self.kept: list[BadRecords] = []
+        self.flushed = 0
+
+    def write(self, bad: BadRecords) -> None:
+        self.kept.append(bad)
+
+    def flush(self) -> int:
+        written = sum(bad.records.num_rows for bad in self.kept) - self.flushed
+        self.flushed += written
+        return written
+
+    def close(self) -> None:
+        """Keep everything."""
+
+
+class Reader:
+    """Reads partition 0 of the topic ``t`` with typed values."""
+
+    def __init__(self, kit: Kit, options: Mapping[str, str]) -> None:
+        given = {
+            "kafka.bootstrap.servers": "memory",
+            "client": "memory",
+            "subscribe": "t",
+            "valueFormat": "line",
+            **({} if "schema.registry.url" in options else {"valueSchema": SCHEMA}),
+            **options,
+        }
+        self.kit = kit
+        self.letters = KeptLetters()
+        self.registry = MemorySchemaRegistry()
+        self.options = parse_source_options(given, QueryKind.STREAM, UNRESTRICTED)
+
+    def container(self) -> Container:
+        container = container_for(self.options)
+        container.memory_cluster.override(self.kit.cluster)
+        container.events.override(self.kit.events)
+        container.value_format.override(providers.Callable(lambda _name: VALUE_FORMAT))
+        container.dead_letters.override(providers.Callable(lambda _topic: self.letters))
+        if self.options.registry is not None:
+            container.schema_registry.override(self.registry)
+        return container
+
+    def batches(self) -> list[pa.RecordBatch]:
+        found: list[pa.RecordBatch] = []
+        self.read_into(found)
+        return found
+
+    def read_into(self, found: list[pa.RecordBatch]) -> None:
+        container = self.container()
+        schema = container.value_schemas().resolve()
+        for batch in container.typed_read(schema).read(OffsetRange(tp(0), 0, -1)):
+            assert batch.schema.equals(typed_record_schema(schema))
+            found.append(batch)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for batch in self.batches() for row in batch.to_pylist()]
+
+
+def produce(kit: Kit, *values: bytes | None, key: bytes | None = None) -> None:
+    for value in values:
+        kit.cluster.produce("t", value, key=key, partition=0)
+
+
+def pairs(rows: list[dict[str, Any]]) -> list[tuple[int, Any]]:
+    return [(row["offset"], row["value"]) for row in rows]
+
+
+ADA = {"id": 1, "user": "ada"}
+BOB = {"id": 2, "user": "bob"}
+
+
+def test_values_become_structs_in_their_place(kit: Kit) -> None:
+    """Tombstones are null; the other columns stay as they are."""
+    produce(kit, b"1,ada", None, b"2,bob", key=b"k")
+    rows = Reader(kit, {}).rows()
+    assert [*rows[0]][:3] == ["key", "value", "topic"]
+    assert pairs(rows) == [(0, ADA), (1, None), (2, BOB)]
+    assert {row["key"] for row in rows} == {b"k"}
+    assert kit.events.named("records_failed") == ()
+
+
+def test_only_the_columns_of_the_query_are_returned(kit: Kit) -> None:
+    """What errors and dead letters need besides is read, and not returned."""
+    produce(kit, b"1,ada")
+    left_out = dict.fromkeys(
+        ["includeOffset", "includeTopic", "includePartition", "includeTimestamp"], "false"
+    )
+    given = {"includeKey": "false", "includeTimestampType": "false", "deadLetterTopic": "bad"}
+    assert Reader(kit, left_out | given).rows() == [{"value": ADA}]
+
+
+def test_fields_become_columns(kit: Kit) -> None:
+    """They are null for a tombstone."""
+    produce(kit, b"1,ada", None)
+    given = {"flattenValue": "true", "keyFormat": "line", "keySchema": "k string"}
+    rows = Reader(kit, given).rows()
+    assert [*rows[0]][:4] == ["key", "id", "user", "topic"]
+    assert [(row["id"], row["user"]) for row in rows] == [(1, "ada"), (None, None)]
+
+
+def test_the_first_bad_record_fails_the_query(kit: Kit) -> None:
+    """The records before it are returned first."""
+    produce(kit, b"1,ada", b"2,bob", b"x,eve", b"y,eve", b"3,joe")
+    found: list[pa.RecordBatch] = []
+    with pytest.raises(MalformedValueError) as caught:
+        Reader(kit, {}).read_into(found)
+    assert [batch.column("offset").to_pylist() for batch in found] == [[0, 1]]
+    assert (caught.value.partition, caught.value.offset) == (tp(0), 2)
+    assert "another type than the schema (field 'id')" in str(caught.value)
+
+
+def test_a_bad_first_record_is_not_preceded_by_an_empty_batch(kit: Kit) -> None:
+    """Nothing is returned before the error."""
+    produce(kit, b"x,eve")
+    found: list[pa.RecordBatch] = []
+    with pytest.raises(MalformedValueError, match="The value of the record at offset 0 of t-0"):
+        Reader(kit, {}).read_into(found)
+    assert found == []
+
+
+def test_bad_records_are_kept_with_their_errors(kit: Kit) -> None:
+    """With what could be decoded of them, what is wrong, and their bytes."""
+    produce(kit, b"1,ada", b"x,eve", b"short", None)
+    rows = Reader(kit, {"includeErrors": "true"}).rows()
+    assert [row["value"] for row in rows] == [ADA, {"id": None, "user": None}, None, None]
+    assert [row["valueError"] for row in rows] == [
+        None,
+        "it has another type than the schema (field 'id')",
+        "it ends too early",
+        None,
+    ]
+    assert [row["valueBytes"] for row in rows] == [None, b"x,eve", b"short", None]
+    [(found, partition, offset)] = kit.events.named("records_failed")
+    assert found == BadRecordStats({BAD: 1, FailureReason.TRUNCATED: 1})
+    assert (partition, offset) == (tp(0), 1)
+
+
+def test_bad_records_are_dropped_and_counted(kit: Kit) -> None:
+    """The rest stays in order."""
+    produce(kit, b"1,ada", b"x,eve", b"2,bob")
+    reader = Reader(kit, {"mode": "DROPMALFORMED"})
+    assert pairs(reader.rows()) == [(0, ADA), (2, BOB)]
+    [(found, *_)] = kit.events.named("records_failed")
+    assert found == BadRecordStats({BAD: 1})
+
+
+def test_only_bad_records(kit: Kit) -> None:
+    """They leave no batch."""
+    produce(kit, b"x,eve", b"short")
+    assert Reader(kit, {"mode": "DROPMALFORMED"}).batches() == []
+
+
+def test_bad_records_become_dead_letters(kit: Kit) -> None:
+    """Whole records, once where both columns are bad, and acknowledged when the range ends."""
+    given = {"keyFormat": "line", "keySchema": "k bigint", "deadLetterTopic": "bad"}
+    reader = Reader(kit, given)
+    for key, value in ((b"1", b"1,ada"), (b"x", b"x,eve"), (b"2", b"x,joe"), (b"3", b"2,bob")):
+        produce(kit, value, key=key)
+    assert pairs(reader.rows()) == [(0, ADA), (3, BOB)]
+    by_key, by_value = reader.letters.kept
+    assert (by_key.column, by_value.column) == ("key", "value")
+    assert by_key.decoder == by_value.decoder == "tests.line_values.LineDecoder"
+    assert by_key.records.column("value").to_pylist() == [b"x,eve"]
+    assert by_value.records.column("key").to_pylist() == [b"2"]
+    assert {"topic", "partition", "timestamp", "headers"} <= {*by_key.records.schema.names}
+    assert by_value.errors.to_pylist() == ["it has another type than the schema (field 'id')"]
+    assert by_value.reasons.tolist() == [BAD]
+    assert reader.letters.flushed == 2
+    [(found, *_)] = kit.events.named("records_failed")
+    assert found == BadRecordStats({BAD: 2}, dead_letters=2)
+
+
+def test_a_batch_that_is_too_large_is_decoded_in_halves(kit: Kit) -> None:
+    """No record is lost or moved."""
+    values = [b"%d,u" % number for number in range(3 * MAX_ROWS + 1)]
+    produce(kit, *values)
+    batches = Reader(kit, {}).batches()
+    assert len(batches) > 3
+    assert [row["value"]["id"] for batch in batches for row in batch.to_pylist()] == [
+        *range(len(values))
+    ]
+
+
+def test_a_record_that_is_too_large_alone(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails the query."""
+    monkeypatch.setattr("tests.line_values.MAX_ROWS", 0)
+    produce(kit, b"1,ada", b"2,bob")
+    with pytest.raises(DecodedTooLargeError, match="decoded values of 1 records"):
+        Reader(kit, {}).rows()
+
+
+def test_the_text_of_corrupt_records(kit: Kit) -> None:
+    """It is in the struct, which is not null then; bytes that are no text are replaced."""
+    produce(kit, b"1,ada", b"x,eve", b"short", None, b"\xff")
+    reader = Reader(kit, {"mode": "PERMISSIVE"})
+    [value] = reader.options.values
+    values = (replace(value, format="json", corrupt_record_column="_bad"),)
+    reader.options = replace(reader.options, values=values)
+    rows = reader.rows()
+    nothing = {"id": None, "user": None}
+    assert [row["value"] for row in rows] == [
+        ADA | {"_bad": None},
+        nothing | {"_bad": "x,eve"},
+        nothing | {"_bad": "short"},
+        None,
+        nothing | {"_bad": "\ufffd"},
+    ]
+
+
+REGISTRY = {"schema.registry.url": "http://127.0.0.1:1"}
+
+
+def framed(schema_id: int, *values: bytes) -> list[bytes | None]:
+    return [id_prefix(schema_id) + value for value in values]
+
+
+def schema(text: str) -> Schema:
+    return Schema(SchemaType.AVRO, text)
+
+
+def test_values_with_schemas_of_a_registry(kit: Kit) -> None:
+    """They are read as the latest version of the subject; an unknown id is that record's error."""
+    reader = Reader(kit, REGISTRY | {"includeErrors": "true"})
+    number = reader.registry.register("t-value", schema(SCHEMA))
+    produce(kit, *framed(number, b"1,ada"), *framed(99, b"2,bob"), b"3,joe")
+    rows = reader.rows()
+    assert pairs(rows) == [(0, ADA), (1, None), (2, None)]
+    assert [row["valueError"] for row in rows] == [
+        None,
+        "the schema registry has no schema with its id, schema id 99",
+        "it does not begin with a schema id",
+    ]
+
+
+def test_a_newer_schema_fails_the_query(kit: Kit) -> None:
+    """The records before it are returned, and older schemas and those of other subjects read."""
+    reader = Reader(kit, REGISTRY | {"onNewSchema": "fail", "valueSchemaVersion": "2"})
+    registry = reader.registry
+    older = registry.register("t-value", schema(f"{SCHEMA}, old int"))
+    current = registry.register("t-value", schema(SCHEMA))
+    other = registry.register("u-value", schema(f"{SCHEMA}, other int"))
+    newer = registry.register("t-value", schema(f"{SCHEMA}, new int"))
+    produce(kit, *framed(older, b"1,ada"), *framed(current, b"2,bob"), *framed(other, b"1,ada"))
+    produce(kit, *framed(newer, b"4,eve"), *framed(current, b"2,bob"))
+    found: list[pa.RecordBatch] = []
+    with pytest.raises(NewSchemaError) as caught:
+        reader.read_into(found)
+    assert [batch.column("offset").to_pylist() for batch in found] == [[0, 1, 2]]
+    assert (caught.value.partition, caught.value.offset) == (tp(0), 3)
+    assert "has version 3 of the subject 't-value'" in str(caught.value)
+    assert "restart the query with 'valueSchemaVersion' set to 3" in str(caught.value)
+
+
+def test_a_newer_schema_is_read_as_the_querys(kit: Kit) -> None:
+    """By default the query goes on."""
+    reader = Reader(kit, REGISTRY | {"valueSchemaVersion": "1"})
+    reader.registry.register("t-value", schema(SCHEMA))
+    newer = reader.registry.register("t-value", schema(f"{SCHEMA}, new int"))
+    produce(kit, *framed(newer, b"1,ada"))
+    assert pairs(reader.rows()) == [(0, ADA)]
+
+
+def test_a_new_schema_cannot_fail_a_query_that_has_its_own(kit: Kit) -> None:
+    """There is no version to compare with."""
+    given = REGISTRY | {"onNewSchema": "fail", "valueSchema": SCHEMA}
+    with pytest.raises(OptionsError, match="onNewSchema 'fail' needs a schema of the registry"):
+        Reader(kit, given).rows()

@@ -1,0 +1,981 @@
+"""Committing micro-batches exactly once when drivers and tasks die."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NoReturn, final
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.application.writing.kafka_sink import MAX_ENTRIES, KafkaSink
+from pyspark_kafka.bootstrap.container import sink_container_for
+from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry, SinkPlan
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.option_values import INT64_MAX
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.options.sink_options import sink_log_path
+from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, SinkTaskId, end_of
+from pyspark_kafka.domain.writing.write_result import WriteResult
+from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.ports.clock import epoch_ms
+from pyspark_kafka.ports.writing.transactions import Transactions
+
+from ..failing_log import PassingLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
+
+    from ..conftest import Kit
+
+OPTIONS = parse_sink_options(
+    {
+        "kafka.bootstrap.servers": "memory",
+        "client": "memory",
+        "topic": "t",
+        "deliveryGuarantee": "exactly-once",
+        "metadataPath": "memory://unused",
+    },
+    QueryKind.STREAM,
+)
+IN_CHECKPOINT = replace(
+    OPTIONS,
+    metadata_path=sink_log_path(StoragePath("memory://c")),
+    checkpoint=StoragePath("memory://c"),
+)
+PREFIX = OPTIONS.transactional_id_prefix
+
+TASKS = 3
+"""How many tasks a batch has, each with a row."""
+
+STEPS = 6
+"""What a driver does outside of itself to commit a batch: two entries, three ends, and a purge."""
+
+OTHER = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
+
+
+class DiedError(Exception):
+    """A driver is gone in the middle of something."""
+
+
+@final
+@dataclass
+class Life:
+    """A driver's, in steps; it ends before or after one of them."""
+
+    last: int | None = None
+    after: bool = False
+    lived: int = 0
+
+    def step(self, do: Callable[[], object]) -> object:
+        """Do a step, unless the driver dies of it."""
+        number, self.lived = self.lived, self.lived + 1
+        if number == self.last and not self.after:
+            raise DiedError
+        done = do()
+        if number == self.last:
+            raise DiedError
+        return done
+
+
+@final
+class MortalLog(PassingLog):
+    """A log that a driver may die over when it writes."""
+
+    def __init__(self, log: MetadataLog, life: Life) -> None:
+        super().__init__(log)
+        self._life = life
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        return bool(self._life.step(lambda: self._log.add(batch_id, metadata)))
+
+    def purge(self, threshold: int) -> None:
+        self._life.step(lambda: self._log.purge(threshold))
+
+
+class MortalTransactions(Transactions):
+    """Transactions that a driver may die over when it ends them."""
+
+    def __init__(self, transactions: Transactions, life: Life) -> None:
+        self._transactions = transactions
+        self._life = life
+
+    def begin(self, transactional_id: str) -> Transaction:
+        self._life.step(lambda: None)
+        return self._transactions.begin(transactional_id)
+
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        return self._transactions.describe(transactional_ids)
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return self._transactions.open_ids(prefix)
+
+    def commit(self, transaction: Transaction) -> None:
+        self._life.step(lambda: self._transactions.commit(transaction))
+
+    def abort(self, transaction: Transaction) -> None:
+        self._life.step(lambda: self._transactions.abort(transaction))
+
+    def close(self) -> None:
+        self._transactions.close()
+
+
+@dataclass
+class Stage:
+    """A query that writes to the topic ``t``: its log, its drivers and their tasks."""
+
+    kit: Kit
+    log: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+
+    @property
+    def transactions(self) -> MemoryTransactions:
+        """The cluster's."""
+        return MemoryTransactions(self.kit.cluster)
+
+    def driver(
+        self,
+        life: Life | None = None,
+        offsets: MetadataLog | None = None,
+        query_id: str | None = "q",
+    ) -> KafkaSink:
+        """Start a driver of the query."""
+        life = life or Life()
+        transactions = MortalTransactions(self.transactions, life)
+        log = MortalLog(self.log, life)
+        options = OPTIONS if offsets is None else IN_CHECKPOINT
+        return KafkaSink(log, offsets, lambda: transactions, options, lambda: query_id)
+
+    def plant(self, transactional_id: str, state: BatchState = BatchState.PREPARED) -> None:
+        """Log a batch with an open transaction, as another program could."""
+        opened = self.transactions.begin(transactional_id)
+        self.log.add(len(self.log.batch_ids()), SinkLogEntry(0, state, (opened,)).to_bytes())
+
+    def run_tasks(self, batch: int, attempt: int = 0, query: str = "q") -> list[WriteResult]:
+        """Write a batch's rows, which name the batch and the task, and leave them uncommitted."""
+        return [self.run_task(batch, task, attempt, query) for task in range(TASKS)]
+
+    def run_task(
+        self,
+        batch: int,
+        task: int,
+        attempt: int = 0,
+        query: str = "q",
+        used_until_ms: int = -1,
+    ) -> WriteResult:
+        """Write one row."""
+        container = sink_container_for(OPTIONS)
+        container.memory_cluster.override(self.kit.cluster)
+        rows = pa.RecordBatch.from_pydict({"value": [b"%d-%d" % (batch, task)]})
+        named = SinkTaskId(query, batch, task, attempt).transactional_id(PREFIX)
+        return container.sink_task().write([rows], named, used_until_ms)
+
+    def run_batch(self, batch: int, driver: KafkaSink) -> None:
+        """Do what Spark does with a batch that is not known to be committed."""
+        plan = driver.recover()
+        is_visible = batch <= plan.committed_through
+        used_until_ms = plan.used_until_ms
+        written = [WriteResult()] * TASKS
+        if not is_visible:
+            written = [self.run_task(batch, task, 0, "q", used_until_ms) for task in range(TASKS)]
+        driver.commit(batch, "q", written, plan)
+
+    def visible(self) -> list[str]:
+        """Return the rows that are visible under read_committed."""
+        options = {"kafka.isolation.level": "read_committed"}
+        container = self.kit.container(options, QueryKind.BATCH)
+        return sorted(
+            row["value"].decode()
+            for planned in container.batch().plan_input_partitions()
+            for batch in container.range_read().read(planned, Projection(("value",)))
+            for row in batch.to_pylist()
+        )
+
+    def entry(self) -> SinkLogEntry:
+        """Return the newest entry of the log."""
+        latest = self.log.latest()
+        assert latest is not None
+        return SinkLogEntry.from_bytes(latest[1])
+
+    def time_out(self, written: WriteResult) -> None:
+        """Abort a transaction as a broker does that has waited for ``transaction.timeout.ms``."""
+        assert written.transaction is not None
+        name = written.transaction.transactional_id
+        self.kit.cluster._transactional_ids[name].started_ms = 0
+        assert self.kit.cluster.abort_expired() == [name]
+
+
+@pytest.fixture
+def stage(kit: Kit) -> Stage:
+    """Return a query that has not run yet."""
+    return Stage(kit)
+
+
+def rows(*batches: int) -> list[str]:
+    """Return the visible rows of batches."""
+    return [f"{batch}-{task}" for batch in batches for task in range(TASKS)]
+
+
+def test_a_batch_is_seen_when_it_is_committed(stage: Stage) -> None:
+    """What tasks have written is seen at once and as a whole."""
+    driver = stage.driver()
+    written = stage.run_tasks(0)
+    assert stage.visible() == []
+    driver.commit(0, "q", written)
+    assert stage.visible() == rows(0)
+
+
+def test_batches_follow_one_another(stage: Stage) -> None:
+    """Every batch is seen once, and the log's newest entry tells the last one."""
+    driver = stage.driver()
+    for batch in range(5):
+        stage.run_batch(batch, driver)
+    assert stage.visible() == rows(*range(5))
+    assert stage.driver().recover().committed_through == 4
+
+
+def test_a_query_that_never_ran_has_seen_no_batch(stage: Stage) -> None:
+    """A new query writes every batch."""
+    assert stage.driver().recover().committed_through == -1
+
+
+def test_a_driver_takes_so_many_steps(stage: Stage) -> None:
+    """A driver dies of each of them below; a new one would have to be among them."""
+    life = Life()
+    stage.run_batch(0, stage.driver(life))
+    assert life.lived == STEPS
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("last", range(STEPS))
+def test_wherever_a_driver_dies_rows_are_seen_once(stage: Stage, last: int, after: bool) -> None:
+    """Before an entry or behind it, between commits: the next driver ends what was decided."""
+    stage.run_batch(0, stage.driver())
+    with pytest.raises(DiedError):
+        stage.run_batch(1, stage.driver(Life(last, after)))
+    stage.run_batch(1, stage.driver())
+    stage.run_batch(2, stage.driver())
+    assert stage.visible() == rows(0, 1, 2)
+    assert stage.driver().recover().committed_through == 2
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("last", range(STEPS))
+def test_a_driver_may_die_of_recovering_too(stage: Stage, last: int, after: bool) -> None:
+    """After the second driver died at any step, the third one's rows are seen once."""
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(1, after=False)))
+    life = Life(last, after)
+    try:
+        stage.run_batch(0, stage.driver(life))
+    except DiedError:
+        assert life.lived == last + 1
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+def test_a_batch_that_was_not_decided_is_written_again(stage: Stage) -> None:
+    """Before the first entry a driver leaves nothing behind that is ever seen."""
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(0, after=False)))
+    driver = stage.driver()
+    assert driver.recover().committed_through == -1
+    assert stage.visible() == []
+    stage.run_batch(0, driver)
+    assert stage.visible() == rows(0)
+
+
+@pytest.mark.parametrize("committed", range(TASKS + 1))
+def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(
+    stage: Stage, committed: int
+) -> None:
+    """The next driver commits the rest, and tasks do not write the batch."""
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(1 + committed, after=False)))
+    driver = stage.driver()
+    assert driver.recover().committed_through == 0
+    assert stage.visible() == rows(0)
+    assert stage.entry().state is BatchState.COMMITTED
+
+
+def test_a_batch_that_is_run_again_is_not_written_twice(stage: Stage) -> None:
+    """Where tasks have written a batch that can be seen already, what they wrote is aborted."""
+    driver = stage.driver()
+    stage.run_batch(0, driver)
+    driver.commit(0, "q", stage.run_tasks(0))
+    assert stage.visible() == rows(0)
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+
+
+def test_a_driver_ends_what_it_left_itself(stage: Stage) -> None:
+    """A commit that failed half way, for want of a broker, is ended by the same driver's next."""
+    driver = stage.driver(Life(2, after=False))
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        driver.commit(0, "q", written)
+    driver.commit(1, "q", stage.run_tasks(1, attempt=1))
+    assert stage.visible() == rows(0, 1)
+
+
+def test_what_timed_out_before_it_was_committed_is_written_again(stage: Stage) -> None:
+    """Where every transaction is gone, so is the batch, and the query starts it again."""
+    written = stage.run_tasks(0)
+    for one in written:
+        stage.time_out(one)
+    with pytest.raises(
+        TransactionLostError, match=r"batch 0 was dropped .* was open for longer"
+    ) as caught:
+        stage.driver().commit(0, "q", written)
+    assert "'kafka.transaction.timeout.ms'" in str(caught.value)
+    assert stage.entry().state is BatchState.DROPPED
+    driver = stage.driver()
+    assert driver.recover().committed_through == -1
+    stage.run_batch(0, driver)
+    assert stage.visible() == rows(0)
+
+
+def test_what_timed_out_while_no_driver_was_there_is_written_again(stage: Stage) -> None:
+    """A batch that was decided, but not committed in any part, is dropped."""
+    stage.run_batch(0, stage.driver())
+    written = stage.run_tasks(1)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(1, "q", written)
+    for one in written:
+        stage.time_out(one)
+    driver = stage.driver()
+    assert driver.recover().committed_through == 0
+    stage.run_batch(1, driver)
+    assert stage.visible() == rows(0, 1)
+
+
+def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage: Stage) -> None:
+    """Nothing of it was committed yet, as the first one is committed first: all is aborted."""
+    written = stage.run_tasks(0)
+    stage.time_out(written[0])
+    with pytest.raises(TransactionLostError, match=r"batch 0 was dropped before a part"):
+        stage.driver().commit(0, "q", written)
+    assert stage.visible() == []
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+@pytest.mark.parametrize("lost", [[1], [2], [1, 2]])
+def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
+    """Where other parts can be seen already, every driver says so and none goes on."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=True)).commit(0, "q", written)
+    for number in lost:
+        stage.time_out(written[number])
+    for _ in range(2):
+        with pytest.raises(TransactionLostError, match=r"of batch 0 were committed") as caught:
+            stage.driver().recover()
+        assert caught.value.transactional_ids == tuple(f"{PREFIX}-q-{task}-0-0" for task in lost)
+        assert "replace 'prepared' by 'committed' in 'a metadata log in memory/0'" in str(
+            caught.value
+        )
+    with pytest.raises(TransactionLostError, match=r"of batch 0 were committed"):
+        stage.driver().commit(1, "q", stage.run_tasks(1, attempt=1))
+
+
+def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage: Stage) -> None:
+    """It is neither written again nor skipped before the user has changed the log."""
+    stage.plant(f"{PREFIX}-q-0-0")
+    stage.kit.cluster.forget_transactional_id(f"{PREFIX}-q-0-0")
+    with pytest.raises(TransactionLostError, match=r"whether batch 0 was committed") as caught:
+        stage.driver().recover()
+    assert "'prepared' by 'committed' in 'a metadata log in memory/0'" in str(caught.value)
+    planned = stage.log.get(0)
+    assert planned is not None
+    for state, last in ((b"committed", 0), (b"dropped", -1)):
+        stage.log.purge(1)
+        stage.log.add(0, planned.replace(b"prepared", state))
+        assert stage.driver().recover().committed_through == last
+
+
+def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
+    """The one that finds the other's entry where its own should go stops, and names the log."""
+    late = stage.run_tasks(0)
+    other = stage.driver()
+
+    def overtaken() -> Transactions:
+        # While the first one commits, the other starts and ends what it finds.
+        if stage.log.latest() is not None:
+            assert other.recover().committed_through == 0
+        return stage.transactions
+
+    first = KafkaSink(stage.log, None, overtaken, OPTIONS, lambda: "q")
+    with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1 .*in memory"):
+        first.commit(0, "q", late)
+    assert stage.visible() == rows(0)
+
+
+def test_a_second_driver_does_not_fence_the_first(stage: Stage) -> None:
+    """Its tasks take other ids; the driver that commits first has written the batch."""
+    first, written = stage.driver(), stage.run_tasks(0)
+    again = stage.run_tasks(0)
+    first.commit(0, "q", written)
+    stage.driver().commit(0, "q", again)
+    assert stage.visible() == rows(0)
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+
+
+def test_an_attempt_that_lost_is_not_seen(stage: Stage) -> None:
+    """The attempt of a task whose message the driver has is committed."""
+    speculative = stage.run_task(0, 1, attempt=1)
+    written = stage.run_tasks(0)
+    stage.driver().commit(0, "q", [written[0], speculative, written[2]])
+    assert stage.visible() == rows(0)
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+
+
+def test_abandoned_attempts_are_aborted_with_the_next_commit(stage: Stage) -> None:
+    """What a killed task left open holds readers up no longer; other queries' is left alone."""
+    stage.run_task(0, 0, attempt=7)
+    stage.run_task(0, 0, query="q2")
+    stage.driver().commit(0, "q", stage.run_tasks(0))
+    assert stage.kit.cluster.open_transactions(PREFIX) == [f"{PREFIX}-q2-0-0-0"]
+
+
+def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage: Stage) -> None:
+    """A driver that dies before it has tidied up leaves that to the next one."""
+    stage.run_task(0, 0, attempt=7)
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(STEPS, after=False)))
+    stage.run_batch(0, stage.driver())
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+
+
+def test_a_batch_that_fails_is_aborted(stage: Stage) -> None:
+    """What its other tasks have written is never seen."""
+    driver = stage.driver()
+    driver.abort([stage.run_task(0, 0), None, WriteResult()])
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    stage.run_batch(0, driver)
+    assert stage.visible() == rows(0)
+
+
+def test_a_batch_without_rows_is_committed(stage: Stage) -> None:
+    """No transaction is needed for a batch to be done with."""
+    driver = stage.driver()
+    driver.commit(0, None, [WriteResult(), WriteResult()])
+    assert driver.recover().committed_through == 0
+
+
+def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
+    """So many entries are kept, the newest among them."""
+    driver = stage.driver()
+    for batch in range(MAX_ENTRIES):
+        driver.commit(batch, "q", [])
+    numbers = stage.log.batch_ids()
+    assert list(numbers) == list(range(MAX_ENTRIES, 2 * MAX_ENTRIES))
+    assert stage.driver().recover().committed_through == MAX_ENTRIES - 1
+
+
+def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
+    """A log that is looked for at another place than the checkpoint is would remember nothing."""
+    offsets = MemoryMetadataLog()
+    with pytest.raises(MetadataLogError, match=r"not find the checkpoint's offset log") as caught:
+        stage.driver(offsets=offsets).recover()
+    assert "'metadataPath'" in str(caught.value)
+    offsets.add(0, b"v1")
+    assert stage.driver(offsets=offsets).recover().committed_through == -1
+
+
+FOREIGN = [
+    "payments-app-7",
+    f"{PREFIX}-{OTHER}-0-0",
+    f"{PREFIX}-q-0-0-0-1",
+    f"{PREFIX}-q-0",
+    f"{PREFIX}-q-0-x",
+    f"{PREFIX}-q-00-0",
+    f"x{PREFIX}-q-0-0",
+    f"{PREFIX}-q-0-0\n",
+]
+
+
+@pytest.mark.parametrize("transactional_id", FOREIGN)
+def test_transactions_of_others_are_not_ended(stage: Stage, transactional_id: str) -> None:
+    """A transaction of an entry that is not this query's stays open, and the error names it."""
+    stage.plant(transactional_id)
+    driver = stage.driver()
+    for use in (driver.recover, lambda: driver.commit(1, "q", [])):
+        with pytest.raises(MetadataLogError, match=r"No transaction was committed") as caught:
+            use()
+    assert repr(transactional_id)[1:-1] in str(caught.value)
+    assert f"named '{PREFIX}-q-<task>-<lane>-<slot>'" in str(caught.value)
+    assert "(a metadata log in memory/0)" in str(caught.value)
+    [planted] = stage.entry().transactions
+    [described] = stage.transactions.describe([transactional_id]).values()
+    assert end_of(planted, described) is None
+    assert stage.log.batch_ids() == [0]
+
+
+@pytest.mark.parametrize("transactional_id", [*FOREIGN[:1], *FOREIGN[2:]])
+def test_without_the_checkpoint_ids_have_the_form_of_a_querys(
+    stage: Stage, transactional_id: str
+) -> None:
+    """Where the query's id is not at hand, its place must have one, and the prefix is known."""
+    stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
+    with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<lane>-<slot>'"):
+        stage.driver(query_id=None).recover()
+
+
+def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage: Stage) -> None:
+    """Its tasks write nothing, and tell the id of the query."""
+    query = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a2"
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, query, stage.run_tasks(0, query=query))
+    driver = stage.driver(query_id=None)
+    assert driver.recover().committed_through == 0
+    assert stage.visible() == []
+    with pytest.raises(MetadataLogError, match=r"Nothing was written, committed or aborted"):
+        driver.commit(0, OTHER, [])
+    driver.commit(0, query, [WriteResult()] * TASKS)
+    assert stage.visible() == rows(0)
+    assert driver.recover().committed_through == 0
+
+
+def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: Stage) -> None:
+    """Its tasks wrote nothing: the batch fails, and the next run writes it."""
+    written = stage.run_tasks(0, query=OTHER)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, OTHER, written)
+    for one in written:
+        stage.time_out(one)
+    driver = stage.driver(query_id=None)
+    assert driver.recover().committed_through == 0
+    with pytest.raises(TransactionLostError, match=r"batch 0 was dropped before a part"):
+        driver.commit(0, OTHER, [WriteResult()] * TASKS)
+    assert driver.recover().committed_through == -1
+    driver.commit(0, OTHER, stage.run_tasks(0, query=OTHER))
+    assert stage.visible() == rows(0)
+
+
+def test_a_log_of_another_query_hides_no_batch(stage: Stage) -> None:
+    """With the log of another query, a batch that it has is an error rather than skipped."""
+    stage.plant(f"former-{OTHER}-0-0", BatchState.COMMITTED)
+    with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<lane>-<slot>'"):
+        stage.driver(query_id=None).commit(0, "q", stage.run_tasks(0))
+    assert stage.visible() == []
+
+
+def test_a_batch_that_the_checkpoint_does_not_have_is_an_error(stage: Stage) -> None:
+    """Otherwise all batches before it would be skipped."""
+    offsets = MemoryMetadataLog()
+    offsets.add(3, b"v1")
+    stage.log.add(0, SinkLogEntry(3, BatchState.COMMITTED).to_bytes())
+    assert stage.driver(offsets=offsets).recover().committed_through == 3
+    stage.log.add(1, SinkLogEntry(4, BatchState.COMMITTED).to_bytes())
+    driver = stage.driver(offsets=offsets)
+    for use in (driver.recover, lambda: driver.commit(3, "q", [])):
+        with pytest.raises(MetadataLogError, match=r"is of batch 4, .* last batch is 3"):
+            use()
+
+
+def test_a_prefix_can_change_between_batches(stage: Stage) -> None:
+    """Batches that are committed or dropped have no transaction to end."""
+    for state in (BatchState.COMMITTED, BatchState.DROPPED):
+        stage.plant("former-q-0-0", state)
+    stage.driver().recover()
+    stage.run_batch(1, stage.driver())
+    assert stage.visible() == rows(1)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"v3\n{}", "maximum supported log version is v2, but encountered v3"),
+        (b"v2\n{}", "it is not an entry of a sink log"),
+        (b"", "failed to read correct log version"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_an_error(
+    stage: Stage, content: bytes, problem: str
+) -> None:
+    """A later version's log is not taken for an empty one, by neither step."""
+    stage.log.add(0, content)
+    for use in (stage.driver().recover, lambda: stage.driver().commit(0, "q", [])):
+        with pytest.raises(MetadataLogError, match=problem):
+            use()
+    assert stage.log.batch_ids() == [0]
+
+
+def test_ids_go_on_with_the_next_batch(stage: Stage) -> None:
+    """A query needs as many transactional ids as it has tasks, however many batches it runs."""
+    for batch in range(3):
+        stage.run_batch(batch, stage.driver())
+    assert len(stage.kit.cluster._transactional_ids) == TASKS
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_no_other_attempt_of_a_batch_takes_an_id(stage: Stage, *, is_finished: bool) -> None:
+    """Also not one with the same lane, nor after the transaction was committed."""
+    written = stage.run_tasks(0)
+    if is_finished:
+        with pytest.raises(DiedError):
+            stage.driver(Life(2, after=False)).commit(0, "q", written)
+    twin = stage.run_task(0, 0, attempt=LANES)
+    assert twin.transaction != written[0].transaction
+    stage.driver().commit(0, "q", written)
+    assert stage.visible() == rows(0)
+
+
+def test_ids_are_bounded_when_no_batch_is_committed(stage: Stage) -> None:
+    """Drivers that die leave transactions open; in the end the oldest one is taken."""
+    begun = [stage.run_task(0, 0).transaction for _ in range(SLOTS + 3)]
+    names = [each.transactional_id for each in begun if each]
+    assert names == [f"{PREFIX}-q-0-0-{slot % SLOTS}" for slot in range(SLOTS + 3)]
+
+
+@pytest.mark.parametrize("query_id", [OTHER, None])
+def test_a_commit_that_failed_is_not_undone(stage: Stage, query_id: str | None) -> None:
+    """Spark calls ``abort`` after it: what is decided is committed."""
+    written = stage.run_tasks(0, query=OTHER)
+    with pytest.raises(DiedError):
+        stage.driver(Life(2, after=False)).commit(0, OTHER, written)
+    driver = stage.driver(query_id=query_id)
+    driver.recover()
+    driver.abort(written, OTHER)
+    assert stage.visible() == rows(0)
+    assert driver.recover().committed_through == 0
+
+
+def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage: Stage) -> None:
+    """It may say that the batch is decided."""
+    stage.log.add(0, b"v2\n{}")
+    with pytest.raises(MetadataLogError, match="not an entry"):
+        stage.driver().abort(stage.run_tasks(0))
+    assert len(stage.kit.cluster.open_transactions(PREFIX)) == TASKS
+
+
+def test_a_batch_that_is_nearly_too_late_is_dropped(stage: Stage) -> None:
+    """Its transactions could time out between the commits of two."""
+    written = stage.run_tasks(0)
+    now_ms = epoch_ms() + OPTIONS.producer.transaction_timeout_ms - 20_000
+    transactions = stage.transactions
+    driver = KafkaSink(stage.log, None, lambda: transactions, OPTIONS, lambda: "q", lambda: now_ms)
+    with pytest.raises(TransactionLostError, match=r"took nearly as long as") as caught:
+        driver.commit(0, "q", written)
+    assert "none is lost" in str(caught.value)
+    assert stage.entry().state is BatchState.DROPPED
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+def test_a_clock_that_is_wrong_drops_no_batch(stage: Stage) -> None:
+    """The batch was planned a second ago by the same clock, which is a year ahead."""
+    written = stage.run_tasks(0)
+    planned_ms = epoch_ms() + 365 * 24 * 3_600_000
+    transactions = stage.transactions
+    driver = KafkaSink(
+        stage.log, None, lambda: transactions, OPTIONS, lambda: "q", lambda: planned_ms + 1_000
+    )
+    driver.commit(0, "q", written, SinkPlan(planned_ms=planned_ms))
+    assert stage.visible() == rows(0)
+
+
+def test_what_an_operator_has_fenced_is_written_again(stage: Stage) -> None:
+    """Nothing was decided, and the error says how the transaction was lost."""
+    written = stage.run_tasks(0)
+    stage.transactions.begin(f"{PREFIX}-q-1-0-0")
+    with pytest.raises(TransactionLostError, match=r"'pyspark-kafka-q-1-0-0' was aborted when"):
+        stage.driver().commit(0, "q", written)
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage: Stage) -> None:
+    """It stops before it tidies up, and another driver takes over an id meanwhile."""
+    stage.run_task(0, 0, attempt=1)
+
+    @final
+    class Overtaken(PassingLog):
+        def purge(self, threshold: int) -> None:
+            stage.run_batch(1, stage.driver())
+            later.append(stage.run_task(2, 0, attempt=1))
+            super().purge(threshold)
+
+    later: list[WriteResult] = []
+    transactions = stage.transactions
+    late = KafkaSink(Overtaken(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")
+    late.commit(0, "q", stage.run_tasks(0))
+    [transaction] = [each.transaction for each in later if each.transaction]
+    [described] = transactions.describe([transaction.transactional_id]).values()
+    assert end_of(transaction, described) is None
+
+
+def test_an_empty_entry_of_another_query_hides_no_batch(stage: Stage) -> None:
+    """It names no transaction that would tell."""
+    stage.driver(query_id=OTHER).commit(0, OTHER, [])
+    for use in (stage.driver().recover, lambda: stage.driver().commit(0, "q", [])):
+        with pytest.raises(MetadataLogError, match=rf"is of the query '{OTHER}', .* 'q'"):
+            use()
+    assert stage.driver(query_id=None).recover().query_id == OTHER
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_batch_that_was_planned_again_is_an_error(stage: Stage, *, dies: bool) -> None:
+    """Its end may be another: the checkpoint was restored, one batch older."""
+    offsets = MemoryMetadataLog()
+    offsets.add(0, b"up to 3")
+    life = Life(1 if dies else None, after=False)
+    with suppress(DiedError):
+        stage.driver(life, offsets).commit(0, "q", stage.run_tasks(0))
+    offsets.purge(1)
+    offsets.add(0, b"up to 5")
+    with pytest.raises(MetadataLogError, match=r"Batch 0 was written with other offsets"):
+        stage.driver(offsets=offsets).recover()
+
+
+def test_the_checkpoint_may_be_out_of_reach(stage: Stage) -> None:
+    """Where the log is at another place, its batches are not compared with the checkpoint."""
+
+    @final
+    class Unreachable(PassingLog):
+        def latest(self) -> NoReturn:
+            raise MetadataLogError("offsets", "no connection")
+
+    def query_id() -> NoReturn:
+        raise AssertionError("not asked for")
+
+    unreachable = Unreachable(MemoryMetadataLog())
+    transactions = stage.transactions
+    driver = KafkaSink(stage.log, unreachable, lambda: transactions, OPTIONS, query_id)
+    assert driver.recover().committed_through == -1
+    driver.commit(0, "q", stage.run_tasks(0))
+    assert (stage.visible(), stage.entry().query_id) == (rows(0), "q")
+
+
+def test_a_log_that_was_deleted_meanwhile_is_an_error(stage: Stage) -> None:
+    """A batch whose transactions are committed is not written again in silence."""
+    written = stage.run_tasks(0)
+    stage.driver().commit(0, "q", written)
+    stage.log = MemoryMetadataLog()
+    with pytest.raises(MetadataLogError, match="the log does not say so"):
+        stage.driver().commit(0, "q", written)
+
+
+def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage: Stage) -> None:
+    """A storage may write it when its client has given up and Spark has called ``abort``."""
+
+    @final
+    class Late(PassingLog):
+        def add(self, batch_id: int, metadata: bytes) -> bool:
+            late.append((batch_id, metadata))
+            raise MetadataLogError("the log", "the storage did not answer")
+
+    late: list[tuple[int, bytes]] = []
+    for batch in range(2):
+        transactions, written = stage.transactions, stage.run_tasks(batch)
+        driver = KafkaSink(Late(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")  # noqa: B023
+        with pytest.raises(MetadataLogError, match="did not answer"):
+            driver.commit(batch, "q", written)
+        stage.driver().abort(written, "q")
+        assert not stage.log.add(*late.pop())
+        assert stage.driver().recover().committed_through == batch - 1
+        stage.run_batch(batch, stage.driver())
+    assert stage.visible() == rows(0, 1)
+
+
+def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage: Stage) -> None:
+    """Its ids were used since, and say nothing about it any more."""
+    with pytest.raises(DiedError):
+        stage.driver(Life(2, after=False)).commit(0, "q", stage.run_tasks(0))
+    stale = stage.log.latest()
+
+    @final
+    class Lagging(PassingLog):
+        def latest(self) -> tuple[int, bytes] | None:
+            nonlocal stale
+            read, stale = stale, None
+            return read or super().latest()
+
+    for batch in range(2):
+        stage.run_batch(batch, stage.driver())
+    for task in range(TASKS):
+        stage.run_task(2, task, used_until_ms=INT64_MAX)
+        stage.run_task(3, task, used_until_ms=INT64_MAX)
+        stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
+    transactions = stage.transactions
+    driver = KafkaSink(Lagging(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")
+    with pytest.raises(MetadataLogError, match="Another driver has written entry"):
+        driver.recover()
+
+
+def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage: Stage) -> None:
+    """It may have been committed before, or aborted by a driver that died."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, "q", written)
+    assert written[0].transaction is not None
+    stage.transactions.abort(written[0].transaction)
+    stage.transactions.begin(f"{PREFIX}-q-0-0-0")
+    stage.time_out(written[1])
+    with pytest.raises(
+        TransactionLostError, match="unknown whether batch 0 was committed"
+    ) as caught:
+        stage.driver().recover()
+    assert caught.value.may_be_committed
+    assert caught.value.transactional_ids == (f"{PREFIX}-q-0-0-0",)
+
+
+@pytest.mark.parametrize("is_aborted", [False, True])
+def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(
+    stage: Stage, *, is_aborted: bool
+) -> None:
+    """An epoch that was raised twice may be one of a transaction that was committed."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(4, after=False)).commit(0, "q", written)
+    for task in range(TASKS):
+        later = stage.run_task(1, task, used_until_ms=INT64_MAX)
+        if is_aborted:
+            stage.time_out(later)
+        else:
+            stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
+    with pytest.raises(TransactionLostError, match="unknown whether batch 0 was committed"):
+        stage.driver().recover()
+    assert stage.visible() == rows(0)
+
+
+def test_offsets_that_cannot_be_read_stop_the_driver(stage: Stage) -> None:
+    """Where the log is in the checkpoint: otherwise the batch could not be compared later."""
+
+    @final
+    class Unreadable(PassingLog):
+        def get(self, batch_id: int) -> NoReturn:
+            raise MetadataLogError(f"offsets/{batch_id}", "no connection")
+
+    offsets = MemoryMetadataLog()
+    offsets.add(0, b"up to 3")
+    with pytest.raises(MetadataLogError, match="no connection"):
+        stage.driver(offsets=Unreadable(offsets)).commit(0, "q", stage.run_tasks(0))
+    assert stage.log.latest() is None
+    stage.driver(offsets=offsets).commit(0, "q", stage.run_tasks(0))
+    with pytest.raises(MetadataLogError, match="no connection"):
+        stage.driver(offsets=Unreadable(offsets)).recover()
+
+
+def test_offsets_that_were_read_before_stop_the_driver_once_they_cannot_be_read(
+    stage: Stage,
+) -> None:
+    """With a log elsewhere too: a batch without a digest would hide another one of its number."""
+
+    @final
+    class Unsteady(PassingLog):
+        fails = ""
+
+        def latest(self) -> tuple[int, bytes] | None:
+            self.fail("latest")
+            return super().latest()
+
+        def get(self, batch_id: int) -> bytes | None:
+            self.fail("get")
+            return super().get(batch_id)
+
+        def fail(self, call: str) -> None:
+            if call == self.fails:
+                raise MetadataLogError("offsets", "no connection")
+
+    offsets = Unsteady(MemoryMetadataLog())
+    offsets.add(0, b"up to 3")
+    transactions = stage.transactions
+    driver = KafkaSink(stage.log, offsets, lambda: transactions, OPTIONS, lambda: "q")
+    plan = driver.recover()
+    offsets.fails = "get"
+    with pytest.raises(MetadataLogError, match="no connection"):
+        driver.commit(0, "q", stage.run_tasks(0), plan)
+    assert stage.log.latest() is None
+    offsets.fails = ""
+    driver.commit(0, "q", stage.run_tasks(0), plan)
+    for offsets.fails in ("latest", "get"):
+        with pytest.raises(MetadataLogError, match="no connection"):
+            driver.recover()
+
+
+def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage: Stage) -> None:
+    """Another one has committed the transaction, and a later batch uses its id."""
+    written = stage.run_tasks(0)
+
+    @final
+    class Lagging(MortalTransactions):
+        def commit(self, transaction: Transaction) -> None:
+            if stage.entry().state is BatchState.PREPARED:
+                assert stage.driver().recover().committed_through == 0
+                stage.run_task(1, 0, used_until_ms=INT64_MAX)
+            super().commit(transaction)
+
+    lagging = Lagging(stage.transactions, Life())
+    driver = KafkaSink(stage.log, None, lambda: lagging, OPTIONS, lambda: "q")
+    with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
+        driver.commit(0, "q", written)
+    assert stage.visible() == rows(0)
+
+
+def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage: Stage) -> None:
+    """Another one has dropped it, and writes it again with the same ids."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, "q", written)
+    stage.time_out(written[0])
+
+    @final
+    class Lagging(MortalTransactions):
+        def abort(self, transaction: Transaction) -> None:
+            if stage.entry().state is BatchState.PREPARED:
+                assert stage.driver().recover().committed_through == -1
+                for task in range(TASKS):
+                    stage.run_task(0, task, used_until_ms=INT64_MAX)
+            super().abort(transaction)
+
+    lagging = Lagging(stage.transactions, Life())
+    driver = KafkaSink(stage.log, None, lambda: lagging, OPTIONS, lambda: "q")
+    with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
+        driver.recover()
+
+
+def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(stage: Stage) -> None:
+    """The log said that it was decided, and another driver has dropped it since."""
+    written = stage.run_tasks(0, query=OTHER)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, OTHER, written)
+    driver = stage.driver(query_id=None)
+    plan = driver.recover()
+    assert plan.committed_through == 0
+    for one in written:
+        stage.time_out(one)
+    assert stage.driver(query_id=OTHER).recover().committed_through == -1
+    with pytest.raises(MetadataLogError, match="its tasks wrote nothing"):
+        driver.commit(0, OTHER, [WriteResult()] * TASKS, plan)
+    assert stage.driver(query_id=OTHER).recover().committed_through == -1
+
+
+def test_a_number_that_was_purged_is_not_used_again(stage: Stage) -> None:
+    """A driver stands still while another one commits more batches than the log keeps."""
+    written = stage.run_tasks(0)
+    now_ms = epoch_ms()
+
+    @final
+    class Stalled(PassingLog):
+        def add(self, batch_id: int, metadata: bytes) -> bool:
+            nonlocal now_ms
+            now_ms += 60_000
+            for batch in range(MAX_ENTRIES):
+                stage.driver().commit(batch, "q", [])
+            return super().add(batch_id, metadata)
+
+    transactions = stage.transactions
+    driver = KafkaSink(
+        Stalled(stage.log), None, lambda: transactions, OPTIONS, lambda: "q", lambda: now_ms
+    )
+    with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1\d\d"):
+        driver.commit(0, "q", written)
+    assert stage.visible() == []

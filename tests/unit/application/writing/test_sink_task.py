@@ -1,0 +1,168 @@
+"""Writing the rows of a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
+from pyspark_kafka.application.writing.sink_task import SinkTask
+from pyspark_kafka.domain.errors import BrokerUnreachableError, NullTopicError
+from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.writing.write_result import DeliveryStats, WriteResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark_kafka.ports.reading.source_events import SourceEvents
+    from pyspark_kafka.ports.writing.transactions import Transactions
+
+    from ..conftest import Kit
+
+LEVELS = ("read_uncommitted", "read_committed")
+
+
+def options(**given: str) -> SinkOptions:
+    needed = {"kafka.bootstrap.servers": "memory", "client": "memory"}
+    return parse_sink_options({**needed, **given}, QueryKind.STREAM)
+
+
+def no_transactions() -> NoReturn:
+    pytest.fail("transactions were asked for")
+
+
+def task(
+    kit: Kit,
+    transactions: Callable[[], Transactions] = no_transactions,
+    events: SourceEvents | None = None,
+    **given: str,
+) -> SinkTask:
+    """Make a task that writes to the kit's cluster, and to ``t`` unless options say otherwise."""
+    writer = MemoryRecordWriter(kit.cluster)
+    return SinkTask(writer, transactions, options(**{"topic": "t", **given}), events or kit.events)
+
+
+def transactional(kit: Kit) -> Callable[[], Transactions]:
+    """Return a function that returns the transactions of the kit's cluster."""
+    return lambda: MemoryTransactions(kit.cluster)
+
+
+def batch(*values: bytes, **columns: list[str | None]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary()), **columns})
+
+
+def seen(kit: Kit, level: str = LEVELS[0], topic: str = "t") -> list[bytes]:
+    """Return the values that are visible under an isolation level."""
+    given = {"kafka.isolation.level": level, "subscribe": topic}
+    container = kit.container(given, QueryKind.BATCH)
+    return sorted(
+        row["value"]
+        for planned in container.batch().plan_input_partitions()
+        for found in container.range_read().read(planned, Projection(("value",)))
+        for row in found.to_pylist()
+    )
+
+
+def test_rows_are_written(kit: Kit) -> None:
+    """All batches of a task are, and no transaction is needed for it."""
+    written = task(kit).write([batch(b"a"), batch(b"b", b"c")])
+    assert written == WriteResult(DeliveryStats(3, 3))
+    assert seen(kit) == [b"a", b"b", b"c"]
+
+
+def test_what_was_delivered_is_reported(kit: Kit) -> None:
+    """Records and bytes are, once, when all of them are acknowledged."""
+    task(kit).write([batch(b"a"), batch(b"bc")])
+    assert kit.events.named("records_delivered") == ((DeliveryStats(2, 3),),)
+
+
+def test_what_was_delivered_is_logged(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+    """Each task leaves one line in the log of its worker."""
+    with caplog.at_level("INFO", "pyspark_kafka"):
+        task(kit, events=LoggingSourceEvents()).write([batch(b"a"), batch(b"bc")])
+    assert caplog.messages == ["Delivered 2 records, 3 bytes of keys, values and headers"]
+
+
+def test_the_column_names_topics_where_no_option_does(kit: Kit) -> None:
+    """Without the option rows go where they say; with it, there."""
+    kit.cluster.create_topic("u")
+    rows = batch(b"a", b"b", topic=["t", "u"])
+    writer = MemoryRecordWriter(kit.cluster)
+    SinkTask(writer, no_transactions, options(), kit.events).write([rows])
+    assert (seen(kit), seen(kit, topic="u")) == ([b"a"], [b"b"])
+    SinkTask(writer, no_transactions, options(topic="u"), kit.events).write([rows])
+    assert (seen(kit), seen(kit, topic="u")) == ([b"a"], [b"a", b"b", b"b"])
+
+
+def test_a_transaction_is_left_open(kit: Kit) -> None:
+    """The driver ends it: until then a consumer of committed records does not see the rows."""
+    written = task(kit, transactional(kit)).write([batch(b"a"), batch(b"b")], "one")
+    assert written.delivered == DeliveryStats(2, 2)
+    assert written.transaction is not None
+    assert written.transaction.transactional_id == "one-0"
+    assert [seen(kit, level) for level in LEVELS] == [[b"a", b"b"], []]
+    MemoryTransactions(kit.cluster).commit(written.transaction)
+    assert seen(kit, "read_committed") == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("batches", [[], [batch()], [batch(), batch()]])
+def test_no_transaction_is_begun_where_there_are_no_rows(
+    kit: Kit, batches: list[pa.RecordBatch]
+) -> None:
+    """An empty task costs the cluster nothing."""
+    assert task(kit).write(batches, "one") == WriteResult()
+
+
+def test_empty_batches_among_others_are_ignored(kit: Kit) -> None:
+    """One transaction is begun, however many batches there are."""
+    written = task(kit, transactional(kit)).write([batch(), batch(b"a"), batch(), batch(b"b")], "x")
+    assert written.delivered.records == 2
+    assert written.transaction is not None
+    assert written.transaction.epoch == 0
+
+
+def test_a_row_that_cannot_be_written_aborts_the_transaction(kit: Kit) -> None:
+    """Readers need not wait until it times out, and nothing is reported as delivered."""
+    doing = SinkTask(MemoryRecordWriter(kit.cluster), transactional(kit), options(), kit.events)
+    with pytest.raises(NullTopicError):
+        doing.write([batch(b"a", topic=["t"]), batch(b"b", topic=[None])], "one")
+    assert kit.cluster.open_transactions("") == []
+    assert [seen(kit, level) for level in LEVELS] == [[b"a"], []]
+    assert kit.events.reports == ()
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, GeneratorExit])
+def test_rows_that_do_not_come_abort_the_transaction(kit: Kit, error: type[BaseException]) -> None:
+    """What fails upstream, or kills the task, ends it too; the error stays what it was."""
+
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield batch(b"a")
+        raise error
+
+    with pytest.raises(error):
+        task(kit, transactional(kit)).write(failing(), "one")
+    assert kit.cluster.open_transactions("") == []
+    assert seen(kit, "read_committed") == []
+
+
+def test_an_abort_that_fails_does_not_hide_what_it_is_for(kit: Kit) -> None:
+    """The first error is raised; the transaction times out."""
+    real = MemoryTransactions(kit.cluster)
+    asked: list[str] = []
+
+    def unreachable_later() -> Transactions:
+        asked.append("transactions")
+        if len(asked) > 1:
+            raise BrokerUnreachableError("memory", 1)
+        return real
+
+    doing = SinkTask(MemoryRecordWriter(kit.cluster), unreachable_later, options(), kit.events)
+    with pytest.raises(NullTopicError):
+        doing.write([batch(b"a", topic=["t"]), batch(b"b", topic=[None])], "one")
+    assert asked == ["transactions", "transactions"]
+    assert kit.cluster.open_transactions("") == ["one-0"]

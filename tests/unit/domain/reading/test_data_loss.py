@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.domain.errors import DataLossError
+from pyspark_kafka.domain.reading.data_loss import (
+    DataLoss,
+    added_partition_starts_late,
+    earliest_offsets_not_found,
+    legacy_partition_offset_changed,
+    log_truncated,
+    offset_range_not_read,
+    oversized_records_skipped,
+    partition_offset_changed,
+    partitions_deleted,
+    start_offset_reset,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+T0 = TopicPartition("t", 0)
+T10 = TopicPartition("t", 10)
+T2 = TopicPartition("t", 2)
+
+GROUP_ID = (
+    "Kafka option 'kafka.group.id' has been set on this query, it is\n"
+    "not recommended to set this option. This option is unsafe to use since multiple concurrent\n"
+    "queries or sources using the same group id will interfere with each other as they are part\n"
+    "of the same consumer group. Restarted queries may also suffer interference from the\n"
+    "previous run having the same group id. The user should have only one query per group id,\n"
+    "and/or set the option 'kafka.session.timeout.ms' to be very small so that the Kafka\n"
+    "consumers from the previous query are marked dead by the Kafka group coordinator before the\n"
+    "restarted query starts running."
+)
+CAUSES = (
+    "This could be either 1) a user error that the start offset is set beyond available offset "
+    "when starting query, or 2) the kafka topic-partition is deleted and re-created."
+)
+
+FINDINGS = [
+    (
+        log_truncated(T0, 30, 20, 25),
+        "LOG_TRUNCATED",
+        (
+            "Partition t-0 was truncated to offset 20 after it was read up to offset 30.\n"
+            "This could be either 1) an unclean leader election, or 2) a leader that lost records "
+            "with its disk."
+        ),
+        (
+            "Partition t-0 was truncated to offset 20 after it was read up to offset 30. The "
+            "records read at offsets [20, 30) are not in Kafka any more; others are read from "
+            "offset 25 on. This could be either 1) an unclean leader election, or 2) a leader that "
+            "lost records with its disk"
+        ),
+    ),
+    (
+        earliest_offsets_not_found([T10, T2, T0]),
+        "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
+        (
+            "Cannot find initial offsets for partitions Set(t-0, t-2, t-10). "
+            "They may have been deleted."
+        ),
+        "Cannot find earliest offsets of Set(t-0, t-2, t-10). Some data may have been missed",
+    ),
+    (
+        added_partition_starts_late(T0, 3),
+        "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
+        "Added partition t-0 starts from 3 instead of 0.",
+        "Added partition t-0 starts from 3 instead of 0. Some data may have been missed",
+    ),
+    (
+        partitions_deleted([T2, T0]),
+        "PARTITIONS_DELETED",
+        "Partitions Set(t-0, t-2) have been deleted.",
+        "Set(t-0, t-2) are gone. Some data may have been missed.",
+    ),
+    (
+        partition_offset_changed(T0, 5, 1),
+        "PARTITION_OFFSET_CHANGED",
+        f"Partition t-0 offset was changed from 5 to 1.\n{CAUSES}",
+        f"Partition t-0's offset was changed from 5 to 1. {CAUSES}",
+    ),
+    (
+        legacy_partition_offset_changed(T0, 5, 1),
+        "PARTITION_OFFSET_CHANGED",
+        f"Partition t-0 offset was changed from 5 to 1.\n{CAUSES}",
+        f"Partition t-0's offset was changed from 5 to 1, some data may have been missed. {CAUSES}",
+    ),
+    (
+        start_offset_reset(T0, 99, 3),
+        "START_OFFSET_RESET",
+        "Starting offset for t-0 was 99 but consumer reset to 3.",
+        "startingOffsets for t-0 was 99 but consumer reset to 3",
+    ),
+    (
+        offset_range_not_read(T0, 5, 100, 42, "my-group"),
+        "COULD_NOT_READ_OFFSET_RANGE",
+        (
+            "Could not read records in offset [5, 100) for topic partition t-0\n"
+            "with consumer group my-group."
+        ),
+        "Skip missing records in [5, 42) of t-0",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("finding", "condition", "reason", "warning"), FINDINGS, ids=[row[1] for row in FINDINGS]
+)
+def test_finding(finding: DataLoss, condition: str, reason: str, warning: str) -> None:
+    """A finding has the condition, the reason and the warning of the JVM connector."""
+    assert finding == DataLoss(condition, reason, warning)
+
+
+def test_oversized_records_that_are_skipped() -> None:
+    """Its warning does not advise ``failOnDataLoss``, which has no influence."""
+    finding = oversized_records_skipped(T0, [3, 5], 2, "'maxRecordBytes' (9)")
+    text = "Skipped 2 records of t-0 beyond the limit 'maxRecordBytes' (9), at 3, 5"
+    assert (finding.condition, finding.reason) == ("OVERSIZED_RECORDS_SKIPPED", text)
+    assert finding.as_warning() == (
+        f"{text}. To read such records, raise the limit. To fail instead, set the source option "
+        "'skipOversizedRecords' to 'false'."
+    )
+
+
+def test_partitions_deleted_under_a_group_id() -> None:
+    """Deleted partitions may be another query's doing if the user chose the group id."""
+    finding = partitions_deleted([T0], group_id_is_set=True)
+    assert finding.condition == "PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT"
+    assert finding.reason == f"Partitions Set(t-0) have been deleted.\n{GROUP_ID}"
+    # Its lines begin with a space.
+    assert finding.warning == "\n ".join(f"Set(t-0) are gone. {GROUP_ID}".split("\n"))
+
+
+@pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
+def test_error(finding: DataLoss) -> None:
+    """A query that may not lose data fails with the finding's reason after Spark's explanation."""
+    error = finding.as_error()
+    assert isinstance(error, DataLossError)
+    assert error.sub_condition == finding.condition
+    assert error.message == (
+        "Some data may have been lost because they are not available in Kafka any more;\n"
+        "either the data was aged out by Kafka or the topic may have been deleted before all the "
+        "data in the\n"
+        "topic was processed.\n"
+        "If you don't want your streaming query to fail on such cases, set the source option "
+        "failOnDataLoss to false.\n"
+        f"Reason: {finding.reason}"
+    )
+
+
+@pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
+def test_warning(finding: DataLoss) -> None:
+    """A query that goes on logs the finding, and how to fail instead."""
+    assert finding.as_warning() == (
+        f"{finding.warning}. \n"
+        "Some data may have been lost because they are not available in Kafka any more; "
+        "either the\n"
+        " data was aged out by Kafka or the topic may have been deleted before all the data in "
+        "the\n"
+        " topic was processed. If you want your streaming query to fail on such cases, set the "
+        "source\n"
+        ' option "failOnDataLoss" to "true".\n'
+        "    "
+    )

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.offset_limits import (
+    ByTimestamp,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    OffsetLimit,
+    OnNoMatch,
+    Specific,
+    Timestamps,
+    parse_global_timestamp,
+    parse_offset_limit,
+    parse_on_no_match,
+    parse_timestamps,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..strategies import LARGEST_OFFSET, partition_offsets, topic_partitions
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+U0 = TopicPartition("u", 0)
+OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+TIMESTAMPS_EXAMPLE = (
+    '{"topicA": {"0": 123456789, "1": 123456789},\n"topicB": {"0": 123456789, "1": 123456789}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("earliest", Earliest()),
+        ("earLiEst", Earliest()),
+        (" EARLIEST\n", Earliest()),
+        ("latest", Latest()),
+        ("laTest", Latest()),
+        ("\tLATEST ", Latest()),
+        ('{"t":{"0":23}}', Specific(PartitionOffsets({T0: 23}))),
+        (' {"t":{"0":-1}} ', Specific(PartitionOffsets({T0: -1}))),
+        ('{"T":{"0":-2}}', Specific(PartitionOffsets({TopicPartition("T", 0): -2}))),
+        ('{"t":"earliest"}', Specific(PartitionOffsets(), (("t", -2),))),
+        ('{"u":"LATEST","t":"Earliest"}', Specific(PartitionOffsets(), (("t", -2), ("u", -1)))),
+        (
+            '{"u":"latest","t":{"0":5,"1":-2}}',
+            Specific(PartitionOffsets({T0: 5, T1: -2}), (("u", -1),)),
+        ),
+        ("{}", Specific(PartitionOffsets())),
+    ],
+)
+def test_limit(text: str, limit: OffsetLimit) -> None:
+    """A limit is earliest or latest in any case, or offsets by partition, space around it aside."""
+    assert parse_offset_limit(text) == limit
+
+
+@given(partition_offsets)
+def test_specific_offsets(offsets: PartitionOffsets) -> None:
+    """Any offsets are read from the JSON that they are written as."""
+    assert parse_offset_limit(offsets.to_json()) == Specific(offsets)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "abc",
+        "not json",
+        "earliest,latest",
+        '"earliest"',
+        "5",
+        "[]",
+        '{"t":[0]}',
+        '{"t":"first"}',
+        '{"t":"first","u":{"0":1}}',
+        '{"t":{"0":"earliest"}}',
+        '{"t":{"0":-3}}',
+        '{"t":{"0":true}}',
+        '{"t":{"0":9223372036854775808}}',
+        '{"t":null}',
+        '{"t":5}',
+        '{"":{"0":1}}',
+        '{"t":{"x":1}}',
+        '{"t":{"0":1,"0":2}}',
+        '{"t":{"0":1},"t":{"1":2}}',
+        '{"t":"earliest","t":"latest"}',
+    ],
+)
+def test_no_limit(text: str) -> None:
+    """What is none of these is refused in the JVM connector's words."""
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        parse_offset_limit(text)
+    assert str(caught.value) == f"Expected e.g. {OFFSETS_EXAMPLE}, got {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ('{"t":"earliest","t":{"0":1}}', "t"),
+        ('{"t":{"0":1},"t":"latest"}', "t"),
+        ('{"v":"earliest","u":{"0":1},"u":"latest","v":{"0":1}}', "u"),
+    ],
+)
+def test_topic_in_both_forms(text: str, topic: str) -> None:
+    """A topic has one offset for all, or one for each partition, and the first of them is told."""
+    with pytest.raises(ValueError, match="both a topic-level offset") as caught:
+        parse_offset_limit(text)
+    assert str(caught.value) == (
+        f"Topic '{topic}' has both a topic-level offset and offsets of partitions, got {text}"
+    )
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_global_timestamp(time: int) -> None:
+    """Any JVM long is a time."""
+    assert parse_global_timestamp(str(time)) == time
+
+
+@pytest.mark.parametrize("text", ["", "abc", "1.0", "1e3", "9223372036854775808"])
+def test_no_global_timestamp(text: str) -> None:
+    """What is no JVM long is refused in the JVM connector's words."""
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        parse_global_timestamp(text)
+    assert str(caught.value) == f"Expected a single long value, got {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("{}", ()),
+        ('{"t":{}}', ()),
+        ('{"t":{"0":1700000000000}}', ((T0, 1_700_000_000_000),)),
+        (' {"u":{"0":7},"t":{"1":-1,"0":0}} ', ((T0, 0), (T1, -1), (U0, 7))),
+    ],
+)
+def test_timestamps(text: str, times: Timestamps) -> None:
+    """Times are read by partition, in the order of the partitions."""
+    assert parse_timestamps(text) == times
+
+
+@given(st.dictionaries(topic_partitions, st.integers(-LARGEST_OFFSET, LARGEST_OFFSET), max_size=6))
+def test_any_timestamps(times: dict[TopicPartition, int]) -> None:
+    """Any times are read from the JSON that they are written as."""
+    topics: dict[str, dict[str, int]] = {}
+    for partition, time in times.items():
+        topics.setdefault(partition.topic, {})[str(partition.partition)] = time
+    assert parse_timestamps(json.dumps(topics)) == tuple(sorted(times.items()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "[]",
+        "5",
+        '{"t":5}',
+        '{"t":[0]}',
+        '{"t":"earliest"}',
+        '{"t":{"0":"1"}}',
+        '{"t":{"0":1.5}}',
+        '{"t":{"0":true}}',
+        '{"t":{"0":null}}',
+        '{"t":{"0":9223372036854775808}}',
+        '{"t":{"-1":1}}',
+        '{"":{"0":1}}',
+        '{"t":{"0":1,"0":2}}',
+        '{"t":{"0":1},"t":{"1":2}}',
+    ],
+)
+def test_no_timestamps(text: str) -> None:
+    """What has another shape is refused in the JVM connector's words."""
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        parse_timestamps(text)
+    assert str(caught.value) == f"Expected e.g. {TIMESTAMPS_EXAMPLE}, got {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "on_no_match"),
+    [("error", OnNoMatch.ERROR), ("ERROR", OnNoMatch.ERROR), ("Latest", OnNoMatch.LATEST)],
+)
+def test_no_match(text: str, on_no_match: OnNoMatch) -> None:
+    """The strategy is one of two words, in any case."""
+    assert parse_on_no_match(text) is on_no_match
+
+
+@pytest.mark.parametrize("text", ["", "foo", "earliest", " latest"])
+def test_no_strategy(text: str) -> None:
+    """Another word is refused in the words of a Scala enumeration."""
+    with pytest.raises(ValueError, match=r"^No value found") as caught:
+        parse_on_no_match(text)
+    assert str(caught.value) == f"No value found for '{text.upper()}'"
+
+
+def test_limits_are_distinct() -> None:
+    """No kind of limit equals another one, and all of them survive a pickle."""
+    limits = [
+        Earliest(),
+        Latest(),
+        Specific(PartitionOffsets()),
+        Specific(PartitionOffsets({T0: 1})),
+        Specific(PartitionOffsets(), (("t", -1),)),
+        GlobalTimestamp(1, OnNoMatch.ERROR),
+        GlobalTimestamp(1, OnNoMatch.LATEST),
+        ByTimestamp(((T0, 1),), OnNoMatch.ERROR),
+        ByTimestamp((), OnNoMatch.ERROR),
+    ]
+    assert len(set(limits)) == len(limits)
+    assert pickle.loads(pickle.dumps(limits)) == limits  # noqa: S301

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.partition_offsets import EARLIEST, LATEST
+from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.range_calculator import needs_split, split_ranges, split_unbound
+from pyspark_kafka.domain.reading.task_limits import TaskLimits
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+T = [TopicPartition(f"t{number}", 1) for number in range(4)]
+Bounds = tuple[int, int]
+
+
+def ranges_of(*bounds: Bounds) -> list[OffsetRange]:
+    """Return one range for each partition in turn."""
+    return [OffsetRange(T[number], *ends) for number, ends in enumerate(bounds)]
+
+
+def cuts(number: int, *offsets: int) -> list[OffsetRange]:
+    """Return the ranges of a partition between each offset and the next."""
+    return [OffsetRange(T[number], start, end) for start, end in pairwise(offsets)]
+
+
+backlogs = st.lists(
+    st.tuples(st.integers(0, 1_000), st.integers(0, 500) | st.integers(0, 2**40)),
+    max_size=4,
+).map(lambda sizes: ranges_of(*((start, start + size) for start, size in sizes)))
+minimums = st.none() | st.integers(1, 50)
+
+
+CASES = [
+    ("N TopicPartitions to N offset ranges", None, None, ((1, 2), (1, 2), (1, 2)), None),
+    (
+        "empty ranges ignored, without minPartitions",
+        None,
+        None,
+        ((1, 2), (1, 1), (1, 2)),
+        [*cuts(0, 1, 2), *cuts(2, 1, 2)],
+    ),
+    (
+        "N TopicPartitions to N offset ranges, as many as minPartitions",
+        3,
+        None,
+        ((1, 2), (1, 2), (1, 2)),
+        None,
+    ),
+    ("1 TopicPartition to N offset ranges", 4, None, ((1, 5),), cuts(0, 1, 2, 3, 4, 5)),
+    (
+        "N skewed TopicPartitions to M offset ranges",
+        4,
+        None,
+        ((1, 5), (1, 21)),
+        [*cuts(0, 1, 5), *cuts(1, 1, 7, 14, 21)],
+    ),
+    (
+        "SPARK-30656: ignore empty ranges and split the rest",
+        4,
+        None,
+        ((1, 1), (1, 21)),
+        cuts(1, 1, 6, 11, 16, 21),
+    ),
+    (
+        "SPARK-30656: N very skewed TopicPartitions to M offset ranges",
+        4,
+        None,
+        ((1, 2), (1, 1001)),
+        [*cuts(0, 1, 2), *cuts(1, 1, 334, 667, 1001)],
+    ),
+    (
+        "SPARK-30656: minPartitions less than the length of topic partitions",
+        1,
+        None,
+        ((1, 5), (1, 21), (1, 1001)),
+        None,
+    ),
+    ("range inexact multiple of minPartitions", 3, None, ((1, 11),), cuts(0, 1, 4, 7, 11)),
+    (
+        "empty ranges ignored",
+        4,
+        None,
+        ((1, 5), (1, 21), (1, 1)),
+        [*cuts(0, 1, 5), *cuts(1, 1, 7, 14, 21)],
+    ),
+    (
+        "SPARK-28489: never drop offsets",
+        6,
+        None,
+        ((0, 10), (0, 10), (0, 1)),
+        [*cuts(0, 0, 3, 6, 10), *cuts(1, 0, 3, 6, 10), *cuts(2, 0, 1)],
+    ),
+    (
+        "SPARK-36576: 0 small unsplit ranges and 3 large split ranges",
+        9,
+        None,
+        ((0, 10_000), (0, 15_000), (0, 20_000)),
+        [
+            *cuts(0, 0, 5_000, 10_000),
+            *cuts(1, 0, 5_000, 10_000, 15_000),
+            *cuts(2, 0, 5_000, 10_000, 15_000, 20_000),
+        ],
+    ),
+    (
+        "SPARK-36576: 1 small unsplit range and 2 large split ranges",
+        6,
+        None,
+        ((0, 500), (0, 12_000), (0, 15_001)),
+        [
+            *cuts(0, 0, 500),
+            *cuts(1, 0, 6_000, 12_000),
+            *cuts(2, 0, 5_000, 10_000, 15_001),
+        ],
+    ),
+    (
+        "SPARK-36576: 2 small unsplit ranges and 1 large split range",
+        6,
+        None,
+        ((0, 1), (0, 1), (0, 10_000)),
+        [*cuts(0, 0, 1), *cuts(1, 0, 1), *cuts(2, 0, 2_500, 5_000, 7_500, 10_000)],
+    ),
+    ("SPARK-49259: 1 TopicPartition to N offset ranges", None, 4, ((1, 6),), cuts(0, 1, 3, 6)),
+    (
+        "SPARK-49259: N TopicPartition to N offset ranges",
+        None,
+        20,
+        ((1, 40), (1, 50), (1, 60)),
+        [*cuts(0, 1, 20, 40), *cuts(1, 1, 17, 33, 50), *cuts(2, 1, 20, 40, 60)],
+    ),
+    (
+        "SPARK-49259: 1 TopicPartition with low minPartitions value",
+        1,
+        20,
+        ((1, 40),),
+        cuts(0, 1, 20, 40),
+    ),
+    (
+        "SPARK-49259: 1 TopicPartition with high minPartitions value",
+        4,
+        20,
+        ((1, 40),),
+        cuts(0, 1, 10, 20, 30, 40),
+    ),
+    (
+        "halves are rounded up, and what is empty after that vanishes",
+        3,
+        None,
+        ((0, 1), (0, 1)),
+        None,
+    ),
+    (
+        "a part that stays whole keeps its partition from being cut on",
+        3,
+        2,
+        ((0, 3),),
+        cuts(0, 0, 1, 3),
+    ),
+    ("nothing to read", 4, 20, ((5, 5), (7, 7)), []),
+    ("no partition", 4, 20, (), []),
+]
+
+
+@pytest.mark.parametrize(
+    ("min_partitions", "max_records", "bounds", "expected"),
+    [case[1:] for case in CASES],
+    ids=[case[0] for case in CASES],
+)
+def test_split(
+    min_partitions: int | None,
+    max_records: int | None,
+    bounds: tuple[Bounds, ...],
+    expected: list[OffsetRange] | None,
+) -> None:
+    """Ranges are cut where Spark's KafkaOffsetRangeCalculator cuts them."""
+    ranges = ranges_of(*bounds)
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
+    assert list(parts) == (ranges if expected is None else expected)
+
+
+@given(backlogs, minimums, st.none() | st.integers(2**34, 2**40))
+def test_no_offset_is_lost(
+    ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None
+) -> None:
+    """The parts of a partition follow one another from its start to its end, and none is empty."""
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
+    assert all(part.size > 0 for part in parts)
+    for stretch in ranges:
+        offset = stretch.from_offset
+        for part in parts:
+            if part.partition == stretch.partition:
+                assert part.from_offset == offset
+                offset = part.until_offset
+        assert offset == stretch.until_offset
+
+
+@given(st.lists(st.integers(0, 500), max_size=4), minimums, st.integers(1, 600))
+def test_largest_part(sizes: list[int], min_partitions: int | None, max_records: int) -> None:
+    """No part has more records than one may have, however many parts are wanted."""
+    ranges = ranges_of(*((0, size) for size in sizes))
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
+    assert all(part.size <= max_records for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "min_partitions", "max_records", "is_needed"),
+    [
+        (((EARLIEST, LATEST),), None, None, False),
+        (((EARLIEST, LATEST),), 1, None, False),
+        (((EARLIEST, LATEST),), 2, None, True),
+        (((EARLIEST, LATEST),), None, 1, False),
+        (((100, LATEST),), None, 1, False),
+        (((EARLIEST, 100),), None, 102, False),
+        (((EARLIEST, 100),), None, 101, True),
+        (((0, 5), (0, 6)), None, 5, True),
+        (((0, 5), (0, 6)), 2, 6, False),
+        ((), None, 1, False),
+    ],
+)
+def test_needs_split(
+    bounds: tuple[Bounds, ...], min_partitions: int | None, max_records: int | None, is_needed: bool
+) -> None:
+    """More tasks than partitions, or too large a range by the numbers as given, ask for a cut."""
+    limits = TaskLimits(min_partitions, None, max_records)
+    assert needs_split(ranges_of(*bounds), limits) is is_needed
+
+
+@pytest.mark.parametrize(
+    ("bounds", "resolved", "min_partitions", "max_records", "expected"),
+    [
+        pytest.param(((1, 4),), ((1, 4),), 3, None, cuts(0, 1, 2, 3, 4), id="specific offsets"),
+        pytest.param(
+            ((EARLIEST, LATEST),),
+            ((0, 4),),
+            3,
+            None,
+            cuts(0, EARLIEST, 1, 2, LATEST),
+            id="special offsets",
+        ),
+        pytest.param(
+            ((EARLIEST, LATEST), (EARLIEST, 3)),
+            ((0, 100), (0, 3)),
+            4,
+            None,
+            [*cuts(0, EARLIEST, 33, 66, LATEST), *cuts(1, EARLIEST, 3)],
+            id="multiple topic partitions",
+        ),
+        pytest.param(
+            ((EARLIEST, LATEST), (5, LATEST)),
+            ((3, 7), (5, 5)),
+            3,
+            None,
+            cuts(0, EARLIEST, 4, 5, LATEST),
+            id="empty once resolved",
+        ),
+        pytest.param(
+            ((EARLIEST, 100), (7, LATEST)),
+            ((50, 100), (7, 57)),
+            None,
+            25,
+            [*cuts(0, EARLIEST, 75, 100), *cuts(1, 7, 32, LATEST)],
+            id="too many records as the numbers stand",
+        ),
+    ],
+)
+def test_split_unbound(
+    bounds: tuple[Bounds, ...],
+    resolved: tuple[Bounds, ...],
+    min_partitions: int | None,
+    max_records: int | None,
+    expected: list[OffsetRange],
+) -> None:
+    """A batch is cut by what its ends resolve to, and open ends stay open at its edges."""
+    found = {stretch.partition: stretch for stretch in ranges_of(*resolved)}
+    parts = split_unbound(ranges_of(*bounds), found, TaskLimits(min_partitions, None, max_records))
+    assert list(parts) == expected
+
+
+def test_unbound_without_need() -> None:
+    """A batch that needs no cut keeps its ranges, empty ones too, without resolving them."""
+    ranges = ranges_of((EARLIEST, LATEST), (5, 5))
+    assert split_unbound(ranges, {}, TaskLimits(2, None, 1_000)) == tuple(ranges)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((900, 10, 0, 90), [225, 225, 225, 225, 10, 90]),
+        ((10, 10, 10, 10), [10, 10, 10, 10]),
+        ((), []),
+        ((0, 0), []),
+    ],
+)
+def test_large_ranges_are_split_though_there_are_enough(
+    sizes: tuple[int, ...], expected: list[int]
+) -> None:
+    """With both limits, no part is larger than a task's share: small ones are joined later."""
+    ranges = ranges_of(*((0, size) for size in sizes))
+    parts = split_ranges(ranges, TaskLimits(min_partitions=4, max_partitions=4))
+    assert [part.size for part in parts] == expected
+
+
+def test_both_limits_need_the_ends() -> None:
+    """Whether a range is larger than a task's share is known once its ends are."""
+    ranges = ranges_of(*[(EARLIEST, LATEST)] * 3)
+    assert needs_split(ranges, TaskLimits(min_partitions=2, max_partitions=2))
+    assert not needs_split(ranges, TaskLimits(max_partitions=2))

@@ -1,0 +1,22 @@
+"""Sequence numbers as Java's ``DefaultRecordBatch.incrementSequence`` counts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.domain.writing.batch import next_sequence
+
+
+@pytest.mark.parametrize(
+    ("base", "count", "expected"),
+    [
+        (0, 5, 5),
+        (2**31 - 2, 1, 2**31 - 1),
+        (2**31 - 1, 1, 0),
+        (2**31 - 1, 3, 2),
+        (2**31 - 5, 10, 5),
+    ],
+)
+def test_sequences(base: int, count: int, expected: int) -> None:
+    """Behind the last number of a sequence comes 0."""
+    assert next_sequence(base, count) == expected

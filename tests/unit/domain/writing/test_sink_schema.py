@@ -1,0 +1,109 @@
+"""Which columns can be written, and what is said of those that cannot."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.errors import SinkSchemaError
+from pyspark_kafka.domain.writing.sink_schema import TYPES, check_sink_schema
+
+NO_TOPIC: Final = (
+    "topic option required when no 'topic' attribute is present. "
+    "Use the topic option for setting a topic."
+)
+NO_VALUE: Final = "Required attribute 'value' not found"
+SMALLEST: Final = {"topic": "string", "value": "binary"}
+
+TYPE_OF: Final = {name: st.sampled_from(kinds) for name, kinds in TYPES.items()}
+REQUIRED: Final = {name: TYPE_OF[name] for name in SMALLEST}
+OPTIONAL: Final = {name: kind for name, kind in TYPE_OF.items() if name not in SMALLEST}
+OTHERS: Final = dict.fromkeys(("Key", "HEADERS", "offset", ""), st.text())
+
+
+def problems(columns: dict[str, str], *, has_topic_option: bool = False) -> tuple[str, ...]:
+    with pytest.raises(SinkSchemaError) as caught:
+        check_sink_schema(columns, has_topic_option=has_topic_option)
+    return caught.value.problems
+
+
+@given(st.fixed_dictionaries(REQUIRED, optional=OPTIONAL | OTHERS), st.booleans())
+def test_columns_that_can_be_written(columns: dict[str, str], has_topic_option: bool) -> None:
+    """Any column may have any of its types, and other columns are ignored."""
+    check_sink_schema(columns, has_topic_option=has_topic_option)
+
+
+@given(st.text())
+def test_the_option_overrides_the_column(kind: str) -> None:
+    """With the option there need not be a column for the topic, and it may be of any type."""
+    check_sink_schema({"value": "string"}, has_topic_option=True)
+    check_sink_schema({"value": "string", "topic": kind}, has_topic_option=True)
+
+
+def test_encoded_columns_are_structs() -> None:
+    """A column that has a format must be a struct, and another one must not."""
+    columns = {"value": "struct<a:int>", "topic": "string", "key": "string"}
+    check_sink_schema(columns, has_topic_option=False, encoded=["value"])
+    with pytest.raises(SinkSchemaError) as caught:
+        check_sink_schema(columns, has_topic_option=False, encoded=["key"])
+    assert caught.value.problems == (
+        "key attribute unsupported type string. key must be a struct, as 'keyFormat' is set",
+        (
+            "value attribute unsupported type struct<a:int>. value must be a(n) string or binary. "
+            "To write a struct, set the option 'valueFormat'"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, (NO_TOPIC, NO_VALUE)),
+        ({"topic": "string"}, (NO_VALUE,)),
+        ({"value": "string"}, (NO_TOPIC,)),
+        ({"TOPIC": "string", "Value": "string"}, (NO_TOPIC, NO_VALUE)),
+        (
+            {**SMALLEST, "topic": "int"},
+            ("topic attribute unsupported type int. topic must be a(n) string",),
+        ),
+        (
+            {**SMALLEST, "key": "int"},
+            ("key attribute unsupported type int. key must be a(n) string or binary",),
+        ),
+        (
+            {**SMALLEST, "value": "int"},
+            ("value attribute unsupported type int. value must be a(n) string or binary",),
+        ),
+        (
+            {**SMALLEST, "headers": "array<struct<key:string,value:string>>"},
+            (
+                (
+                    "headers attribute unsupported type array<struct<key:string,value:string>>. "
+                    "headers must be a(n) array<struct<key:string,value:binary>>"
+                ),
+            ),
+        ),
+        (
+            {**SMALLEST, "partition": "bigint"},
+            ("partition attribute unsupported type bigint. partition must be a(n) int",),
+        ),
+        (
+            {**SMALLEST, "timestamp": "date"},
+            ("timestamp attribute unsupported type date. timestamp must be a(n) timestamp",),
+        ),
+    ],
+)
+def test_columns_that_cannot_be_written(columns: dict[str, str], expected: tuple[str, ...]) -> None:
+    """A column that is missing or of another type is told in the JVM connector's words."""
+    assert problems(columns) == expected
+
+
+@given(st.sets(st.sampled_from(sorted(TYPES)), min_size=1))
+def test_all_wrong_columns_are_reported_together(wrong: set[str]) -> None:
+    """One run tells every column that has to be cast, in the order of a record's parts."""
+    columns = {name: kinds[0] for name, kinds in TYPES.items()} | dict.fromkeys(wrong, "void")
+    told = [problem.partition(" ")[0] for problem in problems(columns)]
+    assert told == [name for name in TYPES if name in wrong]

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.writing.transaction import (
+    LANES,
+    SinkTaskId,
+    Transaction,
+    TransactionDescription,
+    TransactionEnd,
+    TransactionState,
+    end_of,
+    is_free,
+    is_id_of_query,
+    ms_left,
+    query_id_prefix,
+)
+from pyspark_kafka.domain.writing.write_result import DeliveryStats, WriteResult
+
+PREFIX = "pyspark-kafka"
+
+tasks = st.builds(
+    SinkTaskId,
+    st.sampled_from([f"7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a{number}" for number in (1, 2)]),
+    st.integers(0, 3),
+    st.integers(0, 111),
+    st.integers(0, 11),
+)
+
+
+def test_a_transactional_id() -> None:
+    """It begins with the prefix, the query, the task and the lane of its attempt."""
+    assert SinkTaskId("q", 9, 2, LANES + 1).transactional_id("mine") == "mine-q-2-1"
+
+
+@given(tasks, tasks)
+def test_ids_are_shared_within_a_lane_alone(one: SinkTaskId, other: SinkTaskId) -> None:
+    """A batch's number is not a part of them, so that they do not grow with batches."""
+    is_shared = (one.query_id, one.partition, one.attempt % LANES) == (
+        other.query_id,
+        other.partition,
+        other.attempt % LANES,
+    )
+    assert (one.transactional_id(PREFIX) == other.transactional_id(PREFIX)) is is_shared
+
+
+@given(tasks, tasks)
+def test_a_querys_transactions_are_found_by_their_beginning(
+    one: SinkTaskId, other: SinkTaskId
+) -> None:
+    """All of them begin so, and none of another query's does."""
+    beginning = query_id_prefix(PREFIX, one.query_id)
+    is_of_query = one.query_id == other.query_id
+    assert other.transactional_id(PREFIX).startswith(beginning) is is_of_query
+
+
+def test_what_a_task_tells_crosses_to_the_driver() -> None:
+    """It is pickled, as Spark does with commit messages."""
+    written = WriteResult(DeliveryStats(3, 30), Transaction("id", 1, 2))
+    assert pickle.loads(pickle.dumps(written)) == written  # noqa: S301
+
+
+@given(
+    tasks,
+    # Version 1 of the log has ids without a slot.
+    st.sampled_from(["", "-0", "-15"]),
+    st.sampled_from([PREFIX, "other", None]),
+    st.booleans(),
+)
+def test_ids_of_a_query_are_told_from_others(
+    task: SinkTaskId, slot: str, prefix: str | None, knows_query: bool
+) -> None:
+    """An id belongs to a query if the prefix and the query id that are known are its own."""
+    ours = f"{task.transactional_id(PREFIX)}{slot}"
+    query_id = task.query_id if knows_query else None
+    assert is_id_of_query(ours, prefix, query_id) is (prefix != "other")
+    assert not is_id_of_query(ours, prefix, "another query")
+    assert not is_id_of_query(f"{ours}-x", prefix, query_id)
+
+
+ONE = Transaction("id", 7, 3)
+
+
+def described(
+    state: TransactionState = TransactionState.ONGOING,
+    *,
+    producer_id: int = 7,
+    epoch: int = 3,
+    started_ms: int = 1_000,
+) -> TransactionDescription:
+    return TransactionDescription(producer_id, epoch, state, started_ms, 500)
+
+
+@pytest.mark.parametrize(
+    ("description", "end"),
+    [
+        (None, TransactionEnd.FORGOTTEN),
+        (described(TransactionState.EMPTY), None),
+        (described(TransactionState.ONGOING), None),
+        (described(TransactionState.PREPARE_COMMIT), TransactionEnd.COMMITTED),
+        (described(TransactionState.COMPLETE_COMMIT), TransactionEnd.COMMITTED),
+        (described(TransactionState.PREPARE_ABORT), TransactionEnd.ABORTED),
+        (described(TransactionState.COMPLETE_ABORT), TransactionEnd.ABORTED),
+        (described(TransactionState.PREPARE_ABORT, epoch=4), TransactionEnd.TIMED_OUT),
+        (described(TransactionState.COMPLETE_ABORT, epoch=4), TransactionEnd.TIMED_OUT),
+        (described(TransactionState.PREPARE_EPOCH_FENCE, epoch=4), TransactionEnd.TIMED_OUT),
+        (described(TransactionState.EMPTY, epoch=4), TransactionEnd.REPLACED),
+        (described(TransactionState.ONGOING, epoch=4), TransactionEnd.REPLACED),
+        (described(TransactionState.COMPLETE_COMMIT, epoch=4), TransactionEnd.REPLACED),
+        (described(TransactionState.EMPTY, epoch=5), TransactionEnd.FENCED),
+        (described(TransactionState.ONGOING, epoch=5), TransactionEnd.FENCED),
+        (described(TransactionState.ONGOING, epoch=2), TransactionEnd.FENCED),
+        (described(TransactionState.ONGOING, producer_id=8, epoch=4), TransactionEnd.FENCED),
+        (described(TransactionState.ONGOING, producer_id=8), TransactionEnd.FENCED),
+    ],
+)
+def test_how_a_transaction_ended(
+    description: TransactionDescription | None, end: TransactionEnd | None
+) -> None:
+    """The epoch says who ended it, the state how."""
+    assert end_of(ONE, description) is end
+
+
+@pytest.mark.parametrize(
+    ("state", "is_open"),
+    [
+        (TransactionState.EMPTY, False),
+        (TransactionState.ONGOING, True),
+        (TransactionState.PREPARE_COMMIT, True),
+        (TransactionState.PREPARE_ABORT, True),
+        (TransactionState.PREPARE_EPOCH_FENCE, True),
+        (TransactionState.COMPLETE_COMMIT, False),
+        (TransactionState.COMPLETE_ABORT, False),
+        (TransactionState.DEAD, False),
+    ],
+)
+def test_which_ids_are_free(state: TransactionState, *, is_open: bool) -> None:
+    """Those without an open transaction, if the last one is of an earlier batch."""
+    found = described(state, started_ms=1_000)
+    assert is_free(found, 1_000) is not is_open
+    assert not is_free(found, 999)
+
+
+def test_how_long_transactions_stay_open() -> None:
+    """Until the time-out of the one that began first."""
+    begun = [described(started_ms=1_000), described(started_ms=1_200)]
+    assert ms_left(begun, 1_250, None) == 250
+    assert ms_left([*begun, described(started_ms=-1)], 1_250, 900) == 250
+    assert ms_left(begun, 1_600, 900) == -100
+    assert ms_left([described(started_ms=-1)], 1_600, 900) is None
+    assert ms_left([], 1_600, 900) is None
+
+
+@given(st.lists(st.integers(0, 400), min_size=1), st.integers(0, 100), st.integers())
+def test_clocks_may_differ(begun_after: list[int], later: int, difference: int) -> None:
+    """No transaction is younger than 0 or older than its batch, whatever a coordinator's clock."""
+    planned_ms, now_ms = 10**10, 10**10 + max(begun_after) + later
+    begun = [described(started_ms=max(0, planned_ms + each + difference)) for each in begun_after]
+    left_ms = ms_left(begun, now_ms, planned_ms)
+    assert left_ms is not None
+    assert 500 - (now_ms - planned_ms) <= left_ms <= 500
+    if not difference:
+        assert left_ms == 500 - (now_ms - planned_ms - min(begun_after))
