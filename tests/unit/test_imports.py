@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -16,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import pyspark_kafka
-from tests.matrix.project import Project
+from tests.matrix.project import ROOT, Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +69,17 @@ def test_each_part_imports_its_packages() -> None:
         for package in imported(ast.parse(path.read_text())):
             found[part].add(package)
     assert found == IMPORTED
+
+
+def test_capabilities_have_the_same_folder_in_each_layer() -> None:
+    """The architecture page names each, with a file to begin with; few files stand beside them."""
+    page = (ROOT / "docs" / "project" / "architecture.md").read_text()
+    firsts = dict(re.findall(r"^\| `(\w+)` \|.*\| `([\w/]+\.py)` \|$", page, re.MULTILINE))
+    assert all((SOURCE / first).is_file() for first in firsts.values())
+    for layer in ("domain", "ports", "application"):
+        folders = {path.parent.name for path in (SOURCE / layer).glob("*/__init__.py")}
+        assert folders <= firsts.keys() | {"kafka_settings"}
+        assert len([*(SOURCE / layer).glob("[!_]*.py")]) <= 10
 
 
 def imported(module: ast.Module) -> Iterator[str]:
