@@ -110,7 +110,7 @@ def test_show_tells_what_an_exactly_once_sink_has_written(
     entry = SinkLogEntry(1, state, (Transaction("id", 1, 2),))
     FsspecMetadataLog(directory).add(0, entry.to_bytes())
     assert offsets.json("show")["sink"] == {"batchId": 1, "state": state.value}
-    assert f"batch 1 is {state.value}, 1 transactions" in offsets.text("show")
+    assert f"batch 1 is {state.value}, 1 transaction " in offsets.text("show") + " "
     FsspecMetadataLog(directory).add(1, b"v2\n{}")
     assert "[KAFKA_METADATA_LOG]" in offsets.fails("show")
 

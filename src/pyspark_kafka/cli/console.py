@@ -46,6 +46,11 @@ def table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
     return [_row(cells, widths) for cells in (headings, rule, *rows)]
 
 
+def quantity(number: int, unit: str) -> str:
+    """Return a number with its unit, such as ``1 record`` or ``2,000 records``."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
 def progress_bar(done: int, total: int, width: int = 24) -> str:
     """Return a bar that is filled in proportion to what is done."""
     filled = width * done // total

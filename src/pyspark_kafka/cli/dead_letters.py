@@ -11,7 +11,7 @@ from ..application.letters.dead_letter_log import LetterSummary, ReplayStats
 from ..bootstrap.dead_letters import dead_letter_log_for, letter_replay_for
 from ..domain.error_text import excerpt
 from .connection import Connection
-from .console import Console
+from .console import Console, quantity
 from .process import ending_with_the_pipe, logs_redirected_to
 from .progress_bar import advancing
 
@@ -113,16 +113,16 @@ def _print_table(summary: LetterSummary) -> None:
     counts = summary.reasons.most_common()
     reasons = ", ".join(f"{count:,} {excerpt(name)}" for name, count in counts)
     out.line(
-        f"{_quantity(summary.total, 'record')} in {_quantity(summary.letters, 'letter')}"
+        f"{quantity(summary.total, 'record')} in {quantity(summary.letters, 'letter')}"
         + (f": {reasons}" if reasons else "")
     )
     if summary.others:
-        out.line(f"{_quantity(summary.others, 'other record')} in the topic: no dead letters")
+        out.line(f"{quantity(summary.others, 'other record')} in the topic: no dead letters")
 
 
 def _more(summary: LetterSummary) -> str:
     hidden = summary.total - len(summary.records)
-    return f"and {_quantity(hidden, 'more record')}; raise --limit to list them"
+    return f"and {quantity(hidden, 'more record')}; raise --limit to list them"
 
 
 def _stats_json(stats: ReplayStats) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _print_stats(stats: ReplayStats, *, is_dry: bool) -> None:
     out = Console(sys.stdout)
     wrote = "Would write" if is_dry else "Wrote"
     for topic, count in sorted(stats.replayed.items()):
-        out.line(f"{wrote} {_quantity(count, 'record')} to '{excerpt(topic)}'")
+        out.line(f"{wrote} {quantity(count, 'record')} to '{excerpt(topic)}'")
     if not stats.replayed:
         out.line(f"{wrote} no records")
     for count, what, why in (
@@ -147,8 +147,4 @@ def _print_stats(stats: ReplayStats, *, is_dry: bool) -> None:
         (stats.others, "record", "no dead letters"),
     ):
         if count:
-            out.line(f"Skipped {_quantity(count, what)}: {why}")
-
-
-def _quantity(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+            out.line(f"Skipped {quantity(count, what)}: {why}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..bootstrap.doctor import doctor_for, facts_of
 from ..brokers import require_java
 from ..domain.cluster.finding import Level, worst
+from .console import quantity
 from .process import ending_with_the_pipe, logs_redirected_to
 from .spark_errors import SparkQueryError
 
@@ -91,10 +92,6 @@ def _printer() -> Callable[[Finding], None]:
 def _totals(found: Sequence[Finding]) -> str:
     counts = {level: sum(each.level is level for each in found) for level in Level}
     return (
-        f"{_quantity(counts[Level.ERROR], 'error')}, "
-        f"{_quantity(counts[Level.WARNING], 'warning')}, {counts[Level.OK]} ok"
+        f"{quantity(counts[Level.ERROR], 'error')}, "
+        f"{quantity(counts[Level.WARNING], 'warning')}, {counts[Level.OK]} ok"
     )
-
-
-def _quantity(number: int, unit: str) -> str:
-    return f"{number} {unit}{'' if number == 1 else 's'}"

@@ -8,9 +8,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..application.checkpoints.query_checkpoint import no_checkpoint
 from ..bootstrap.lag import lag_monitor_for
 from ..domain.checkpoints.storage_path import StoragePath
-from ..domain.errors import MetadataLogError, PysparkKafkaError
+from ..domain.errors import PysparkKafkaError
 from ..ports.clock import epoch_ms
 from .connection import Connection
 from .lag_arguments import DEFAULT_INTERVAL
@@ -46,11 +47,7 @@ def run_lag(settings: LagSettings) -> int:
 def _first_snapshot(settings: LagSettings, monitor: LagMonitor) -> LagSnapshot:
     snapshot = monitor.snapshot()
     if snapshot.state.is_empty:
-        raise MetadataLogError(
-            _name(settings),
-            "There is no checkpoint of a streaming query, or its first batch has not begun. Check "
-            "that --checkpoint is the query's checkpointLocation",
-        )
+        raise no_checkpoint(_name(settings))
     return snapshot
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..application.lag.monitor import LagSnapshot
 from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
+from ..domain.json_text import utc_text
 from ..domain.lag.lag import PartitionLag
 
 
@@ -64,5 +65,4 @@ def _partition(lag: PartitionLag) -> dict[str, Any]:
 
 
 def _time(milliseconds: int) -> str:
-    moment = datetime.fromtimestamp(milliseconds / 1_000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_text(datetime.fromtimestamp(milliseconds / 1_000, UTC))

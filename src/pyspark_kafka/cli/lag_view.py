@@ -15,6 +15,7 @@ from ..application.lag.monitor import LagSnapshot
 from ..application.lag.trend import Direction, Trend
 from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
 from ..domain.lag.lag import PartitionLag
+from .console import quantity
 
 _BAR_WIDTH: Final = 12
 _OTHER_LINES: Final = 14
@@ -74,7 +75,7 @@ class LagView:
         else:
             lines.append(("committed", batch_text(state.committed, self.now_ms)))
         if state.in_flight is not None:
-            size = f", {_quantity(state.offsets_in_flight, 'offset')}" if state.committed else ""
+            size = f", {quantity(state.offsets_in_flight, 'offset')}" if state.committed else ""
             lines.append(("in flight", batch_text(state.in_flight, self.now_ms) + size))
         return lines
 
@@ -154,13 +155,9 @@ def _number(number: int, symbols: _Symbols, *, is_exact: bool) -> str:
     return f"{number:,}" if is_exact else f"{symbols.at_most} {number:,}"
 
 
-def _quantity(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
-
-
 def _total(snapshot: LagSnapshot, symbols: _Symbols) -> Text:
     numbers = snapshot.numbers
-    left = _quantity(snapshot.total, "record")
+    left = quantity(snapshot.total, "record")
     text = Text(left if snapshot.is_exact else f"{symbols.at_most} {left}", "bold")
     if numbers:
         average = snapshot.total / len(numbers)

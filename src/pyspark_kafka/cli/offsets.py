@@ -17,6 +17,7 @@ from ..bootstrap.offsets import (
 from ..domain.checkpoints.storage_path import StoragePath
 from ..domain.partition_offsets import PartitionOffsets
 from ..ports.clock import epoch_ms
+from .console import quantity
 from .lag_json import batch_json
 from .offsets_view import offset_pairs, print_offsets
 from .process import ending_with_the_pipe, logs_redirected_to
@@ -63,7 +64,7 @@ def run_show(settings: ShowOffsetsSettings) -> int:
         ]
         if sink is not None:
             written = f"batch {sink.batch_id} is {sink.state.value}"
-            head.append(("sink", f"{written}, {len(sink.transactions)} transactions"))
+            head.append(("sink", f"{written}, {quantity(len(sink.transactions), 'transaction')}"))
         print_offsets(head, pairs, "committed", "planned")
     return 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..bootstrap.offsets import offset_checkpoint_at
 from ..domain.errors import MetadataLogError, OptionsError
+from ..domain.json_text import utc_text
 from .offsets import other_offsets
 from .offsets_view import offset_pairs, print_offsets
 
@@ -105,10 +106,9 @@ def _show(path: StoragePath, before: ResumePoint, after: ResumePoint) -> None:
 def _print_json(
     path: StoragePath, before: ResumePoint, after: ResumePoint, *, is_done: bool
 ) -> None:
-    moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     pairs = offset_pairs(before.offsets, after.offsets)
     answer = {
-        "time": moment,
+        "time": utc_text(datetime.now(UTC)),
         "checkpoint": str(path),
         "committedBatch": before.batch_id,
         "dropsPlannedBatch": before.has_unread_batch and not after.has_unread_batch,

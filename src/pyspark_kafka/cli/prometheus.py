@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
 from ..bootstrap.checkpoint_metrics import checkpoint_exporter_at, checkpoint_watch_for
+from ..domain.json_text import utc_text
 from ..ports.deadline import Deadline
 from .process import logs_redirected_to, until_interrupted
 
@@ -75,7 +76,7 @@ class _Journal:
             return
         self._conditions[report.name] = condition
         text = report.failure.text if report.failure else "The lag is measured again"
-        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        now = utc_text(datetime.now(UTC), "seconds")
         line = f"{now} {report.name}: {text}"
         if self._as_json:
             found = {"time": now, "query": report.name, "condition": condition, "text": text}

@@ -6,11 +6,11 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+from ..domain.json_text import utc_text
 from ..domain.record_text import Rendering, printable, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
 
 def record_line(row: Mapping[str, Any], rendering: Rendering) -> str:
@@ -35,7 +35,7 @@ def _record(row: Mapping[str, Any], rendering: Rendering) -> dict[str, Any]:
         "topic": row["topic"],
         "partition": row["partition"],
         "offset": row["offset"],
-        "timestamp": _time(row["timestamp"]),
+        "timestamp": utc_text(row["timestamp"]),
         "key": key,
         "value": value,
         "headers": [
@@ -65,7 +65,3 @@ def _text(value: object) -> str:
 def _other(value: object) -> str:
     """Return what JSON has no type for: bytes as base64, numbers and times as text."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
-
-
-def _time(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

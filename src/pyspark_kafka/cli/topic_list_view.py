@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..domain.error_text import excerpt
+from .console import quantity
 from .lag_view import duration
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ class TopicListView:
         if self.topics:
             yield _partition_table(self.topics) if self.by_partition else _table(self.topics)
         partitions = sum(len(topic.partitions) for topic in self.topics)
-        yield Text(f"{_quantity(len(self.topics), 'topic')}, {_quantity(partitions, 'partition')}")
+        yield Text(f"{quantity(len(self.topics), 'topic')}, {quantity(partitions, 'partition')}")
         degraded = sum(topic.under_replicated for topic in self.topics)
         if degraded:
-            text = f"{_quantity(degraded, 'partition')} without a leader or with replicas behind"
+            text = f"{quantity(degraded, 'partition')} without a leader or with replicas behind"
             yield Text(text, "red")
 
 
@@ -130,7 +131,3 @@ def _leaders(topic: TopicSummary) -> Text:
     shown = ",".join(map(str, leaders[:_MAX_LEADERS]))
     more = f" + {len(leaders) - _MAX_LEADERS}" if len(leaders) > _MAX_LEADERS else ""
     return Text(f"{shown}{more}" or "none", "" if leaders else "red")
-
-
-def _quantity(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"

@@ -1,10 +1,16 @@
-"""Parsing the JSON of options, and of files that are read back."""
+"""Parsing the JSON of options, and of files that are read back; texts in what is written."""
 
 from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 from typing import Any, TypeGuard
+
+
+def utc_text(moment: datetime, timespec: str = "milliseconds") -> str:
+    """Return a moment in UTC as ISO 8601 and Spark's progress have it, such as ``…:00.000Z``."""
+    return moment.isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def read_json_object(text: str, expected: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
+from ..json_text import utc_text
 from ..lag.lag import Lag
 from ..values.bad_records import BadRecordStats
 
@@ -74,7 +75,7 @@ class EpochProgress:
             "id": self.query.query_id,
             "runId": self.query.run_id,
             "name": self.query.name,
-            "timestamp": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "timestamp": utc_text(at),
             "batchId": self.epoch,
             "batchDuration": self.duration_ms,
             "numInputRows": self.work.input_rows,
