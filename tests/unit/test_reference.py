@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import pytest
 
@@ -15,7 +15,11 @@ from tests.documents import ROOT
 REFERENCE = ROOT / "docs" / "reference"
 ENTRY = re.compile(r"^\.\. auto(\w+):: ([\w.]+)((?:\n   :.*)*)", re.MULTILINE)
 PUBLIC_MODULES = (pyspark_kafka, brokers, continuous, testing)
-PORTS = [f"{ports.__name__}.{module.name}" for module in iter_modules(ports.__path__)]
+PORTS = [
+    module.name
+    for module in walk_packages(ports.__path__, f"{ports.__name__}.")
+    if not module.ispkg
+]
 
 
 def entries() -> dict[str, str]:
