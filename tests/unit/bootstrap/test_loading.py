@@ -125,6 +125,18 @@ def test_a_worker_of_the_daemon_imports_nothing_to_build_batches() -> None:
     assert loaded(preload + "\n" + textwrap.dedent(build)) == loaded(preload)
 
 
+def test_a_pandas_that_cannot_be_imported_does_not_stop_the_daemon(tmp_path: Path) -> None:
+    """As with a numpy that it was not built for; a task that needs it reports it."""
+    (tmp_path / "pandas.py").write_text("raise ValueError('numpy.dtype size changed')\n")
+    program = f"""
+    sys.path.insert(0, {str(tmp_path)!r})
+    from pyspark_kafka.bootstrap.worker_daemon import preload
+
+    preload()
+    """
+    assert "pyspark_kafka.bootstrap.pool" in loaded("import sys\n" + textwrap.dedent(program))
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """Return the folder of an installed PySpark, with Spark's archives."""
