@@ -44,7 +44,7 @@ class Target:
 
 
 X86: Final = "x86-64-v2"
-"""The decoders of JSON and Protobuf are 5 % slower with what x86-64-v3 adds."""
+"""With x86-64-v3 the decoder of JSON is 5 % faster, those of Protobuf and Avro 3 and 7 % slower."""
 ARM: Final = "generic"
 
 ALIGNED: Final = "--align-all-nofallthru-blocks=5"
