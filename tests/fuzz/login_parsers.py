@@ -22,7 +22,7 @@ from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
 from pyspark_kafka.adapters.epoch_channel.frames import FrameError, FrameReader, FrameWriter
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
-from pyspark_kafka.adapters.kafka_python.scram_login import scram_messages
+from pyspark_kafka.adapters.kafka_python.sasl import scram_messages
 from pyspark_kafka.adapters.key_stores.jks import read_jks
 from pyspark_kafka.adapters.key_stores.memory_files import memory_file
 from pyspark_kafka.adapters.key_stores.tls_context import PemFiles, ssl_context

@@ -18,8 +18,8 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorResponse
 from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import ProduceResponse
 
-from pyspark_kafka.adapters.kafka_python import fetch_wire, produce_wire
-from pyspark_kafka.adapters.kafka_python.admin_requests import AdminRequests
+from pyspark_kafka.adapters.kafka_python import wire
+from pyspark_kafka.adapters.kafka_python.cluster_metadata import AdminRequests
 from pyspark_kafka.adapters.kafka_python.connections import (
     CoordinatorConnection,
     CoordinatorRequest,
@@ -29,13 +29,7 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     ReceiveBuffer,
 )
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
-from pyspark_kafka.adapters.kafka_python.fetch_wire import (
-    FetchPosition,
-    FetchResponse,
-    FetchSettings,
-)
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
-from pyspark_kafka.adapters.kafka_python.produce_wire import ProduceSettings, responses_of
 from pyspark_kafka.adapters.kafka_python.responses import reading
 from pyspark_kafka.adapters.kafka_python.transactions import (
     TransactionRequests,
@@ -44,6 +38,13 @@ from pyspark_kafka.adapters.kafka_python.transactions import (
     check_response,
     commit_offsets_request,
     end_request,
+)
+from pyspark_kafka.adapters.kafka_python.wire import (
+    FetchPosition,
+    FetchResponse,
+    FetchSettings,
+    ProduceSettings,
+    responses_of,
 )
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
@@ -81,14 +82,14 @@ def _produced(version: int, content: bytes) -> None:
 
 
 def _fetch_parsers() -> Iterator[Parser]:
-    for version in (*range(fetch_wire.MIN_VERSION, fetch_wire.MAX_VERSION + 1), 13):
+    for version in (*range(wire.MIN_FETCH_VERSION, wire.MAX_FETCH_VERSION + 1), 13):
         yield Parser(
             f"fetch-v{version}",
             partial(_fetched, version),
             (kafka_errors.KafkaProtocolError,),
             variants(TheirFetchResponse, version, topic=TOPIC, topic_id=TOPIC_ID),
         )
-    for version in range(produce_wire.MIN_VERSION, produce_wire.MAX_VERSION + 1):
+    for version in range(wire.MIN_PRODUCE_VERSION, wire.MAX_PRODUCE_VERSION + 1):
         yield Parser(
             f"produce-v{version}",
             partial(_produced, version),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 
-from pyspark_kafka.adapters.kafka_python import gssapi_login
-from pyspark_kafka.adapters.kafka_python.gssapi_login import gssapi_messages
+from pyspark_kafka.adapters.kafka_python import sasl
+from pyspark_kafka.adapters.kafka_python.sasl import gssapi_messages
 from pyspark_kafka.brokers.jars import kafka_jars
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings.values import Login
@@ -199,7 +199,7 @@ def test_a_kdc_that_does_not_answer(
     secured: SecuredBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A login fails in time if the KDC accepts the connection and is silent, or is not there."""
-    monkeypatch.setattr(gssapi_login, "KDC_SECONDS", 0.5)
+    monkeypatch.setattr(sasl, "KDC_SECONDS", 0.5)
     # Tickets by the keytab of the other tests are still valid.
     keytab = shutil.copy(secured.kdc.keytab(USER), tmp_path)
     login = replace(kerberos_login(secured), keytab=str(keytab))
@@ -207,7 +207,7 @@ def test_a_kdc_that_does_not_answer(
         use_kdc(silent.getsockname()[1], tmp_path / "silent.conf", monkeypatch)
         with pytest.raises(KafkaConnectionError, match=r"no KDC answered within 0\.5 s"):
             next(gssapi_messages(login, "127.0.0.1"))
-    monkeypatch.setattr(gssapi_login, "KDC_SECONDS", 30.0)
+    monkeypatch.setattr(sasl, "KDC_SECONDS", 30.0)
     with pytest.raises(KafkaConnectionError, match="Cannot contact any KDC"):
         next(gssapi_messages(login, "127.0.0.1"))
 

@@ -16,7 +16,7 @@ import pytest
 import pyspark_kafka
 from pyspark_kafka.adapters.confluent.partition_transactions import PartitionTransactions
 from pyspark_kafka.adapters.epoch_channel.connection_loop import ConnectionLoop
-from pyspark_kafka.adapters.kafka_python.gssapi_login import _ask_kdc
+from pyspark_kafka.adapters.kafka_python.sasl import _ask_kdc
 from pyspark_kafka.adapters.key_stores import memory_files
 from pyspark_kafka.adapters.spark import executor_environments, task_job
 from pyspark_kafka.adapters.storage.polling_thread import PollingThread
@@ -143,7 +143,7 @@ def order_feed(patch: pytest.MonkeyPatch) -> None:
 PLANTS: Final[dict[str, Plant]] = {
     "adapters/confluent/partition_transactions.py::self._run": transactions,
     "adapters/epoch_channel/connection_loop.py::self._run": connection_loop,
-    "adapters/kafka_python/gssapi_login.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
+    "adapters/kafka_python/sasl.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
     "adapters/key_stores/memory_files.py::_write": piped_secret,
     "adapters/spark/executor_environments.py::_cancel": executors,
     "adapters/spark/task_job.py::self._run": spark_job,

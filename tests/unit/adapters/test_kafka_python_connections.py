@@ -17,27 +17,31 @@ from uuid import UUID
 import pytest
 from kafka import KafkaConsumer
 from kafka.protocol.consumer import FetchResponse
+from kafka.protocol.producer import EndTxnRequest, EndTxnResponse
 
 from pyspark_kafka.adapters.kafka_python import connections
 from pyspark_kafka.adapters.kafka_python.connections import (
+    CoordinatorRequest,
     FetchConnection,
     FrameTooLargeError,
     ReceiveBuffer,
     Selector,
 )
 from pyspark_kafka.adapters.kafka_python.fetch_client import FetchClient
-from pyspark_kafka.adapters.kafka_python.fetch_wire import (
+from pyspark_kafka.adapters.kafka_python.settings import client_settings
+from pyspark_kafka.adapters.kafka_python.transactions import end_request
+from pyspark_kafka.adapters.kafka_python.wire import (
     BY_ID_VERSION,
-    MAX_VERSION,
+    MAX_FETCH_VERSION,
+    NO_TAGS,
     FetchPosition,
     FetchSettings,
 )
-from pyspark_kafka.adapters.kafka_python.settings import client_settings
-from pyspark_kafka.adapters.kafka_python.wire_text import NO_TAGS
 from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
 from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.reading.topic_identity import TopicIdentity
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.transaction import Transaction
 from pyspark_kafka.ports.deadline import Deadline
 from tests.servers.certificates import Authority
 
@@ -203,7 +207,7 @@ def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(
     """Otherwise it has names, and its response proves the id of no topic, nor of a range held."""
     ours, theirs = sockets
     is_by_id = len(ids) == 2
-    version = BY_ID_VERSION if is_by_id else MAX_VERSION
+    version = BY_ID_VERSION if is_by_id else MAX_FETCH_VERSION
     theirs.sendall(fetched(version, {"t": None, "other": None, **ids}))
     config, errors = client_settings({"bootstrap.servers": "127.0.0.1:1"})
     client = FetchClient({**KafkaConsumer.DEFAULT_CONFIG, **config}, errors, SETTINGS)
@@ -275,3 +279,20 @@ def test_large_requests_and_responses_over_tls(
         assert bytes(frame) == content
     serving.join()
     assert received == content
+
+
+TRANSACTION = Transaction("an id", 2**40, 7)
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_request_is_the_same_but_for_its_correlation_id(version: int) -> None:
+    """It is, with and without compact fields, and for versions in any order."""
+    request = CoordinatorRequest(end_request(TRANSACTION, commit=True), EndTxnResponse)
+    for correlation_id in (1, 2**31 - 1):
+        request.encode(4 - version, 5, "me")
+        sent = request.encode(version, correlation_id, "me")
+        theirs = EndTxnRequest.decode(sent, version=version, header=True, framed=True)
+        assert theirs.header.correlation_id == correlation_id
+        assert (theirs.header.request_api_version, theirs.header.client_id) == (version, "me")
+        assert (theirs.transactional_id, theirs.producer_id) == ("an id", 2**40)
+        assert (theirs.producer_epoch, theirs.committed) == (7, True)

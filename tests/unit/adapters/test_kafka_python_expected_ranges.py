@@ -7,7 +7,7 @@ import struct
 from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters.kafka_python.expected_ranges import MAX_TOGETHER, ExpectedRanges
-from pyspark_kafka.adapters.kafka_python.fetch_wire import NO_REPLICA, FetchedData, FetchPosition
+from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchPosition
 from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

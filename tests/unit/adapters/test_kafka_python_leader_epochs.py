@@ -15,8 +15,8 @@ from pyspark_kafka.adapters.fetching import Fetched
 from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.fetch_client import PartitionFetcher
-from pyspark_kafka.adapters.kafka_python.fetch_wire import NO_REPLICA, FetchedData, FetchPosition
 from pyspark_kafka.adapters.kafka_python.leader_epochs import find_other_log
+from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchPosition
 from pyspark_kafka.domain.errors import LogTruncatedError
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset, FetchedEpochs
 from pyspark_kafka.domain.reading.offset_range import OffsetRange

@@ -17,11 +17,9 @@ from ...domain.cluster.topic_description import (
 )
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
 from ...ports.cluster.cluster_describer import ClusterDescriber
-from .admin_requests import AdminRequests
-from .cluster_metadata import NO_LEADER
+from .cluster_metadata import NO_LEADER, AdminRequests, topic_metadata
 from .failures import RefusedError
 from .settings import client_settings
-from .topic_metadata import topic_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
+from kafka import KafkaAdminClient
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.protocol.metadata import MetadataRequest
 
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from .failures import RefusedError
 from .log_filter import hide_secrets
-from .responses import reading
+from .responses import check_topics, reading
 from .transports import HANGUPS, MAX_FRAME_BYTES, OpenSockets, answers_without_tls, open_transport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
+    from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
     from .failures import ErrorMapper
 
@@ -395,3 +398,70 @@ class ClusterMetadata:
     def _run(self, future: Any) -> Any:
         with reading():
             return self._manager.run(self._manager.wait_for, future, None)
+
+
+T = TypeVar("T")
+
+RETRY_S: Final = 0.1
+
+
+@final
+class AdminRequests:
+    """Sends requests through one ``KafkaAdminClient``, connected at first use."""
+
+    def __init__(self, config: Mapping[str, Any], errors: ErrorMapper) -> None:
+        """Take the settings of the client; nothing is connected yet."""
+        self._config = config
+        self._errors = errors
+        self._client: Any = None
+
+    def send(self, request: str, call: Callable[[Any], T], *rights: Right) -> T:
+        """Return what ``call`` returns for the client; it is called again while it may succeed.
+
+        :raises PysparkKafkaError: if it fails; ``request`` and ``rights`` are for the message.
+        """
+        with self._errors.mapped_errors(request, *rights):
+            # The admin client does not retry while a coordinator is being found or a connection
+            # comes back.
+            return self._errors.retry(lambda: self.send_once(call), RETRY_S)
+
+    def send_once(self, call: Callable[[Any], T]) -> T:
+        """Return what ``call`` returns for the client.
+
+        :raises KafkaError: if it fails.
+        """
+        with reading():
+            return call(self._connected())
+
+    def close(self) -> None:
+        """Close the client; the next request connects a new one."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            self._client = connect(KafkaAdminClient, self._config, self._errors)
+        return self._client
+
+
+def topic_metadata(
+    admin: Any, topics: Iterable[str] | None, *, with_operations: bool = False
+) -> list[Any]:
+    """Return the topics of a ``MetadataResponse``: ``describe_topics`` makes dictionaries of it.
+
+    :raises KafkaProtocolError: if it leaves out a topic, or one has partitions as no topic has.
+    """
+    topic = MetadataRequest.MetadataRequestTopic
+    request = MetadataRequest(
+        topics=None if topics is None else [topic(name=name) for name in topics],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=with_operations,
+    )
+
+    async def ask() -> Any:
+        return await admin._manager.send(request)  # noqa: SLF001
+
+    answered: list[Any] = admin._manager.run(ask).topics  # noqa: SLF001
+    check_topics(answered, topics)
+    return answered

@@ -1,4 +1,4 @@
-"""Connections that kafka-python opened, for fetch or produce requests of our own."""
+"""Connections that kafka-python opened, for requests of our own."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ import selectors
 import ssl
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import lru_cache
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
 from ...ports.deadline import Deadline
-from .fetch_wire import (
+from .responses import answered_partitions, asked_partitions, reading, require_all
+from .transports import MAX_FRAME_BYTES
+from .wire import (
     BY_ID_VERSION,
     DIVERGING_VERSION,
-    MAX_VERSION,
-    MIN_VERSION,
+    MAX_FETCH_VERSION,
+    MIN_FETCH_VERSION,
     NO_TOPICS,
     FetchPosition,
     FetchResponse,
     FetchSettings,
+    ProduceSettings,
+    responses_of,
 )
-from .produce_wire import ProduceSettings, responses_of
-from .responses import answered_partitions, asked_partitions, reading, require_all
-from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from ...domain.topic_partition import TopicPartition
@@ -240,7 +242,7 @@ class FetchConnection(RawConnection):
     def __init__(self, connected: Any, settings: FetchSettings, timeout_ms: int) -> None:
         """Take a ``KafkaConnection`` that nothing else uses; a response may take ``timeout_ms``."""
         self._version: int = connected.broker_version_data.api_version(
-            FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
+            FetchRequest, min_version=MIN_FETCH_VERSION, max_version=MAX_FETCH_VERSION
         )
         self._by_id_version = _by_id_version(connected.broker_version_data)
         self._settings = settings
@@ -440,3 +442,31 @@ class CoordinatorConnection(RawConnection):
 def _decoded(response: Any, version: int, content: bytes) -> Any:
     """Return a response; nearly always it has the same content as the last one."""
     return response.decode(bytes(4) + content, version=version, header=True)
+
+
+MAX_WAIT_S: Final = 1.0
+
+Awaited: TypeAlias = tuple[RawConnection, Callable[[], None]]
+"""A connection with a request in flight, and what receives the next response."""
+
+
+def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
+    """Wait until there are responses, or in time, and receive them.
+
+    Returns after ``MAX_WAIT_S`` at the latest: the caller looks for overdue responses. The
+    connections change often, so that they are registered each time: this is a list, and no system
+    call.
+    """
+    timeout_s = min(timeout_s, MAX_WAIT_S)
+    if not awaited:
+        time.sleep(timeout_s)
+        return
+    with Selector() as selector:
+        for connection, _ in awaited:
+            selector.register(connection, EVENT_READ)
+            if connection.has_decrypted:
+                timeout_s = 0.0
+        ready = {key.fd for key, _ in selector.select(timeout_s)}
+    for connection, receive in awaited:
+        if connection.fileno() in ready or connection.has_decrypted:
+            receive()

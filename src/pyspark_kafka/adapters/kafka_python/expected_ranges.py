@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, final
 from kafka import errors as kafka_errors
 
 from ...domain.reading.range_queue import RangeQueue
-from .fetch_wire import FetchedData
+from .wire import FetchedData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from ...domain.reading.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
-    from .fetch_wire import FetchPosition
+    from .wire import FetchPosition
 
 MAX_TOGETHER: Final = 128
 """How many ranges a request names besides the one that is read."""

@@ -24,8 +24,8 @@ from .cluster_metadata import ClusterMetadata
 from .connections import FetchConnection, ReceiveBuffer
 from .expected_ranges import RANGE_BYTES, ExpectedRanges
 from .failures import RETRIABLE_ERRORS
-from .fetch_wire import NO_REPLICA, FetchedData, FetchPosition, FetchSettings
 from .leader_epochs import append_epochs, find_other_log
+from .wire import NO_REPLICA, FetchedData, FetchPosition, FetchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from ..kafka_format.record_decoder import FetchedRecords
     from .cluster_metadata import ClusterMetadata
-    from .fetch_wire import FetchPosition
+    from .wire import FetchPosition
 
 CONSUMER: Final = -1
 """The replica id of a consumer."""

@@ -15,11 +15,10 @@ from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.reading.offset_fetcher import OffsetFetcher
-from .admin_requests import AdminRequests
+from .cluster_metadata import AdminRequests, topic_metadata
 from .failures import RETRIABLE_ERRORS
 from .responses import NO_OFFSET, check_offsets, require_all
 from .settings import client_settings
-from .topic_metadata import topic_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
+from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
 
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
@@ -30,23 +31,27 @@ from ...domain.writing.requests import (
 from ...domain.writing.sender import Sender
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..kafka_format.batch_headers import HEADER_BYTES
+from ..kafka_format.compression import Codec, Compressor
+from ..kafka_format.record_encoder import RecordEncoder
+from .cluster_metadata import ClusterMetadata
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of, reason_of
+from .row_partitioner import RowPartitioner
 from .rows import Rows
+from .settings import client_settings
 from .transactions import TransactionRequests, partitions_rights
+from .wire import ProduceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ...domain.kafka_settings import ProducerSettings
+    from ...domain.options import SinkOptions
     from ...domain.writing.batch import ProducerBatch
     from ...domain.writing.transaction import Transaction
     from ...domain.writing.write_result import DeliveryStats
-    from ..kafka_format.record_encoder import RecordEncoder
-    from .awaited import Awaited
-    from .cluster_metadata import ClusterMetadata
+    from .connections import Awaited
     from .failures import ErrorMapper
-    from .produce_wire import ProduceSettings
 
 
 @final
@@ -317,3 +322,43 @@ class ProduceClient:
         self._connections.pop(node).close()
         failure, now = failure_of(type(error), reason_of(error)), time.monotonic()
         self._sender.disconnected(node, failure, now, since=since)
+
+
+@final
+class ProducerFactory:
+    """Makes producers that share the cluster's metadata, and are used by one thread."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        """Translate the options; nothing is connected yet.
+
+        :raises OptionsError: if a setting is not known to kafka-python.
+        """
+        config, self.errors = client_settings(dict(options.kafka))
+        self.config: dict[str, Any] = {**KafkaConsumer.DEFAULT_CONFIG, **config}
+        self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
+        self.partitioner = RowPartitioner(self.metadata, self.errors, options.producer)
+        codec = Codec[options.producer.compression.upper()]
+        self._producer = options.producer
+        self._encoder = RecordEncoder(Compressor(codec, options.producer.compression_level))
+        self._settings = ProduceSettings(
+            client_id=self.config["client_id"],
+            acks=options.producer.acks,
+            timeout_ms=self.config["request_timeout_ms"],
+            needs_zstd=codec is Codec.ZSTD,
+        )
+
+    def new_client(self, on_delivery: Callable[[Rows], None] | None = None) -> ProduceClient:
+        """Return a new producer, which is not connected yet."""
+        return ProduceClient(
+            self.config,
+            self.errors,
+            self._settings,
+            self._producer,
+            self.metadata,
+            self._encoder,
+            on_delivery=on_delivery,
+        )
+
+    def close(self) -> None:
+        """Close the connection for metadata."""
+        self.metadata.close()

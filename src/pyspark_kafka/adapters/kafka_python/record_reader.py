@@ -12,10 +12,10 @@ from ...ports.reading.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
 from .fetch_client import FetchClient, PartitionFetcher
-from .fetch_wire import FetchSettings
 from .offset_fetcher import KafkaPythonOffsetFetcher
 from .settings import client_settings
 from .transports import MAX_FRAME_BYTES
+from .wire import FetchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -12,7 +12,7 @@ from ...domain.writing.write_result import DeliveryStats
 from ...ports.writing.record_writer import RecordWriter
 from ..partitioning.batch_gatherer import FEW_BYTES, BatchGatherer
 from ..partitioning.topic_rows import require_topic
-from .producer_factory import ProducerFactory
+from .produce_client import ProducerFactory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

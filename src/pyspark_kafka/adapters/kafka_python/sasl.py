@@ -2,26 +2,305 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from base64 import b64decode, b64encode
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
-from kafka.errors import SaslAuthenticationFailedError
+from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 from kafka.net import sasl as kafka_sasl
 
 from ...domain.errors import MissingDependencyError
 from ...domain.kafka_settings.oauth import AWS_MSK_IAM, OAUTHBEARER
 from ...domain.kafka_settings.values import Login, MskIam
 from ...domain.security.secret_names import HIDDEN
+from ..process_local import ProcessLocal
 from ..tokens.providers import token_provider
-from .gssapi_login import gssapi_messages, require_gssapi
-from .scram_login import scram_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
+    _Started = tuple[Any, bytes]
     Messages = Generator[bytes, bytes, None]
+
+# SCRAM as Java's client does it (RFC 5802, RFC 7677, KIP-84), with delegation tokens (KIP-48)
+
+_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+
+MIN_ITERATIONS: Final = 4_096
+"""As in Java's ``ScramMechanism``: with fewer, a recorded login's password is easier to guess."""
+
+MAX_ITERATIONS: Final = 100_000
+"""Each costs this client time, also before the broker proves who it is; Kafka stores up to
+16,384."""
+
+_GS2_HEADER: Final = b"n,,"
+_TOKEN: Final = b",tokenauth=true"
+
+_FIRST: Final = re.compile(
+    rb"r=(?P<nonce>[!-+\--~]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<iterations>[1-9][0-9]{0,8})(?:,.*)?"
+)
+_FINAL: Final = re.compile(rb"v=(?P<signature>[A-Za-z0-9+/=]+)(?:,.*)?")
+
+
+def scram_messages(login: Login) -> Generator[bytes, bytes, None]:
+    """Yield the messages to the broker, and receive its answers.
+
+    :raises SaslAuthenticationFailedError: if the broker refuses the login, or does not prove that
+        it knows the password.
+    """
+    nonce = secrets.token_urlsafe(24)
+    user = login.username.replace("=", "=3D").replace(",", "=2C")
+    first = f"n={user},r={nonce}".encode() + _TOKEN * login.is_delegation_token
+    challenge = yield _GS2_HEADER + first
+    server = _Challenge.of(challenge, nonce.encode())
+    final = b"c=" + b64encode(_GS2_HEADER) + b",r=" + server.nonce
+    keys = _Keys.of(login, server)
+    signed = b",".join((first, challenge, final))
+    outcome = yield final + b",p=" + b64encode(keys.proof(signed))
+    if not hmac.compare_digest(_signature(outcome), keys.server_signature(signed)):
+        raise SaslAuthenticationFailedError(
+            "SCRAM: the broker did not prove that it knows the password"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Challenge:
+    """The broker's first message."""
+
+    nonce: bytes
+    salt: bytes
+    iterations: int
+
+    @classmethod
+    def of(cls, message: bytes, nonce: bytes) -> _Challenge:
+        """Read the message, whose nonce begins with the client's."""
+        found = _matched(_FIRST, message)
+        iterations = int(found["iterations"])
+        if not found["nonce"].startswith(nonce) or found["nonce"] == nonce:
+            raise SaslAuthenticationFailedError("SCRAM: the broker's nonce is not an answer")
+        if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
+            raise SaslAuthenticationFailedError(
+                f"SCRAM: the broker asks for {iterations} iterations, not for {MIN_ITERATIONS} to "
+                f"{MAX_ITERATIONS}; store the user's credentials again with a number in between"
+            )
+        return cls(found["nonce"], _decoded(found["salt"]), iterations)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Keys derived from the password, whose ``repr`` hides them."""
+
+    _hash: str
+    _salted: bytes
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    @classmethod
+    def of(cls, login: Login, challenge: _Challenge) -> _Keys:
+        """Derive them; Java does not normalise passwords either."""
+        name = _HASHES[login.mechanism]
+        password = login.password.encode()
+        salted = hashlib.pbkdf2_hmac(name, password, challenge.salt, challenge.iterations)
+        return cls(name, salted)
+
+    def proof(self, signed: bytes) -> bytes:
+        """Return the client's proof."""
+        key = self._hmac(self._salted, b"Client Key")
+        signature = self._hmac(hashlib.new(self._hash, key).digest(), signed)
+        return bytes(left ^ right for left, right in zip(key, signature, strict=True))
+
+    def server_signature(self, signed: bytes) -> bytes:
+        """Return the broker's signature, if it knows the password."""
+        return self._hmac(self._hmac(self._salted, b"Server Key"), signed)
+
+    def _hmac(self, key: bytes, message: bytes) -> bytes:
+        return hmac.digest(key, message, self._hash)
+
+
+def _signature(message: bytes) -> bytes:
+    return _decoded(_matched(_FINAL, message)["signature"])
+
+
+def _matched(pattern: re.Pattern[bytes], message: bytes) -> re.Match[bytes]:
+    if message.startswith(b"e="):
+        reason = message[2:].decode("ascii", "replace")
+        raise SaslAuthenticationFailedError(f"SCRAM: the broker refuses the login: {reason!r}")
+    found = pattern.fullmatch(message)
+    if found is None:
+        raise SaslAuthenticationFailedError("SCRAM: the broker's message is malformed")
+    return found
+
+
+def _decoded(text: bytes) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise SaslAuthenticationFailedError("SCRAM: the broker's message is malformed") from error
+
+
+# Kerberos (RFC 4752), with tickets from a keytab or of a ticket cache
+
+KDC_SECONDS: Final = 10.0
+"""How long a login waits for a KDC. With several, libkrb5 asks the next one after a second."""
+
+_DEFAULT_SERVICE: Final = "kafka"
+
+_NO_LAYER: Final = 1
+"""Bit of the layers that a broker offers: neither integrity nor encryption, which TLS has."""
+
+_KRB5: Final = -1_765_328_384
+"""``ERROR_TABLE_BASE_krb5``: what the numbers of RFC 4120 are counted from."""
+
+_TRANSIENT: Final = frozenset(
+    {
+        _KRB5 + 29,  # KDC_ERR_SVC_UNAVAILABLE
+        _KRB5 + 34,  # KRB_AP_ERR_REPEAT: two logins in the same microsecond
+        _KRB5 + 156,  # KRB5_KDC_UNREACH
+    }
+)
+
+
+_THREAD: Final = ProcessLocal[ThreadPoolExecutor]()
+
+
+def require_gssapi(login: Login) -> None:
+    """Raise ``ValueError`` unless the package ``gssapi`` works, and the keytab can be read."""
+    try:
+        import gssapi  # noqa: F401
+    except (ImportError, OSError) as error:
+        raise ValueError(
+            "Option 'kafka.sasl.mechanism': the client 'kafka-python' needs the package 'gssapi' "
+            f"for Kerberos ({error}); install it with: pip install 'pyspark-kafka[kerberos]'"
+        ) from error
+    if login.keytab:
+        try:
+            Path(login.keytab.removeprefix("FILE:")).open("rb").close()
+        except OSError as error:
+            raise ValueError(
+                f"Option 'kafka.sasl.jaas.config': the keytab '{login.keytab}' cannot be read: "
+                f"{error.strerror}"
+            ) from error
+
+
+def gssapi_messages(login: Login, host: str) -> Generator[bytes, bytes, None]:
+    """Yield the messages to a broker, and receive its answers.
+
+    :raises SaslAuthenticationFailedError: if there is no ticket, or the broker refuses it.
+    :raises KafkaConnectionError: if no KDC answers in time.
+    """
+    context, first = _ask_kdc(partial(_start, login, host))
+    answer = yield first
+    with _named_errors(login):
+        while not context.complete:
+            answer = yield context.step(answer) or b""
+        layers = context.unwrap(answer).message
+        if not layers or not layers[0] & _NO_LAYER:
+            raise SaslAuthenticationFailedError(
+                "GSSAPI: the broker requires a security layer of SASL, which Kafka does not have"
+            )
+        # Without a layer the largest message is 0, and the ticket says who the user is.
+        yield context.wrap(bytes((_NO_LAYER, 0, 0, 0)), encrypt=False).message
+
+
+def _ask_kdc(start: Callable[[], _Started]) -> _Started:
+    """Call a function that asks a KDC, in a thread: libkrb5 waits for 50 s if none answers.
+
+    All logins share the thread, because tickets are missing for a moment while they are renewed.
+    """
+    thread = _THREAD.get() or _THREAD.set(ThreadPoolExecutor(1, "pyspark-kafka-kerberos"))
+    started = thread.submit(start)
+    try:
+        return started.result(KDC_SECONDS)
+    except TimeoutError as error:
+        started.cancel()
+        raise KafkaConnectionError(f"GSSAPI: no KDC answered within {KDC_SECONDS:g} s") from error
+
+
+def _start(login: Login, host: str) -> _Started:
+    """Return a security context, and its first message."""
+    # The library keeps the words of an error for the thread that had it.
+    with _named_errors(login):
+        context = _security_context(login, host)
+        return context, context.step() or b""
+
+
+def _security_context(login: Login, host: str) -> Any:
+    import gssapi
+
+    service = f"{login.service_name or _DEFAULT_SERVICE}@{host}"
+    return gssapi.SecurityContext(
+        name=gssapi.Name(service, gssapi.NameType.hostbased_service),
+        creds=_credentials(login),
+        usage="initiate",
+        mech=gssapi.MechType.kerberos,
+        flags=(gssapi.RequirementFlag.mutual_authentication, gssapi.RequirementFlag.integrity),
+    )
+
+
+def _credentials(login: Login) -> Any:
+    """Return credentials, which the library renews from a keytab in the middle of their life."""
+    import gssapi
+
+    principal = gssapi.NameType.kerberos_principal
+    return gssapi.Credentials(
+        name=gssapi.Name(login.principal, principal) if login.principal else None,
+        usage="initiate",
+        mechs=(gssapi.MechType.kerberos,),
+        # Without any, the defaults: KRB5CCNAME, and KRB5_CLIENT_KTNAME for renewals.
+        store=_store(login) or None,
+    )
+
+
+def _store(login: Login) -> dict[str, str]:
+    if login.keytab:
+        return {"client_keytab": login.keytab, "ccache": _memory_cache(login)}
+    return {"ccache": login.ticket_cache} if login.ticket_cache else {}
+
+
+def _memory_cache(login: Login) -> str:
+    """Return the name of the ticket cache of a user in this process."""
+    owner = hashlib.sha256(f"{login.keytab}\0{login.principal}".encode()).hexdigest()[:16]
+    return f"MEMORY:pyspark-kafka-{owner}"
+
+
+@contextmanager
+def _named_errors(login: Login) -> Iterator[None]:
+    """Raise the library's errors as kafka-python's, with where the tickets come from."""
+    import gssapi
+
+    try:
+        yield
+    except gssapi.exceptions.GSSError as error:
+        code = error.min_code
+        reasons = error.get_all_statuses(code, is_maj=False) if code else []
+        reasons = reasons or error.get_all_statuses(error.maj_code, is_maj=True)
+        # The library has it as an unsigned number.
+        is_transient = code - 2**32 in _TRANSIENT
+        kind = KafkaConnectionError if is_transient else SaslAuthenticationFailedError
+        raise kind(f"GSSAPI: {'; '.join(reasons)} ({_origin(login)})") from error
+
+
+def _origin(login: Login) -> str:
+    user = f"principal '{login.principal}', " if login.principal else ""
+    if login.keytab:
+        return f"{user}keytab '{login.keytab}'"
+    return f"{user}ticket cache '{login.ticket_cache or 'of KRB5CCNAME'}'"
+
+
+# What kafka-python calls
 
 _LOGIN: Final = "sasl_kerberos_name"
 """kafka-python's only setting of a login that holds an object, and goes to every mechanism."""

@@ -12,9 +12,8 @@ from ...domain.reading.record_limits import OversizedRecords
 from ...ports.continuous.stream_client import PolledRecords, StreamClient
 from ...ports.deadline import Deadline
 from ..fetching import Watermarks
-from .awaited import receive_ready
 from .cluster_metadata import ClusterMetadata
-from .fetch_wire import FetchSettings
+from .connections import receive_ready
 from .offset_fetcher import KafkaPythonOffsetFetcher
 from .record_reader import MAX_WAIT_MS, PARTITION_BYTES
 from .settings import client_settings
@@ -22,6 +21,7 @@ from .stream_fetcher import StreamFetcher
 from .stream_sinks import AtLeastOnceSink, NoSink, StreamSink
 from .stream_transactions import ExactlyOnceSink
 from .transports import MAX_FRAME_BYTES
+from .wire import FetchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

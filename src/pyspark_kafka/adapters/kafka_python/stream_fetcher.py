@@ -27,8 +27,8 @@ from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordD
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
 from .fetch_client import REFUSED_IDS, TRANSIENT_ERRORS, fetch_error
-from .fetch_wire import FetchPosition
 from .leader_epochs import append_epochs, find_other_log
+from .wire import FetchPosition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from ...domain.reading.record_limits import OversizedRecords
     from ...domain.topic_partition import TopicPartition
     from ..fetching import Watermarks
-    from .awaited import Awaited
     from .cluster_metadata import ClusterMetadata
+    from .connections import Awaited
     from .failures import ErrorMapper
-    from .fetch_wire import FetchedData, FetchSettings
+    from .wire import FetchedData, FetchSettings
 
 MAX_BACKOFF_S: Final = 1.0
 """The longest pause between two tries to find a partition's leader."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from ...domain.continuous.output_tracker import OutputTracker
 from ..partitioning.topic_rows import require_topic
-from .producer_factory import ProducerFactory
+from .produce_client import ProducerFactory
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous.stream_client import PolledRecords
-    from .awaited import Awaited
+    from .connections import Awaited
     from .rows import Rows
 
 

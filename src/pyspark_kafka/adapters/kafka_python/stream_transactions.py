@@ -36,10 +36,9 @@ from ...domain.writing.transaction_cycle import (
     WriteRecords,
 )
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
-from .awaited import receive_ready
-from .connections import CoordinatorConnection, CoordinatorRequest
+from .connections import CoordinatorConnection, CoordinatorRequest, receive_ready
 from .failures import RETRIABLE_ERRORS
-from .producer_factory import ProducerFactory
+from .produce_client import ProducerFactory
 from .rows import Rows
 from .stream_sinks import StreamSink, partitioned
 from .transactions import (
@@ -67,7 +66,7 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from ...domain.writing.transaction import Transaction
     from ...ports.continuous.stream_client import PolledRecords
-    from .awaited import Awaited
+    from .connections import Awaited
 
 MAX_TIMEOUT_MS: Final = 60_000
 """The longest time-out of a transaction, which is Java's default: each takes milliseconds, and an

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka.errors import SaslAuthenticationFailedError
 
-from pyspark_kafka.adapters.kafka_python.scram_login import scram_messages
+from pyspark_kafka.adapters.kafka_python.sasl import scram_messages
 from pyspark_kafka.domain.kafka_settings.values import Login, Secret
 
 if TYPE_CHECKING:

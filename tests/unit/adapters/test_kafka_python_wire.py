@@ -1,9 +1,9 @@
-"""Answers to fetches, held against kafka-python's own encoder."""
+"""Fetch and produce requests and responses, held against kafka-python's own."""
 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import pytest
@@ -12,26 +12,35 @@ from hypothesis import strategies as st
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.consumer import FetchResponse as TheirResponse
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
-from pyspark_kafka.adapters.kafka_python.fetch_wire import (
+from pyspark_kafka.adapters.kafka_python.wire import (
     BY_ID_VERSION,
     DIVERGING_VERSION,
-    MAX_VERSION,
-    MIN_VERSION,
+    MAX_FETCH_VERSION,
+    MAX_PRODUCE_VERSION,
+    MIN_FETCH_VERSION,
+    MIN_PRODUCE_VERSION,
     NO_REPLICA,
+    NO_TAGS,
     FetchedData,
     FetchPosition,
     FetchResponse,
     FetchSettings,
+    ProduceSettings,
+    responses_of,
 )
-from pyspark_kafka.adapters.kafka_python.wire_text import NO_TAGS
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.requests import Failure, ProduceError
 
-NAMED = range(MIN_VERSION, MAX_VERSION + 1)
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAMED = range(MIN_FETCH_VERSION, MAX_FETCH_VERSION + 1)
 VERSIONS = pytest.mark.parametrize("version", [*NAMED, BY_ID_VERSION])
-FIXED = range(MIN_VERSION, DIVERGING_VERSION)
+FIXED = range(MIN_FETCH_VERSION, DIVERGING_VERSION)
 FIXED_VERSIONS = pytest.mark.parametrize("version", FIXED)
 DIVERGING_VERSIONS = pytest.mark.parametrize("version", [DIVERGING_VERSION, BY_ID_VERSION])
 CORRELATION = 7
@@ -144,7 +153,7 @@ def test_a_partitions_error_is_reported(version: int, error: type[kafka_errors.K
     assert read_one(answer(version, partition(version, **fields)), version).error is error
 
 
-@pytest.mark.parametrize("version", [*range(7, MAX_VERSION + 1), BY_ID_VERSION])
+@pytest.mark.parametrize("version", [*range(7, MAX_FETCH_VERSION + 1), BY_ID_VERSION])
 @pytest.mark.parametrize("with_partition", [True, False])
 def test_an_error_of_the_whole_answer_is_reported(version: int, with_partition: bool) -> None:
     """A broker that fails a whole request says so at the top, with the partition or without."""
@@ -350,3 +359,107 @@ def test_sizes_beyond_a_byte_are_read() -> None:
     records = b"x" * 100_000
     frame = answer(BY_ID_VERSION, partition(BY_ID_VERSION, records=records))
     assert bytes(read_one(frame, BY_ID_VERSION).records) == records
+
+
+SETTINGS: Final = ProduceSettings(client_id="me", acks=-1, timeout_ms=30_000, needs_zstd=False)
+PRODUCE_VERSIONS: Final = range(MIN_PRODUCE_VERSION, MAX_PRODUCE_VERSION + 1)
+
+
+def response(
+    errors: Mapping[int, int],
+    version: int,
+    correlation_id: int = 7,
+    message: str | None = None,
+    of_record: str | None = None,
+) -> memoryview:
+    topic = ProduceResponse.TopicProduceResponse
+    partition = topic.PartitionProduceResponse
+    error = partition.BatchIndexAndErrorMessage
+    records = [error(batch_index=0, batch_index_error_message=of_record)] if of_record else []
+    encoded: Any = ProduceResponse(
+        responses=[
+            topic(
+                name="t",
+                partition_responses=[
+                    partition(
+                        index=index,
+                        error_code=code,
+                        base_offset=5,
+                        log_append_time_ms=-1,
+                        log_start_offset=0,
+                        record_errors=records,
+                        error_message=message,
+                    )
+                    for index, code in errors.items()
+                ],
+            )
+        ],
+        throttle_time_ms=0,
+    ).encode(version=version)
+    return memoryview(struct.pack(">i", correlation_id) + encoded)
+
+
+@pytest.mark.parametrize("transactional_id", [None, "id"])
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_requests_are_those_of_kafka_python(version: int, transactional_id: str | None) -> None:
+    """Byte for byte, with the batches of a topic together."""
+    batches = {TopicPartition(topic, index): b"batch" for topic in "tu" for index in range(2)}
+    written = SETTINGS.request(batches, transactional_id, version=version, correlation_id=7)
+    topic = ProduceRequest.TopicProduceData
+    theirs = ProduceRequest(
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout_ms=30_000,
+        topic_data=[
+            topic(
+                name=name,
+                partition_data=[
+                    topic.PartitionProduceData(index=index, records=b"batch") for index in range(2)
+                ],
+            )
+            for name in "tu"
+        ],
+        max_version=version,
+    )
+    theirs.API_VERSION = version
+    theirs.with_header(correlation_id=7, client_id="me")
+    assert written == theirs.encode(version=version, framed=True, header=True)
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_a_response_has_an_outcome_for_each_partition(version: int) -> None:
+    """Nothing for those that are written."""
+    outcomes = responses_of(response({0: 0, 1: 45}, version), version, 7)
+    assert outcomes[TopicPartition("t", 0)] is None
+    failure = outcomes[TopicPartition("t", 1)]
+    assert failure is not None
+    assert failure.error is ProduceError.SEQUENCE_LOST
+
+
+def test_a_broker_may_say_why() -> None:
+    """Its message takes precedence over Kafka's description."""
+    outcomes = responses_of(
+        response({0: 87}, MAX_PRODUCE_VERSION, message="no key"), MAX_PRODUCE_VERSION, 7
+    )
+    assert outcomes == {TopicPartition("t", 0): Failure(ProduceError.FATAL, "no key")}
+
+
+def test_what_a_broker_says_of_a_record_tells_more() -> None:
+    """Kafka says of the batch that a record is invalid, and of the record what is."""
+    of_record = "Timestamp 5 of message with offset 0 is out of range."
+    frame = response({0: 32}, MAX_PRODUCE_VERSION, message="invalid", of_record=of_record)
+    failure = Failure(ProduceError.INVALID_TIMESTAMP, of_record)
+    assert responses_of(frame, MAX_PRODUCE_VERSION, 7) == {TopicPartition("t", 0): failure}
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_what_is_no_response(version: int) -> None:
+    """It answers another request, or it is truncated."""
+    frame = response({0: 0}, version)
+    with pytest.raises(kafka_errors.CorrelationIdError, match="7 answers 8"):
+        responses_of(frame, version, 8)
+    for size in (0, 3, 6, 12, len(frame) // 2):
+        with pytest.raises(kafka_errors.KafkaProtocolError, match="cannot be read"):
+            responses_of(frame[:size], version, 7)
+    with pytest.raises(kafka_errors.KafkaProtocolError, match="not a partition number: -1"):
+        responses_of(response({-1: 0}, version), version, 7)

@@ -1,8 +1,4 @@
-"""Fetch requests and responses.
-
-kafka-python's own ``FetchResponse`` copies what was fetched several times on its way. Here the
-records stay where they were received.
-"""
+"""Fetch and produce requests and responses."""
 
 from __future__ import annotations
 
@@ -11,22 +7,53 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partialmethod
 from types import MappingProxyType
-from typing import Final, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 from uuid import UUID
 
 from kafka import errors as kafka_errors
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from ...domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.aborted_transactions import AbortedTransaction
+from .failures import failure_of
 from .responses import reading, unique
 from .transports import MAX_FRAME_BYTES
-from .wire_text import NO_TAGS, encode_count, encode_text
 
-MIN_VERSION: Final = 4
+if TYPE_CHECKING:
+    from ...domain.writing.requests import Failure
+
+NO_TAGS: Final = b"\0"
+"""The end of a compact structure without tagged fields."""
+
+
+def encode_count(count: int, *, is_compact: bool = False) -> bytes:
+    """Return the size of an array."""
+    if not is_compact:
+        return struct.pack(">i", count)
+    value, encoded = count + 1, bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def encode_text(value: str | None, *, is_compact: bool = False) -> bytes:
+    """Return a text with its length before it; null is the length -1."""
+    if value is None:
+        return encode_count(-1, is_compact=True) if is_compact else struct.pack(">h", -1)
+    encoded = value.encode()
+    size = len(encoded)
+    return (
+        encode_count(size, is_compact=True) if is_compact else struct.pack(">h", size)
+    ) + encoded
+
+
+MIN_FETCH_VERSION: Final = 4
 """The first version with isolation levels, and the oldest that a Kafka 4 speaks (KIP-896)."""
 
-MAX_VERSION: Final = 12
+MAX_FETCH_VERSION: Final = 12
 """The last version with names of topics."""
 
 DIVERGING_VERSION: Final = 12
@@ -315,3 +342,88 @@ class _Fields:
     int16 = partialmethod(_number, ">h")
     int32 = partialmethod(_number, ">i")
     int64 = partialmethod(_number, ">q")
+
+
+MIN_PRODUCE_VERSION: Final = 3
+"""The first version with record batches of format 2, and the oldest that Kafka 4 speaks."""
+
+MAX_PRODUCE_VERSION: Final = 8
+"""The last version without compact fields, and the first with errors of single records."""
+
+_ZSTD_VERSION: Final = 7
+_PRODUCE: Final = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProduceSettings:
+    """The fields that are the same in every request of a writer."""
+
+    client_id: str
+    acks: int
+    timeout_ms: int
+    needs_zstd: bool
+
+    def version(self, broker: Any) -> int:
+        """Return the newest version of the request that a broker and this library support.
+
+        :raises IncompatibleBrokerVersion: if there is none.
+        """
+        min_version = _ZSTD_VERSION if self.needs_zstd else MIN_PRODUCE_VERSION
+        version: int = broker.api_version(
+            ProduceRequest, min_version=min_version, max_version=MAX_PRODUCE_VERSION
+        )
+        return version
+
+    def request(
+        self,
+        batches: Mapping[TopicPartition, bytes],
+        transactional_id: str | None,
+        *,
+        version: int,
+        correlation_id: int,
+    ) -> bytes:
+        """Return the bytes of a request with one batch for each partition."""
+        by_topic: dict[str, list[tuple[int, bytes]]] = {}
+        for partition, records in batches.items():
+            by_topic.setdefault(partition.topic, []).append((partition.partition, records))
+        parts = [
+            struct.pack(">hhi", _PRODUCE, version, correlation_id),
+            encode_text(self.client_id),
+            encode_text(transactional_id),
+            struct.pack(">hii", self.acks, self.timeout_ms, len(by_topic)),
+        ]
+        for topic, partitions in by_topic.items():
+            parts += [encode_text(topic), struct.pack(">i", len(partitions))]
+            for number, records in partitions:
+                parts += [struct.pack(">ii", number, len(records)), records]
+        size = sum(map(len, parts))
+        return b"".join((struct.pack(">i", size), *parts))
+
+
+def responses_of(
+    frame: memoryview, version: int, correlation_id: int
+) -> dict[TopicPartition, Failure | None]:
+    """Read a response's frame, without its length, and return what failed for each partition.
+
+    :raises KafkaProtocolError: if it is not the response to that request.
+    """
+    with reading():
+        (answered,) = struct.unpack_from(">i", frame)
+        if answered != correlation_id:
+            raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
+        response = ProduceResponse.decode(bytes(frame[4:]), version=version)
+        return unique(
+            (TopicPartition(topic.name, partition.index), _failure(partition))
+            for topic in response.responses
+            for partition in topic.partition_responses
+        )
+
+
+def _failure(answered: Any) -> Failure | None:
+    if not answered.error_code:
+        return None
+    # What is said of a record tells more: of a timestamp, the range that it should be in.
+    messages = [error.batch_index_error_message for error in answered.record_errors or ()]
+    messages.append(answered.error_message)
+    return failure_of(kafka_errors.for_code(answered.error_code), next(filter(None, messages), ""))
