@@ -1,4 +1,4 @@
-"""Tests in which a client has no say."""
+"""Tests whose result does not depend on the client."""
 
 from __future__ import annotations
 

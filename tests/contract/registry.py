@@ -79,8 +79,6 @@ from pyspark_kafka.ports.writing.transactions import Transactions
 from pyspark_kafka.testing import KafkaWorld, MemoryWorld, World
 from tests.servers.tested_kafka import capabilities_of, version_of_run
 
-from .fallback_world import FallbackWorld
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -94,7 +92,7 @@ if TYPE_CHECKING:
 class Held:
     """An adapter of a client, and the cluster of its contract suite.
 
-    ``world`` is given what makes fresh names and what starts the run's Kafka.
+    ``world`` is given the name factory, and a function that starts the Kafka of the run.
     """
 
     adapter: type
@@ -117,10 +115,6 @@ def _confluent(fresh_name: FreshName, kafka: Kafka) -> World:
     return KafkaWorld("confluent", fresh_name, kafka(), _CONFLUENT)
 
 
-def _fallback(fresh_name: FreshName, kafka: Kafka) -> World:
-    return FallbackWorld("confluent", fresh_name, kafka(), _CONFLUENT)
-
-
 def _kafka_python(fresh_name: FreshName, kafka: Kafka) -> World:
     return KafkaWorld("kafka-python", fresh_name, kafka(), _KAFKA_PYTHON)
 
@@ -137,13 +131,11 @@ OFFSET_FETCHERS: Final = (
 )
 RECORD_READERS: Final = (
     Held(ConfluentRecordReader, _confluent),
-    Held(ConfluentRecordReader, _fallback, " without the C API"),
     Held(KafkaPythonRecordReader, _kafka_python),
     Held(MemoryRecordReader, _memory),
 )
 RECORD_WRITERS: Final = (
     Held(ConfluentRecordWriter, _confluent),
-    Held(ConfluentRecordWriter, _fallback, " without the C API"),
     Held(KafkaPythonRecordWriter, _kafka_python),
     Held(MemoryRecordWriter, _memory),
 )

@@ -16,7 +16,6 @@ import pytest
 from pyspark_kafka.adapters.confluent import consumed_partition
 from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
 from pyspark_kafka.adapters.confluent.fetches_ahead import MAX_AHEAD
-from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError
@@ -27,7 +26,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
@@ -39,12 +37,6 @@ RECORDS = 40_000
 OFFSETS = Projection(("offset",))
 ANY = TopicPartition("t", 0)
 SECRET = "not-to-be-seen"  # noqa: S105
-
-
-@pytest.fixture(autouse=True)
-def _library() -> None:
-    """Fail without librdkafka's C API, which the reader could do without."""
-    load()
 
 
 @pytest.fixture
@@ -68,9 +60,7 @@ def reader_of(world: KafkaWorld, **options: str) -> ConfluentRecordReader:
     return made
 
 
-def unreachable(
-    options: dict[str, str] | None = None, library: Callable[[], ctypes.CDLL] = load
-) -> ConfluentRecordReader:
+def unreachable(options: dict[str, str] | None = None) -> ConfluentRecordReader:
     [port] = free_ports(1)
     given = {
         "kafka.bootstrap.servers": f"127.0.0.1:{port}",
@@ -80,7 +70,7 @@ def unreachable(
         "kafkaConsumer.pollTimeoutMs": "100",
         **(options or {}),
     }
-    return ConfluentRecordReader(parse_source_options(given, QueryKind.BATCH), library)
+    return ConfluentRecordReader(parse_source_options(given, QueryKind.BATCH))
 
 
 def threads() -> int:
@@ -287,14 +277,6 @@ def test_lines_of_librdkafka_reach_the_logger(
     ids=lambda setting: next(reversed(setting)),
 )
 def test_a_setting_that_is_refused_is_an_error_of_options(setting: dict[str, str]) -> None:
-    """It is the one that confluent-kafka gives for it."""
-    said = []
-    for library in (load, _no_library):
-        with pytest.raises(OptionsError, match="The client 'confluent'") as caught:
-            unreachable(setting, library).read(OffsetRange(ANY, 0, 1), OFFSETS)
-        said.append(str(caught.value).replace("Failed to create consumer: ", ""))
-    assert said[0] == said[1]
-
-
-def _no_library() -> ctypes.CDLL:
-    raise LibraryUnusableError("what a test took away")
+    """It names the client."""
+    with pytest.raises(OptionsError, match="The client 'confluent'"):
+        unreachable(setting).read(OffsetRange(ANY, 0, 1), OFFSETS)

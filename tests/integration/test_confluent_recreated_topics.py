@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.consume_fallback import CONSUME_RECORDS
-from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.domain.errors import TopicRecreatedError
 from pyspark_kafka.domain.options import QueryKind
@@ -19,7 +17,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Callable, Iterator
 
     import pyarrow as pa
@@ -37,8 +34,8 @@ PREFETCHED: Final = {
     "kafka__queued__min__messages": "100",
     "kafka__fetch__message__max__bytes": "100000",
 }
-RECORDS: Final = CONSUME_RECORDS + 3_000
-"""More than are consumed at once and fetched ahead, with these settings."""
+RECORDS: Final = 13_000
+"""More than are read at once and fetched ahead, with these settings."""
 
 
 @pytest.fixture
@@ -49,16 +46,16 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaW
     made.close()
 
 
-@pytest.fixture(params=[True, False], ids=["C API", "consume"])
-def reader(world: KafkaWorld, request: pytest.FixtureRequest) -> Iterator[Reader]:
-    """Yield a reader with librdkafka's C API, and one without."""
+@pytest.fixture
+def reader(world: KafkaWorld) -> Iterator[Reader]:
+    """Yield a reader of the run's broker."""
     options = world.options(
         QueryKind.BATCH,
         # As if the topic was known for half a minute: a deleted one is forgotten at once.
         kafka__topic__metadata__propagation__max__ms="0",
         **PREFETCHED,
     )
-    made = ConfluentRecordReader(options, load if request.param else _no_library)
+    made = ConfluentRecordReader(options)
     yield made
     made.close()
 
@@ -148,16 +145,9 @@ def test_lines_are_logged_that_the_user_asks_for(
     options = world.options(QueryKind.BATCH, **given)
     capfd.readouterr()
     with caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"):
-        for library in (load, _no_library):
-            caplog.clear()
-            reader = ConfluentRecordReader(options, library)
-            assert values_of(reader.read(OffsetRange(partition, 0, 9), COLUMNS), []) == [OLD] * 9
-            reader.close()
-            levels = {record.levelno for record in caplog.records}
-            assert (logging.DEBUG in levels) is expected
-            assert ("fetch.wait.max.ms = " in caplog.text) is expected
+        reader = ConfluentRecordReader(options)
+        assert values_of(reader.read(OffsetRange(partition, 0, 9), COLUMNS), []) == [OLD] * 9
+        reader.close()
+    assert (logging.DEBUG in {record.levelno for record in caplog.records}) is expected
+    assert ("fetch.wait.max.ms = " in caplog.text) is expected
     assert capfd.readouterr().err == ""
-
-
-def _no_library() -> ctypes.CDLL:
-    raise LibraryUnusableError("what a test took away")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 import time
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.settings import free_ports
@@ -62,17 +60,6 @@ def descriptors() -> int:
 
 def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
-
-
-def test_the_c_api_is_required(world: KafkaWorld) -> None:
-    """There is no slow way: the error says what is missing and what to do."""
-
-    def no_library() -> ctypes.CDLL:
-        raise LibraryUnusableError("what a test took away")
-
-    options = world.options(QueryKind.STREAM)
-    with pytest.raises(UnsupportedFeatureError, match=r"what a test took away.*kafka-python"):
-        ConfluentStreamClient(options, None, SETTINGS, no_library)
 
 
 def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.settings import free_ports
@@ -41,19 +40,11 @@ from pyspark_kafka.domain.options import (
 from pyspark_kafka.domain.writing.write_result import DeliveryStats
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Callable, Iterator, Mapping
-    from typing import TypeAlias
-
-    Library: TypeAlias = Callable[[], ctypes.CDLL]
 
 SECONDS = 30.0
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-
-
-def _no_library() -> ctypes.CDLL:
-    raise LibraryUnusableError("what a test took away")
 
 
 def options_of(addresses: Mapping[str, str], **given: str) -> SinkOptions:
@@ -92,23 +83,13 @@ def texts(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[bytes]:
     return [message.value() for message in read(cluster, topic, partition)]
 
 
-@pytest.fixture(params=[load, _no_library], ids=["C API", "produce"])
-def library(request: pytest.FixtureRequest) -> Library:
-    """Return librdkafka, and the fallback without it."""
-    made: Library = request.param
-    if made is load:
-        # The writer could do without it.
-        load()
-    return made
-
-
 @pytest.fixture
-def writer_of(kafka: KafkaCluster, library: Library) -> Iterator[Callable[..., Any]]:
+def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., Any]]:
     """Yield a factory of writers to the run's broker; they are closed afterwards."""
     made = []
 
     def make(**given: str) -> ConfluentRecordWriter:
-        made.append(ConfluentRecordWriter(options_of(kafka.options, **given), library))
+        made.append(ConfluentRecordWriter(options_of(kafka.options, **given)))
         return made[-1]
 
     yield make
@@ -567,18 +548,16 @@ def test_a_setting_that_is_refused_is_an_error_of_options(
         writer_of(**setting).write(values(b"v"), "t")
 
 
-def nowhere(library: Library, **given: str) -> ConfluentRecordWriter:
+def nowhere(**given: str) -> ConfluentRecordWriter:
     [port] = free_ports(1)
     return ConfluentRecordWriter(
-        options_of({"kafka.bootstrap.servers": f"127.0.0.1:{port}"}, **given), library
+        options_of({"kafka.bootstrap.servers": f"127.0.0.1:{port}"}, **given)
     )
 
 
-def test_why_no_broker_is_reached_is_said(
-    library: Library, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_why_no_broker_is_reached_is_said(capfd: pytest.CaptureFixture[str]) -> None:
     """The last error of a connection is in the message, and nothing on standard error."""
-    writer = nowhere(library, kafka__max__block__ms="1000")
+    writer = nowhere(kafka__max__block__ms="1000")
     start = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"within 1 s .*Connection refused"):
         writer.write(values(b"v"), "t")
@@ -588,10 +567,10 @@ def test_why_no_broker_is_reached_is_said(
 
 
 def test_lines_of_librdkafka_reach_the_logger(
-    library: Library, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Lines that ``kafka.debug`` asks for are logged."""
-    writer = nowhere(library, kafka__max__block__ms="500", kafka__debug="all")
+    writer = nowhere(kafka__max__block__ms="500", kafka__debug="all")
     with (
         caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"),
         pytest.raises(BrokerUnreachableError),
@@ -609,12 +588,12 @@ def threads() -> int:
 
 
 def test_a_writer_that_is_dropped_gives_back_its_threads(
-    kafka: KafkaCluster, library: Library, topic_of: Callable[..., str]
+    kafka: KafkaCluster, topic_of: Callable[..., str]
 ) -> None:
     """It need not be closed, and what it holds is not waited for."""
     topic, before = topic_of(), threads()
     writer = ConfluentRecordWriter(
-        options_of(kafka.options, kafka__queue__buffering__max__ms="60000"), library
+        options_of(kafka.options, kafka__queue__buffering__max__ms="60000")
     )
     writer.write(values(b"v"), topic)
     assert threads() > before
@@ -661,10 +640,10 @@ def three_brokers() -> Iterator[KafkaCluster]:
 
 
 def test_topics_are_created_where_the_broker_does_that(
-    three_brokers: KafkaCluster, library: Library, fresh_name: Callable[[], str]
+    three_brokers: KafkaCluster, fresh_name: Callable[[], str]
 ) -> None:
     """The writer relies on that, as Java's producer does."""
-    writer, topic = ConfluentRecordWriter(options_of(three_brokers.options), library), fresh_name()
+    writer, topic = ConfluentRecordWriter(options_of(three_brokers.options)), fresh_name()
     writer.write(values(b"v"), topic)
     assert writer.flush().records == 1
     writer.close()
@@ -672,12 +651,12 @@ def test_topics_are_created_where_the_broker_does_that(
 
 
 def test_nothing_is_lost_while_a_broker_is_away(
-    three_brokers: KafkaCluster, library: Library, fresh_name: Callable[[], str]
+    three_brokers: KafkaCluster, fresh_name: Callable[[], str]
 ) -> None:
     """No record is lost, written twice, or out of order."""
     topic, written = fresh_name(), 0
     three_brokers.create_topic(topic, 3, config={"min.insync.replicas": "2"})
-    writer = ConfluentRecordWriter(options_of(three_brokers.options), library)
+    writer = ConfluentRecordWriter(options_of(three_brokers.options))
 
     def restart() -> None:
         three_brokers.stop_broker(1)
@@ -705,15 +684,13 @@ def test_nothing_is_lost_while_a_broker_is_away(
         assert found == [b"%d" % each for each in range(number, written, 3)]
 
 
-def test_records_that_no_broker_takes_in_time_are_reported(
-    library: Library, fresh_name: Callable[[], str]
-) -> None:
+def test_records_that_no_broker_takes_in_time_are_reported(fresh_name: Callable[[], str]) -> None:
     """After delivery.timeout.ms, and closing does not wait for the others."""
     with KafkaCluster() as cluster:
         topic = fresh_name()
         cluster.create_topic(topic)
         writer = ConfluentRecordWriter(
-            options_of(cluster.options, kafka__delivery__timeout__ms="3000"), library
+            options_of(cluster.options, kafka__delivery__timeout__ms="3000")
         )
         writer.write(values(b"v"), topic)
         writer.flush()

@@ -14,21 +14,17 @@ import pytest
 from pyspark_kafka.adapters.confluent import (
     client_closing,
     client_handle,
-    consume_fallback,
     group_committer,
     login_check,
     offset_fetcher,
-    produce_fallback,
 )
 from pyspark_kafka.adapters.confluent.client_closing import close_in_time
 from pyspark_kafka.adapters.confluent.connection import Connection
-from pyspark_kafka.adapters.confluent.consume_fallback import ConsumeFallback
 from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
 from pyspark_kafka.adapters.confluent.group_committer import GroupCommitter
 from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.login_check import check_login
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
-from pyspark_kafka.adapters.confluent.produce_fallback import ProduceFallback
 from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
@@ -97,8 +93,6 @@ class Stuck:
         self.is_free.wait()
         self.ended += 1
 
-    purge = close
-
     def poll(self, *_: object) -> None:
         """Return no event."""
 
@@ -149,19 +143,6 @@ def group_reader(stuck: Any, _: Connection) -> Callable[[], None]:
     return read_group
 
 
-def consume_client(stuck: Any, connection: Connection) -> Callable[[], None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(consume_fallback, "Consumer", lambda *_, **__: stuck)
-        unused: Any = None
-        return ConsumeFallback(connection, {}, {}, unused, unused).close
-
-
-def produce_client(stuck: Any, connection: Connection) -> Callable[[], None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(produce_fallback, "Producer", lambda *_, **__: stuck)
-        return ProduceFallback(connection, {}).close
-
-
 @pytest.mark.parametrize(
     "client",
     [
@@ -171,8 +152,6 @@ def produce_client(stuck: Any, connection: Connection) -> Callable[[], None]:
         committer,
         admin_client,
         group_reader,
-        consume_client,
-        produce_client,
     ],
 )
 def test_a_client_that_does_not_end_is_left_to_itself(

@@ -1,25 +1,31 @@
-"""Finding librdkafka's C API, and doing without it."""
+"""Finding librdkafka's C API."""
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import logging
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 import confluent_kafka
 import pytest
 
-from pyspark_kafka.adapters.confluent import librdkafka, record_reader
-from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
+from pyspark_kafka.adapters.confluent import librdkafka
+from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
-from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
+from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.errors import UnsupportedFeatureError
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SINK: Final = {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}
+SOURCE: Final = {**SINK, "subscribe": "t"}
+"""Options for a broker that is never used."""
 
 
 @pytest.fixture
@@ -30,64 +36,93 @@ def unloaded() -> Iterator[None]:
     load.cache_clear()
 
 
-@pytest.fixture
-def options() -> SourceOptions:
-    """Return options for a broker that is never used."""
-    return parse_source_options(
-        {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent", "subscribe": "t"},
-        QueryKind.BATCH,
-    )
-
-
 def test_the_library_is_the_one_that_confluent_kafka_uses() -> None:
-    """Both say the same version; on the machines that run these tests there is one."""
+    """Both have the same version."""
     library = load()
     assert library.rd_kafka_version() == confluent_kafka.libversion()[1]
 
 
 @pytest.mark.usefixtures("unloaded")
 def test_a_library_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the wheel has none and the system has none, that is what is missing."""
-    monkeypatch.setattr(librdkafka, "_library_names", lambda: iter(["librdkafka-that-is-not.so"]))
-    with pytest.raises(LibraryUnusableError, match="librdkafka's library"):
+    """The error names the other client."""
+    monkeypatch.setattr(confluent_kafka.cimpl, "__file__", "librdkafka-that-is-not.so")
+    with pytest.raises(UnsupportedFeatureError) as caught:
         load()
+    assert str(caught.value) == (
+        "[KAFKA_UNSUPPORTED_FEATURE] The client 'confluent' cannot run here: it needs librdkafka's "
+        "library; use the client 'kafka-python'."
+    )
 
 
 @pytest.mark.usefixtures("unloaded")
 def test_a_function_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library that is another one lacks them."""
-    monkeypatch.setattr(
-        librdkafka, "_library_names", lambda: iter([ctypes.util.find_library("c") or ""])
-    )
-    with pytest.raises(LibraryUnusableError, match="rd_kafka_consume_batch_queue"):
+    """An extension may hide the functions of its library."""
+    monkeypatch.setattr(confluent_kafka.cimpl, "__file__", ctypes.util.find_library("c") or "")
+    with pytest.raises(UnsupportedFeatureError, match="rd_kafka_consume_batch_queue"):
         load()
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_a_library_that_is_too_old_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is needed and what was found are both named."""
-    monkeypatch.setattr(librdkafka, "OLDEST", (255, 0, 0))
-    found = confluent_kafka.libversion()[0]
-    with pytest.raises(LibraryUnusableError, match=f"librdkafka 255.0.0 or later, and not {found}"):
+def test_on_windows_the_library_is_opened_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """There the functions of a dependency are not found through the extension."""
+    opened: list[str] = []
+    library = tmp_path / "confluent_kafka.libs" / "librdkafka-0cb9.dll"
+    library.parent.mkdir()
+    library.touch()
+    (library.parent / "librdkafkacpp.dll").touch()
+    real = load()
+    load.cache_clear()
+
+    def open_library(name: str) -> ctypes.CDLL:
+        opened.append(name)
+        return real
+
+    monkeypatch.setattr(
+        confluent_kafka.cimpl, "__file__", str(tmp_path / "confluent_kafka" / "c.pyd")
+    )
+    monkeypatch.setattr(librdkafka, "_is_windows", True)
+    monkeypatch.setattr(ctypes, "CDLL", open_library)
+    load()
+    assert opened == [str(library)]
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels read librdkafka's structures of a 64-bit little-endian machine."""
+    monkeypatch.setattr(sys, "byteorder", "big")
+    with pytest.raises(UnsupportedFeatureError, match="a 64-bit little-endian machine"):
         load()
 
 
-def test_doing_without_the_library_is_said_once(
-    options: SourceOptions, caplog: pytest.LogCaptureFixture
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ConfluentRecordReader(parse_source_options(SOURCE, QueryKind.BATCH)),
+        lambda: ConfluentRecordWriter(parse_sink_options(SINK, QueryKind.BATCH)),
+        lambda: ConfluentStreamClient(
+            parse_source_options(SOURCE, QueryKind.STREAM), None, ContinuousSettings("g")
+        ),
+    ],
+    ids=["reader", "writer", "continuous"],
+)
+def test_nothing_runs_without_the_library(
+    make: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line of a process says what is missing and what it costs, for all reads."""
-    record_reader._warn_once.cache_clear()
+    """No client is made, and the error says what is missing and what to do."""
+    monkeypatch.setattr(confluent_kafka.cimpl, "__file__", "librdkafka-that-is-not.so")
+    with pytest.raises(UnsupportedFeatureError, match="use the client 'kafka-python'"):
+        make()
 
-    def library() -> ctypes.CDLL:
-        raise LibraryUnusableError("the moon")
 
-    with caplog.at_level(logging.WARNING, logger="pyspark_kafka"):
-        for _ in range(2):
-            reader = ConfluentRecordReader(options, library)
-            reader.read(OffsetRange(TopicPartition("t", 0), 0, 1), ALL_COLUMNS)
-            reader.close()
-    [line] = [
-        record.getMessage() for record in caplog.records if record.name == record_reader.__name__
-    ]
-    assert "reads at a fifth of its rate" in line
-    assert "the moon" in line
+@pytest.mark.usefixtures("unloaded")
+def test_a_library_that_is_too_old_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the oldest version that is supported, and the one that was found."""
+    monkeypatch.setattr(librdkafka, "OLDEST", (255, 0, 0))
+    found = confluent_kafka.libversion()[0]
+    with pytest.raises(
+        UnsupportedFeatureError, match=f"librdkafka 255.0.0 or later, and not {found}"
+    ):
+        load()

@@ -1,4 +1,4 @@
-"""librdkafka's C API, from the library that confluent-kafka contains."""
+"""librdkafka's C API, by the library that confluent-kafka has loaded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from ctypes import (
 )
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import confluent_kafka
+from confluent_kafka import cimpl
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from ...domain.errors import UnsupportedFeatureError
 
 OLDEST: Final = (2, 15, 1)
 """The version in the oldest supported confluent-kafka; older ones were never tested."""
@@ -39,6 +38,9 @@ EVENT_ERROR: Final = 0x8
 LISTED_LATEST: Final = -1
 LISTED_EARLIEST: Final = -2
 """``RD_KAFKA_OFFSET_SPEC_LATEST`` and ``RD_KAFKA_OFFSET_SPEC_EARLIEST``."""
+
+
+_is_windows = sys.platform == "win32"
 
 
 class Message(ctypes.Structure):
@@ -189,22 +191,18 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 }
 
 
-class LibraryUnusableError(Exception):
-    """The C API cannot be called; the message says what is missing."""
-
-
 @lru_cache(maxsize=1)
 def load() -> ctypes.CDLL:
     """Load the library and declare its functions.
 
-    :raises LibraryUnusableError: if it is not found, is too old or lacks a function.
+    :raises UnsupportedFeatureError: if it is not found, is too old or lacks a function.
     """
     if ctypes.sizeof(c_void_p) != ctypes.sizeof(c_uint64) or sys.byteorder != "little":
-        raise LibraryUnusableError("a 64-bit little-endian machine")
+        raise _unusable("a 64-bit little-endian machine")
     library = _open_library()
     missing = [name for name in _SIGNATURES if not hasattr(library, name)]
     if missing:
-        raise LibraryUnusableError(f"librdkafka's {', '.join(missing)}")
+        raise _unusable(f"librdkafka's {', '.join(missing)}")
     for name, (result, parameters) in _SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, parameters
@@ -212,7 +210,7 @@ def load() -> ctypes.CDLL:
     if (version >> 24, version >> 16 & 0xFF, version >> 8 & 0xFF) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         installed = library.rd_kafka_version_str().decode()
-        raise LibraryUnusableError(f"librdkafka {oldest} or later, and not {installed}")
+        raise _unusable(f"librdkafka {oldest} or later, and not {installed}")
     return library
 
 
@@ -222,18 +220,19 @@ def address_of(function: Any) -> int:
 
 
 def _open_library() -> ctypes.CDLL:
-    for name in _library_names():
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    raise LibraryUnusableError("librdkafka's library")
+    """Return the extension, through which the functions of its own librdkafka are found."""
+    place = Path(cimpl.__file__)
+    if _is_windows:
+        # GetProcAddress finds no function of a dependency. delvewheel puts it beside the package.
+        found = place.parent.with_name("confluent_kafka.libs").glob("*rdkafka[-.]*")
+        place = min(found, default=Path("librdkafka.dll"))
+    try:
+        return ctypes.CDLL(str(place))
+    except OSError:
+        raise _unusable("librdkafka's library") from None
 
 
-def _library_names() -> Iterator[str]:
-    package = Path(confluent_kafka.__file__).parent
-    # auditwheel and delvewheel put it beside the package, delocate into it.
-    for directory in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):
-        yield from map(str, sorted(directory.glob("*rdkafka[-.]*")))
-    # A build from source uses the system's library.
-    yield from ("librdkafka.so.1", "librdkafka.1.dylib")
+def _unusable(missing: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "The client 'confluent'", f"run here: it needs {missing}; use the client 'kafka-python'"
+    )

@@ -1,4 +1,4 @@
-"""What librdkafka says of a truncated log (KIP-320).
+"""librdkafka's reports of a truncated log (KIP-320).
 
 It compares the epoch of what it fetched with the log when another leader is elected, and stops to
 fetch if they differ. That is the same error as an offset out of range: only its text tells where.
@@ -21,23 +21,17 @@ _NO_EPOCH: Final = "No epoch found less or equal to"
 """The texts of ``rd_kafka_toppar_handle_OffsetForLeaderEpoch``, librdkafka 2.15 and 2.16."""
 
 
-def truncation(
-    partition: TopicPartition, offset: int, error: KafkaError
-) -> LogTruncatedError | None:
-    """Return that a log has other records than were read up to ``offset``, if an error says so.
+def require_same_log(partition: TopicPartition, offset: int, error: KafkaError) -> None:
+    """Raise that a log has other records than were read up to ``offset``, if an error says so.
 
     It does not if librdkafka has only fetched ahead what is lost.
+
+    :raises LogTruncatedError: if it does.
     """
     found = _TRUNCATED.search(error.str())
     end_offset = offset if found is None else int(found[1])
-    return LogTruncatedError(partition, offset, end_offset) if end_offset < offset else None
-
-
-def require_same_log(partition: TopicPartition, offset: int, error: KafkaError) -> None:
-    """Raise ``truncation``, if there is one."""
-    truncated = truncation(partition, offset, error)
-    if truncated is not None:
-        raise truncated
+    if end_offset < offset:
+        raise LogTruncatedError(partition, offset, end_offset)
 
 
 def knows_epochs(error: KafkaError) -> bool:

@@ -14,7 +14,7 @@ from ...domain.kafka_settings import server_list
 from ...ports.deadline import Deadline
 from .client_closing import close_in_time
 from .client_handle import handle_event, new_client
-from .librdkafka import EVENT_ERROR, PRODUCER, LibraryUnusableError, load
+from .librdkafka import EVENT_ERROR, PRODUCER, load
 
 if TYPE_CHECKING:
     import ctypes
@@ -55,10 +55,7 @@ def check_login(connection: Connection, config: Mapping[str, str]) -> bool:
     :raises AuthenticationError: if the broker refuses the login.
     :raises TlsError: if the TLS handshake fails.
     """
-    try:
-        library = load()
-    except LibraryUnusableError:
-        return False
+    library = load()
     passed = {name: value for name, value in config.items() if name.startswith(_PASSED)}
     debug = ",".join(filter(None, (config.get("debug"), "broker")))
     servers = server_list(config.get(_SERVERS, ""))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final, Protocol, final
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.option_values import INT32_MAX
@@ -13,15 +12,13 @@ from ...ports.reading.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..process_local import ProcessLocal
 from .connection import Connection
-from .consume_fallback import ConsumeFallback
 from .consumed_partition import ConsumedPartitions
 from .idle_watch import IdleWatch
-from .librdkafka import LibraryUnusableError, load
+from .librdkafka import load
 from .offset_fetcher import ConfluentOffsetFetcher
 
 if TYPE_CHECKING:
-    import ctypes
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
@@ -64,8 +61,6 @@ TUNED: Final = {
 _RESPONSE_OVERHEAD_BYTES: Final = 512
 """librdkafka refuses less room for a response than so many bytes beyond ``fetch.max.bytes``."""
 
-log = logging.getLogger(__name__)
-
 
 def response_limit(limits: RecordLimits, fetch_max_bytes: int) -> dict[str, str]:
     """Return the setting that admits the responses with records of the allowed size.
@@ -77,27 +72,17 @@ def response_limit(limits: RecordLimits, fetch_max_bytes: int) -> dict[str, str]
     return {"receive.message.max.bytes": str(limit)}
 
 
-class _Client(Protocol):
-    """The consumers that are kept from one range to the next."""
-
-    def expect(self, ranges: Collection[OffsetRange]) -> None: ...
-
-    def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition: ...
-
-    def handle_events(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
 @final
 class ConfluentRecordReader(RecordReader):
-    """Reads one range at a time, and fetches the next small ones ahead; connects at first use.
+    """Reads one range at a time, and fetches the next small ones ahead; connects at first use."""
 
-    It calls librdkafka's C API where that is possible, and ``Consumer.consume`` elsewhere.
-    """
+    def __init__(self, options: SourceOptions) -> None:
+        """Check the options; nothing is connected yet.
 
-    def __init__(self, options: SourceOptions, library: Callable[[], ctypes.CDLL] = load) -> None:
-        """Check the options; nothing is connected yet."""
+        :raises OptionsError: if librdkafka does not know a setting.
+        :raises UnsupportedFeatureError: if its C API cannot be called.
+        """
+        self._library = load()
         self._connection = Connection(options)
         self._watch = IdleWatch(self._connection)
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
@@ -105,8 +90,7 @@ class ConfluentRecordReader(RecordReader):
         limit = response_limit(options.record_limits, self._connection.fetch_max_bytes)
         self._tuned = {**TUNED, **limit}
         self._poll_timeout_ms = options.poll_timeout_ms
-        self._library = library
-        self._local: ProcessLocal[_Client] = ProcessLocal()
+        self._local: ProcessLocal[ConsumedPartitions] = ProcessLocal()
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
         with self._watch.in_use():
@@ -149,30 +133,14 @@ class ConfluentRecordReader(RecordReader):
         if client is not None:
             client.close()
 
-    def _client(self) -> _Client:
+    def _client(self) -> ConsumedPartitions:
         if self._connection.is_outdated:
             self._close_client()
         client = self._local.get() or self._local.set(self._new_client())
         self._watch.start(self)
         return client
 
-    def _new_client(self) -> _Client:
-        try:
-            library = self._library()
-        except LibraryUnusableError as error:
-            _warn_once(str(error))
-            return ConsumeFallback(
-                self._connection, FORCED, self._tuned, self._watermarks, self._oversized
-            )
+    def _new_client(self) -> ConsumedPartitions:
         return ConsumedPartitions(
-            library, self._connection, FORCED, self._tuned, self._watermarks, self._oversized
+            self._library, self._connection, FORCED, self._tuned, self._watermarks, self._oversized
         )
-
-
-@lru_cache(maxsize=1)
-def _warn_once(missing: str) -> None:
-    log.warning(
-        "The client 'confluent' reads at a fifth of its rate, by Consumer.consume. To call "
-        "librdkafka directly it needs %s",
-        missing,
-    )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, final
 
 from ...domain.errors import PysparkKafkaError, UnsupportedFeatureError
 from ...domain.writing.write_result import DeliveryStats
@@ -16,34 +14,16 @@ from ..partitioning.topic_rows import require_topic
 from ..process_local import ProcessLocal
 from .connection import Connection
 from .idle_watch import IdleWatch
-from .librdkafka import LibraryUnusableError, load
-from .produce_fallback import ProduceFallback
+from .librdkafka import load
 from .producer_config import FORCED, producer_client_config, producer_config
 from .row_partitioner import RowPartitioner
 from .simple_producer import SimpleProducer
-from .topic_partitions import MetadataClient
 
 if TYPE_CHECKING:
-    import ctypes
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from ...domain.options import SinkOptions
     from ...domain.writing.transaction import Transaction
-    from .partitioned_rows import PartitionedRows
-
-log = logging.getLogger(__name__)
-
-
-class _Client(MetadataClient, Protocol):
-    """The producer that takes the rows."""
-
-    def send(self, rows: PartitionedRows) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 @final
@@ -51,23 +31,22 @@ class _Client(MetadataClient, Protocol):
 class _Session:
     """A client, and what was written with it."""
 
-    client: _Client
+    client: SimpleProducer
     gatherer: BatchGatherer
     written: DeliveryStats
 
 
 @final
 class ConfluentRecordWriter(RecordWriter):
-    """Writes with one handle of librdkafka's, which is created at first use.
+    """Writes with one handle of librdkafka's, which is created at first use."""
 
-    It calls librdkafka's C API where that is possible, and ``Producer.produce`` elsewhere.
-    """
-
-    def __init__(self, options: SinkOptions, library: Callable[[], ctypes.CDLL] = load) -> None:
+    def __init__(self, options: SinkOptions) -> None:
         """Check the options; nothing is connected yet.
 
         :raises OptionsError: if librdkafka does not know a setting.
+        :raises UnsupportedFeatureError: if its C API cannot be called.
         """
+        self._library = load()
         self._connection = Connection(options, producer_client_config)
         self._watch = IdleWatch(self._connection)
         self._uses: ExitStack | None = None
@@ -75,7 +54,6 @@ class ConfluentRecordWriter(RecordWriter):
         self._topic = options.topic
         self._tuned = producer_config(options.producer)
         self._partitioner = RowPartitioner(options.producer, self._connection)
-        self._library = library
         self._local: ProcessLocal[_Session] = ProcessLocal()
 
     def join_transaction(self, transaction: Transaction) -> None:  # noqa: ARG002  # the port's
@@ -151,22 +129,8 @@ class ConfluentRecordWriter(RecordWriter):
         session.written += DeliveryStats(batch.num_rows, rows.payload_bytes)
         session.gatherer.adapt(rows.groups)
 
-    def _new_client(self) -> _Client:
-        try:
-            library = self._library()
-        except LibraryUnusableError as error:
-            _warn_once(str(error))
-            return ProduceFallback(self._connection, self._tuned)
+    def _new_client(self) -> SimpleProducer:
         config = self._connection.config(FORCED, self._tuned)
         return SimpleProducer(
-            library, self._connection, config, self._producer.buffer_memory, self._topic
+            self._library, self._connection, config, self._producer.buffer_memory, self._topic
         )
-
-
-@lru_cache(maxsize=1)
-def _warn_once(missing: str) -> None:
-    log.warning(
-        "The client 'confluent' writes at a fraction of its rate, by Producer.produce. To call "
-        "librdkafka directly it needs %s",
-        missing,
-    )

@@ -10,14 +10,14 @@ from ...domain.errors import UnsupportedFeatureError
 from ...ports.continuous.stream_client import StreamClient
 from ...ports.deadline import Deadline
 from .exactly_once_writer import ExactlyOnceWriter
-from .librdkafka import LibraryUnusableError, load
+from .librdkafka import load
 from .stream_consumer import StreamConsumer
 from .stream_writer import AtLeastOnceWriter, NoSink, SinkProducers
 from .wake_pipe import WakePipe
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -43,7 +43,6 @@ class ConfluentStreamClient(StreamClient):
         source: SourceOptions,
         sink: SinkOptions | None,
         settings: ContinuousSettings,
-        library: Callable[[], ctypes.CDLL] = load,
     ) -> None:
         """Check the options; nothing is connected yet.
 
@@ -55,18 +54,12 @@ class ConfluentStreamClient(StreamClient):
                 "The client 'confluent' on Windows",
                 "run continuous queries; use the client 'kafka-python'",
             )
-        try:
-            loaded = library()
-        except LibraryUnusableError as error:
-            raise UnsupportedFeatureError(
-                "The client 'confluent'",
-                f"run continuous queries here: it needs {error}; use the client 'kafka-python'",
-            ) from error
+        library = load()
         self._is_closed = False
         self._next_renewal = Deadline.after(RENEWAL_S)
         self._wake = WakePipe()
-        self._consumer = StreamConsumer(loaded, source, self._wake.file)
-        self._writer = _writer(loaded, source, sink, settings, self._wake)
+        self._consumer = StreamConsumer(library, source, self._wake.file)
+        self._writer = _writer(library, source, sink, settings, self._wake)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         self._renew()
