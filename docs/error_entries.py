@@ -81,6 +81,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import (
     DeadLetterLoopError,
     DecodedTooLargeError,
+    FailureReason,
     IncompatibleSchemaError,
     MalformedValueError,
     NewSchemaError,
@@ -90,8 +91,7 @@ from pyspark_kafka.domain.values.errors import (
     UnknownSchemaError,
     describe_failure,
 )
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType, SubjectVersion
+from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

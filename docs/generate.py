@@ -33,8 +33,8 @@ from pyspark_kafka.domain.kafka_settings.setting import (
 )
 from pyspark_kafka.domain.kafka_settings.table import DEFAULT_API_TIMEOUT_MS, SETTINGS
 from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind, value_table
-from pyspark_kafka.domain.values.registry_settings import PREFIX as REGISTRY_PREFIX
-from pyspark_kafka.domain.values.registry_settings import REGISTRY_SETTINGS
+from pyspark_kafka.domain.values.registry import PREFIX as REGISTRY_PREFIX
+from pyspark_kafka.domain.values.registry import REGISTRY_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,16 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.values.data_types import LONG, StructType
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.errors import DecodedTooLargeError
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
-from pyspark_kafka.ports.values.value_format import ValueFormat
+from pyspark_kafka.domain.values.data_types import LONG, StructType, parse_struct
+from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
+from pyspark_kafka.ports.values.value_format import (
+    DecodedValues,
+    Payloads,
+    ValueDecoder,
+    ValueFormat,
+)
 from pyspark_kafka.ports.values.value_types import arrow_type
 
 if TYPE_CHECKING:
-    from pyspark_kafka.domain.values.registered_schema import Schema
+    from pyspark_kafka.domain.values.registry import Schema
     from pyspark_kafka.domain.values.value_options import ValueOptions
 
 MAX_ROWS: Final = 8

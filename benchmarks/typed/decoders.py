@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
-from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.value_options import ParseMode, ValueOptions
 from pyspark_kafka.ports.values.value_types import struct_type
 

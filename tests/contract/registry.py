@@ -72,8 +72,7 @@ from pyspark_kafka.ports.reading.record_reader import RecordReader
 from pyspark_kafka.ports.reading.source_events import SourceEvents
 from pyspark_kafka.ports.security.token_provider import TokenProvider
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
-from pyspark_kafka.ports.values.value_decoder import ValueDecoder
-from pyspark_kafka.ports.values.value_encoder import ValueEncoder
+from pyspark_kafka.ports.values.value_format import ValueDecoder, ValueEncoder
 from pyspark_kafka.ports.writing.record_writer import RecordWriter
 from pyspark_kafka.ports.writing.transactions import Transactions
 from pyspark_kafka.testing import KafkaWorld, MemoryWorld, World

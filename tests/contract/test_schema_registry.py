@@ -11,7 +11,7 @@ import pytest
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, guid_of
 from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.application.values.schema_cache import SchemaCache
-from pyspark_kafka.domain.values.registry_settings import registry_settings
+from pyspark_kafka.domain.values.registry import registry_settings
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 from pyspark_kafka.testing import SchemaRegistryContract
 from pyspark_kafka.testing.schema_registry_contract import avro
@@ -22,7 +22,7 @@ from ..servers.registry_stub import RegistryStub
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark_kafka.domain.values.registered_schema import Schema
+    from pyspark_kafka.domain.values.registry import Schema
     from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 
 PASSWORD: Final = "pass+of/a:test"  # noqa: S105

@@ -18,7 +18,7 @@ from pyspark_kafka.testing.value_decoder_contract import DECODED_TYPE
 from .registry import VALUE_DECODERS
 
 if TYPE_CHECKING:
-    from pyspark_kafka.ports.values.value_decoder import ValueDecoder
+    from pyspark_kafka.ports.values.value_format import ValueDecoder
     from pyspark_kafka.testing.value_decoder_contract import Encode
 
 AVRO: Final = {

@@ -20,7 +20,7 @@ from pyspark_kafka.testing.value_encoder_contract import ENCODED_TYPE
 from .registry import VALUE_ENCODERS
 
 if TYPE_CHECKING:
-    from pyspark_kafka.ports.values.value_encoder import ValueEncoder
+    from pyspark_kafka.ports.values.value_format import ValueEncoder
     from pyspark_kafka.testing.value_encoder_contract import Decode
 
 

@@ -19,9 +19,9 @@ from pyspark_kafka.adapters.avro_values import decoder
 from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.values.data_types import StructType
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
-from pyspark_kafka.ports.values.value_decoder import Payloads, WriterSchema
+from pyspark_kafka.domain.values.errors import FailureReason
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
+from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
 from tests.unit.adapters.avro_values.corpus import CASES, Case
 from tests.unit.adapters.avro_values.decoding import options_of, plain
 
@@ -32,7 +32,7 @@ from .parsers import quickly
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark_kafka.ports.values.value_decoder import DecodedValues, ValueDecoder
+    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder
 
 ROWS: Final = 400
 """The values of a batch."""

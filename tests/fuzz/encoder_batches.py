@@ -22,8 +22,7 @@ from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
 from pyspark_kafka.adapters.protobuf_values.message_types import message_type
 from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
 from pyspark_kafka.adapters.value_encoding import refusals, row_encoder
-from pyspark_kafka.domain.values.errors import UnencodableValueError
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import FailureReason, UnencodableValueError
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from tests.unit.adapters.json_values.payloads import payloads_of, plain
 from tests.unit.adapters.protobuf_values.oracle import decoder_of
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark_kafka.domain.values.data_types import StructType
-    from pyspark_kafka.ports.values.value_decoder import DecodedValues, ValueDecoder
-    from pyspark_kafka.ports.values.value_encoder import ValueEncoder
+    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder, ValueEncoder
 
 ROWS: Final = 400
 """The rows of a batch."""

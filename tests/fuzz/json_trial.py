@@ -19,8 +19,8 @@ from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.json_options import parse_json_options
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.adapters.value_encoding.time_zones import zone_names
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from tests.unit.adapters.json_values.payloads import payloads_of, plain
 

@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.protobuf_values.message_types import message_type
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.adapters.value_columns.column_set import ColumnSet
-from pyspark_kafka.ports.values.value_decoder import Payloads
+from pyspark_kafka.ports.values.value_format import Payloads
 from tests.unit.adapters.protobuf_values.cases import ALL, PLAIN
 from tests.unit.adapters.protobuf_values.oracle import REFUSED, expected, outcomes
 from tests.unit.adapters.protobuf_values.schemas import message_named

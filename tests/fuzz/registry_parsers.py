@@ -13,8 +13,8 @@ from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.schema_registry import answers
 from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.errors import FailureReason
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from tests.unit.adapters.value_framing.plain_framing import plain_payload
 

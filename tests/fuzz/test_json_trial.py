@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import FailureReason
 
 from .json_trial import OPTIONS, SCHEMAS, VALUES, made_value, many_names, try_values, valid_values
 from .parsers import MAX_BYTES, encode_input, try_input

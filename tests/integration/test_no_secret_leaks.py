@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from pyspark_kafka.adapters.tokens.providers import token_provider
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 
 from ..servers.http_server import serving
 from ..servers.registry_stub import RegistryStub

@@ -15,11 +15,14 @@ from pyspark_kafka.adapters.value_framing.wire_format import guid_header, header
 from pyspark_kafka.bootstrap.schema_registries import open_registry
 from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
 from pyspark_kafka.domain.values.dead_letter import DeadLetter
-from pyspark_kafka.domain.values.errors import MalformedValueError, describe_failure
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.errors import (
+    BadRecordStats,
+    FailureReason,
+    MalformedValueError,
+    describe_failure,
+)
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 from pyspark_kafka.testing import KafkaWorld, Record
 

@@ -13,12 +13,12 @@ from pyspark_kafka.domain.values.errors import (
     RegistryRefusedError,
     UnknownSchemaError,
 )
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaReference, SchemaType
+from pyspark_kafka.domain.values.registry import Schema, SchemaReference, SchemaType
 
 from .http_server import Request, Response
 
 if TYPE_CHECKING:
-    from pyspark_kafka.domain.values.registered_schema import SubjectVersion
+    from pyspark_kafka.domain.values.registry import SubjectVersion
 
 _NOT_FOUND: Final = 40403
 

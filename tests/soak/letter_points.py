@@ -17,11 +17,15 @@ from dependency_injector import providers
 
 from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
 from pyspark_kafka.domain.options import dead_letter_sink
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
-from pyspark_kafka.ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
-from pyspark_kafka.ports.values.value_format import ValueFormat
+from pyspark_kafka.ports.values.value_format import (
+    DecodedValues,
+    Payloads,
+    ValueDecoder,
+    ValueFormat,
+)
 
 from .kill_points import DIRECTORY, install_distribution
 from .processes import kill

@@ -9,10 +9,9 @@ from pyspark.sql.avro.functions import to_avro
 
 from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
 from pyspark_kafka.domain.values import data_types as types
-from pyspark_kafka.domain.values.avro_derivation import derived_schema
-from pyspark_kafka.domain.values.data_types import StructField, StructType
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.avro_types import derived_schema
+from pyspark_kafka.domain.values.data_types import StructField, StructType, parse_struct
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 
 from .test_json_encoding import BINARIES, COLUMNS, LONGS, MICROS, TEXTS, Corpus, encoded_by_spark
 

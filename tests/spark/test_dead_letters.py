@@ -9,8 +9,7 @@ from pyspark.errors import PySparkException
 
 import pyspark_kafka
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.testing import KafkaWorld, Record
 
 from .queries import OURS, read, read_stream, run_available_now

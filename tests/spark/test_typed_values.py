@@ -24,12 +24,11 @@ from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
-from pyspark_kafka.domain.values.registry_settings import registry_settings
+from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.registry import Schema, SchemaType, registry_settings
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, typed_schema
 from pyspark_kafka.domain.values.value_options import RegistryOptions, ValueOptions
-from pyspark_kafka.ports.values.typed_schema import typed_record_schema
+from pyspark_kafka.ports.values.value_types import typed_record_schema
 
 from ..unit.domain.values.strategies import struct_types
 from .queries import OURS, PEER, assert_same_rows, read, read_stream, run_available_now

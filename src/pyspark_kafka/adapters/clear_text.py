@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ..domain.kafka_settings.java import JavaSettings
-    from ..domain.values.registry_settings import RegistrySettings
+    from ..domain.values.registry import RegistrySettings
 
 log = logging.getLogger("pyspark_kafka")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .reading.micro_batch_stream import KafkaMicroBatchStream
     from .reading.range_read import RangeRead
     from .values.sink_encoding import SinkEncoding
-    from .values.typed_read import TypedRead
+    from .values.typed_records import TypedRead
     from .values.value_schemas import ValueSchemas
     from .writing.kafka_sink import KafkaSink
     from .writing.sink_task import SinkTask

@@ -28,10 +28,8 @@ from ..application.reading.range_read import RangeRead
 from ..application.reading.record_sizes import RecordSizes
 from ..application.reading.task_planner import TaskPlanner
 from ..application.reading.verified_start import VerifiedStart
-from ..application.values.schema_versions import SchemaVersions
-from ..application.values.typed_read import TypedRead
-from ..application.values.typed_records import TypedRecords
-from ..application.values.value_schemas import ValueSchemas
+from ..application.values.typed_records import TypedRead, TypedRecords
+from ..application.values.value_schemas import SchemaVersions, ValueSchemas
 from ..application.writing.kafka_sink import KafkaSink
 from ..application.writing.sink_task import SinkTask
 from ..domain.checkpoints.schema_version_log import DIRECTORY as SCHEMA_VERSIONS

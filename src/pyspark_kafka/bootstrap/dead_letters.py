@@ -6,8 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ..adapters.system.clock import SystemClock
-from ..application.letters.dead_letter_log import DeadLetterLog, LetterReplay
-from ..application.letters.letter_counter import LetterCounter
+from ..application.letters.dead_letter_log import DeadLetterLog, LetterCounter, LetterReplay
 from ..domain.options import dead_letter_sink
 from .container import closing_clients, container_for, sink_container_for
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..application.values.schema_cache import SchemaCache
 from ..domain.errors import OptionsError, requires_extra
-from ..domain.values.registry_settings import registry_problems, registry_settings
+from ..domain.values.registry import registry_problems, registry_settings
 
 if TYPE_CHECKING:
     from ..domain.values.value_options import RegistryOptions

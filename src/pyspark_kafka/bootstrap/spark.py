@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..application.reading.micro_batch_stream import KafkaMicroBatchStream
     from ..application.reading.range_read import RangeRead
     from ..application.values.sink_encoding import SinkEncoding
-    from ..application.values.typed_read import TypedRead
+    from ..application.values.typed_records import TypedRead
     from ..application.values.value_schemas import ValueSchemas
     from ..application.writing.kafka_sink import KafkaSink
     from ..application.writing.sink_task import SinkTask

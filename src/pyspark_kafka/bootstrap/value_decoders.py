@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ..application.values.column_decoder import ColumnDecoder
-from ..application.values.new_schemas import NewSchemas
+from ..application.values.column_decoder import ColumnDecoder, NewSchemas
 from ..domain.values.value_options import OnNewSchema
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from ..domain.errors import BrokerUnreachableError, RecordTooLargeError, Unknown
 from ..domain.reading.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..domain.values.dead_letter import HEADERS, DeadLetter, TaskIdentity
-from ..domain.values.errors import DeadLetterLoopError
-from ..domain.values.failure_reason import FailureReason
+from ..domain.values.errors import DeadLetterLoopError, FailureReason
 from ..ports.letters.dead_letters import BadRecords, DeadLetters
 from ..ports.reading.record_schema import record_schema
 from .outputs import KEYS, MIXED_HEADERS, keys_of_partition

@@ -13,7 +13,7 @@ from ..domain.values.errors import (
     RegistryUnavailableError,
     UnknownSchemaError,
 )
-from ..domain.values.registered_schema import Schema, SchemaReference, SchemaType
+from ..domain.values.registry import Schema, SchemaReference, SchemaType
 from .world import unique_name
 
 if TYPE_CHECKING:

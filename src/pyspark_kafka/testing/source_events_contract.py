@@ -13,8 +13,7 @@ from ..domain.lag.lag import Lag
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.reading.data_loss import partitions_deleted
 from ..domain.topic_partition import TopicPartition
-from ..domain.values.bad_records import BadRecordStats
-from ..domain.values.failure_reason import FailureReason
+from ..domain.values.errors import BadRecordStats, FailureReason
 from ..domain.writing.write_result import DeliveryStats
 from ..ports.reading.source_events import SourceEvents
 

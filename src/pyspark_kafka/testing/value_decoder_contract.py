@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from ..domain.values.data_types import LONG, STRING, StructField, StructType
-from ..domain.values.failure_reason import FailureReason
-from ..ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
+from ..domain.values.errors import FailureReason
+from ..ports.values.value_format import DecodedValues, Payloads, ValueDecoder
 from ..ports.values.value_types import arrow_type
 
 DECODED_TYPE: Final = StructType((StructField("number", LONG), StructField("text", STRING)))

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from ..domain.values.data_types import LONG, STRING, StructField, StructType
-from ..domain.values.registered_schema import Schema
-from ..ports.values.value_encoder import ValueEncoder
+from ..domain.values.registry import Schema
+from ..ports.values.value_format import ValueEncoder
 from ..ports.values.value_types import arrow_type
 
 ENCODED_TYPE = StructType((StructField("number", LONG), StructField("text", STRING)))

@@ -14,7 +14,7 @@ from pyspark_kafka.domain.values.errors import (
     RegistryUnavailableError,
     UnknownSchemaError,
 )
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType, SubjectVersion
+from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.testing import SchemaRegistryContract as Suite
 from pyspark_kafka.testing.schema_registry_contract import avro

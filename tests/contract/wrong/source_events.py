@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
     from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.domain.values.bad_records import BadRecordStats
+    from pyspark_kafka.domain.values.errors import BadRecordStats
     from pyspark_kafka.domain.writing.write_result import DeliveryStats
 
 

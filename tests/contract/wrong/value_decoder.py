@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_kafka.domain.values.data_types import StructType
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
+from pyspark_kafka.domain.values.errors import FailureReason
+from pyspark_kafka.ports.values.value_format import DecodedValues, Payloads, ValueDecoder
 from pyspark_kafka.ports.values.value_types import arrow_type
 from pyspark_kafka.testing import ValueDecoderContract
 from pyspark_kafka.testing.value_decoder_contract import DECODED_TYPE

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
-from pyspark_kafka.ports.values.value_encoder import ValueEncoder
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
+from pyspark_kafka.ports.values.value_format import ValueEncoder
 from pyspark_kafka.testing import ValueEncoderContract
 
 from .adapter import PortFaults, suite_with, wrong_with

@@ -10,7 +10,7 @@ from pyspark_kafka.adapters.kafka_python import settings as kafka_python
 from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.domain.kafka_settings.java import JavaSettings
 from pyspark_kafka.domain.kafka_settings.values import Login
-from pyspark_kafka.domain.values.registry_settings import registry_settings
+from pyspark_kafka.domain.values.registry import registry_settings
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 
 if TYPE_CHECKING:

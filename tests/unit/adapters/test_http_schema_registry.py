@@ -31,8 +31,12 @@ from pyspark_kafka.domain.values.errors import (
     RegistryUnavailableError,
     UnknownSchemaError,
 )
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaReference, SchemaType
-from pyspark_kafka.domain.values.registry_settings import registry_settings
+from pyspark_kafka.domain.values.registry import (
+    Schema,
+    SchemaReference,
+    SchemaType,
+    registry_settings,
+)
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 from tests.servers.certificates import Authority, truststore
 from tests.servers.http_server import Request, Response, serving

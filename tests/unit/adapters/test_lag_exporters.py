@@ -12,8 +12,7 @@ from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.lag.lag import PartitionLag, QueryLag, SourceLag
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 
 BAD = BadRecordStats({FailureReason.MALFORMED: 3, FailureReason.BAD_UTF8: 2}, dead_letters=4)
 

@@ -19,8 +19,7 @@ from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentit
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag.lag_exporter import LagExporter
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.reading.projection import Projection
 from pyspark_kafka.domain.security.secret_names import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 
 if TYPE_CHECKING:

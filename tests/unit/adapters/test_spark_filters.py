@@ -26,7 +26,7 @@ from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.reading.record_filter import RecordFilter, Span
-from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, TypedSchema, typed_schema
 from pyspark_kafka.domain.values.value_options import ValueOptions
 

@@ -28,11 +28,12 @@ from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import SINK_TABLE, TABLE, QueryKind, SinkOptions, value_table
 from pyspark_kafka.domain.options.table import STRATEGIES
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
-from pyspark_kafka.domain.values.registry_settings import (
+from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.registry import (
     PREFIX,
     REGISTRY_SETTINGS,
+    Schema,
+    SchemaType,
     registry_settings,
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...domain.values.avro_resolution import mismatches, resolve
 from ...domain.values.avro_schema import parse_avro_schema
-from ...ports.values.value_decoder import DecodedValues, ValueDecoder
+from ...ports.values.value_format import DecodedValues, ValueDecoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from ..value_columns.layout import columns_of
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ...domain.values.avro_schema import AvroSchema
     from ...domain.values.avro_types import AvroTypeOptions
     from ...domain.values.data_types import StructType
-    from ...domain.values.registered_schema import Schema
-    from ...ports.values.value_decoder import Payloads, WriterSchema
+    from ...domain.values.registry import Schema
+    from ...ports.values.value_format import Payloads, WriterSchema
     from ..kernels.arrays import Int64Array
 
 log = logging.getLogger(__name__)

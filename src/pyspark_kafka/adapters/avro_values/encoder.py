@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.values.avro_derivation import derived_schema
-from ...domain.values.avro_types import NUMBERED
-from ...domain.values.registered_schema import Schema, SchemaType
-from ...ports.values.value_encoder import ValueEncoder
+from ...domain.values.avro_types import NUMBERED, derived_schema
+from ...domain.values.registry import Schema, SchemaType
+from ...ports.values.value_format import ValueEncoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
 from ..value_encoding.input_table import InputTable

@@ -21,7 +21,7 @@ from ...domain.values.avro_schema import (
     Reference,
     Union,
 )
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 from . import operations as does
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from ...domain.errors import OptionsError
 from ...domain.values.avro_resolution import mismatches, resolve
 from ...domain.values.avro_schema import parse_avro_schema
 from ...domain.values.avro_types import AvroTypeOptions, struct_of
-from ...domain.values.registered_schema import Schema, SchemaType
+from ...domain.values.registry import Schema, SchemaType
 from ...ports.values.value_format import ValueFormat
 from .decoder import AvroDecoder, parse_schema
 from .encoder import AvroEncoder

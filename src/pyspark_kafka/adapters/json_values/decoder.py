@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from ...ports.values.value_decoder import DecodedValues, ValueDecoder
+from ...ports.values.value_format import DecodedValues, ValueDecoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from ..value_columns.layout import columns_of
@@ -19,7 +19,7 @@ from .zones import ZoneTable
 
 if TYPE_CHECKING:
     from ...domain.values.data_types import StructType
-    from ...ports.values.value_decoder import Payloads
+    from ...ports.values.value_format import Payloads
     from ..kernels.arrays import UInt8Array
     from .json_options import JsonOptions
 

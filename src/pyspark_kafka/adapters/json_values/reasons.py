@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 
 MALFORMED: Final = int(FailureReason.MALFORMED)
 TRUNCATED: Final = int(FailureReason.TRUNCATED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...domain.errors import OptionsError
-from ...domain.values.ddl import parse_struct
+from ...domain.values.data_types import parse_struct
 from ...ports.values.value_format import ValueFormat
 from .decoder import JsonDecoder
 from .encoder import JsonEncoder
@@ -13,7 +13,7 @@ from .json_options import parse_json_options
 
 if TYPE_CHECKING:
     from ...domain.values.data_types import StructType
-    from ...domain.values.registered_schema import Schema
+    from ...domain.values.registry import Schema
     from ...domain.values.value_options import ValueOptions
 
 

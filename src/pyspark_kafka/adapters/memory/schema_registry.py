@@ -12,7 +12,7 @@ from ...domain.values.errors import (
     RegistryRefusedError,
     UnknownSchemaError,
 )
-from ...domain.values.registered_schema import Schema, SubjectVersion
+from ...domain.values.registry import Schema, SubjectVersion
 from ...ports.values.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import CounterMetricFamily, Metric
 
-    from ...domain.values.bad_records import BadRecordStats
+    from ...domain.values.errors import BadRecordStats
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message_factory import GetMessageClass
 
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 from .repairs import children_of, numbers_below, with_children
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 from ..kernels.memory import load_int64, store_int64
 from ..kernels.parts import inlined
 from ..value_columns.column_kernel import (

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 from ..kernels.kernel import kernel
 from ..kernels.memory import (
     load_int32,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from ...domain.values.errors import DecodedTooLargeError
-from ...ports.values.value_decoder import DecodedValues, ValueDecoder
+from ...ports.values.value_format import DecodedValues, ValueDecoder
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from . import program_layout as at
 from .any_json import AnyJson
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
     from ...domain.values.data_types import StructType
-    from ...ports.values.value_decoder import Payloads
+    from ...ports.values.value_format import Payloads
     from ..kernels.arrays import Int32Array, Int64Array, UInt8Array
     from .settings import ProtobufSettings
 

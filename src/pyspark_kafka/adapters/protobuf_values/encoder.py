@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, final
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from ...domain.errors import OptionsError
-from ...domain.values.registered_schema import Schema, SchemaType
-from ...ports.values.value_encoder import ValueEncoder
+from ...domain.values.registry import Schema, SchemaType
+from ...ports.values.value_format import ValueEncoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
 from ..value_encoding.input_table import InputTable

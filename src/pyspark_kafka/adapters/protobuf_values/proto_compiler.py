@@ -23,7 +23,7 @@ from .descriptors import MAX_SET_BYTES, InvalidDescriptorError, Messages
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.values.registered_schema import Schema
+    from ...domain.values.registry import Schema
 
 MAX_TEXT_BYTES: Final = 4 * 2**20
 """The bytes of a schema's text with all that it imports."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 from ..kernels.memory import (
     copy_memory,
     load_int32,

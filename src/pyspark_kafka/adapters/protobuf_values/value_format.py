@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...domain.errors import OptionsError, requires_extra
-from ...domain.values.registered_schema import SchemaType
+from ...domain.values.registry import SchemaType
 from ...domain.values.typed_schema import text_schema
 from ...ports.values.value_format import ValueFormat
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
     from ...domain.values.data_types import StructType
-    from ...domain.values.registered_schema import Schema
+    from ...domain.values.registry import Schema
     from ...domain.values.value_options import ValueOptions
-    from ...ports.values.value_decoder import ValueDecoder
-    from ...ports.values.value_encoder import ValueEncoder
+    from ...ports.values.value_format import ValueDecoder, ValueEncoder
     from .descriptors import Messages
 
 

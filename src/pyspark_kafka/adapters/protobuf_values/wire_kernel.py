@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 from ..kernels.memory import load_int64, load_uint8, store_int64
 from ..kernels.parts import inlined
 from . import program_layout as at

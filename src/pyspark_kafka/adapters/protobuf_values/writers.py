@@ -9,8 +9,8 @@ import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from ...domain.values.data_types import ArrayType, MapType, StructField, StructType
-from ...domain.values.failure_reason import FailureReason
-from ...domain.values.registered_schema import SchemaType
+from ...domain.values.errors import FailureReason
+from ...domain.values.registry import SchemaType
 from .descriptors import InvalidDescriptorError
 from .field_shapes import inner_message, is_map
 from .proto_compiler import compiled_messages
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.descriptor import Descriptor
 
-    from ...ports.values.value_decoder import Payloads, WriterSchema
+    from ...ports.values.value_format import Payloads, WriterSchema
     from ..kernels.arrays import Int32Array, UInt8Array
 
 MAX_WRITERS: Final = 1_000

@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from ...domain.option_values import INT32_MAX
-from ...domain.values.registered_schema import Schema, SchemaReference, SchemaType, SubjectVersion
+from ...domain.values.registry import Schema, SchemaReference, SchemaType, SubjectVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote
 
-from ...domain.values.registered_schema import SchemaType
+from ...domain.values.registry import SchemaType
 from ...ports.values.schema_registry import SchemaRegistry
 from ..clear_text import warn_about_registry
 from . import answers
@@ -14,8 +14,7 @@ from .rest_client import Request, RestClient
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.values.registered_schema import Schema, SubjectVersion
-    from ...domain.values.registry_settings import RegistrySettings
+    from ...domain.values.registry import RegistrySettings, Schema, SubjectVersion
 
 
 @final

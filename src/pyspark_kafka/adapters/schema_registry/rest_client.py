@@ -21,7 +21,7 @@ from ...domain.values.errors import (
     RegistryUnavailableError,
     UnknownSchemaError,
 )
-from ...domain.values.registry_settings import with_registry_names
+from ...domain.values.registry import with_registry_names
 from ...ports.deadline import Deadline
 from ..bounded_session import bound_session, within
 from ..key_stores.tls_context import CurrentContext, PemFiles
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
 
-    from ...domain.values.registry_settings import RegistryServer, RegistrySettings
+    from ...domain.values.registry import RegistryServer, RegistrySettings
 
 T = TypeVar("T")
 

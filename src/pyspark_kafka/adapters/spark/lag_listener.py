@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ...application.continuous.query import ContinuousQuery
 from ...application.lag.meter import LagMeter
 from ...application.lag.worker import LagWorker, QueryProgress, SourceProgress
-from ...application.letters.letter_counter import LetterCounter
+from ...application.letters.dead_letter_log import LetterCounter
 from ...domain.checkpoints.checkpoint_log import kafka_offsets
 from ...domain.continuous.progress import EpochProgress
 from ...domain.lag.lag import QueryLag

@@ -11,7 +11,7 @@ from ...domain.lag.lag import Lag, QueryLag
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.data_loss import DataLoss
 from ...domain.topic_partition import TopicPartition
-from ...domain.values.bad_records import BadRecordStats
+from ...domain.values.errors import BadRecordStats
 from ...domain.writing.write_result import DeliveryStats
 from ...ports.lag.lag_exporter import LagExporter
 from ...ports.lag.progress_listener import ProgressListener

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.values.errors import DecodedTooLargeError
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import DecodedTooLargeError, FailureReason
 from . import column_table as at
 from .layout import ROOT, Column
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason
 from ..kernels.kernel import kernel
 from ..kernels.memory import load_int32, load_int64, load_uint8, store_int32, store_int64
 from ..kernels.parts import inlined

@@ -9,16 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.option_values import INT32_MAX
-from ...domain.values.errors import UnknownSchemaError
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason, UnknownSchemaError
 from ...domain.values.value_options import Framing
 from ...ports.reading.record_schema import HEADERS
-from ...ports.values.value_decoder import Payloads, WriterSchema
+from ...ports.values.value_format import Payloads, WriterSchema
 from .framing_kernel import BEFORE_PAYLOAD, IN_HEADER, NO_FRAMING, find_payloads
 from .wire_format import header_name, parse_framing
 
 if TYPE_CHECKING:
-    from ...domain.values.registered_schema import Schema
+    from ...domain.values.registry import Schema
     from ...domain.values.value_options import ValueOptions
     from ...ports.values.schema_registry import SchemaRegistry
     from ..kernels.arrays import Int32Array, Int64Array

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.continuous.messages import TaskProgress
 from ...domain.continuous.progress import EpochProgress
 from ...domain.errors import PysparkKafkaError
-from ...domain.values.bad_records import BadRecordStats
+from ...domain.values.errors import BadRecordStats
 from ...ports.clock import epoch_ms
 from ...ports.lag.progress_listener import ProgressListener
 

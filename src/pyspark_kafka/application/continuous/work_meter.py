@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ...domain.continuous.latency import BUCKETS, LatencyHistogram
 from ...domain.continuous.messages import TaskProgress
-from ...domain.values.bad_records import BadRecordStats
+from ...domain.values.errors import BadRecordStats
 from ...ports.clock import epoch_ms
 
 if TYPE_CHECKING:

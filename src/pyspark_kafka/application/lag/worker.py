@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ...domain.partition_offsets import PartitionOffsets
-    from ...domain.values.bad_records import BadRecordStats
+    from ...domain.values.errors import BadRecordStats
     from ...ports.lag.lag_exporter import LagExporter
-    from ..letters.letter_counter import LetterCounter
+    from ..letters.dead_letter_log import LetterCounter
     from .meter import LagMeter
 
 log = logging.getLogger("pyspark_kafka")

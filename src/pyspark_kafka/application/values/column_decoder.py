@@ -1,4 +1,4 @@
-"""Decoding one column of records: its framing, its values, and what is wrong with them."""
+"""Decoding one column of records: its framing, its values, newer schemas, and what is wrong."""
 
 from __future__ import annotations
 
@@ -8,16 +8,52 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.values.errors import describe_failure
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import FailureReason, UnknownSchemaError, describe_failure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...domain.values.registered_schema import SubjectVersion
+    from ...domain.values.registry import SubjectVersion
     from ...domain.values.typed_schema import TypedColumn
-    from ...ports.values.value_decoder import DecodedValues, Payloads, ValueDecoder
-    from .new_schemas import NewSchemas
+    from ...ports.values.schema_registry import SchemaRegistry
+    from ...ports.values.value_format import DecodedValues, Payloads, ValueDecoder, WriterSchema
+
+
+@final
+class NewSchemas:
+    """Asks the registry once for each schema which version of the subject it is."""
+
+    def __init__(self, registry: SchemaRegistry, version: SubjectVersion) -> None:
+        """Take the version with which the query reads."""
+        self._registry = registry
+        self._version = version
+        self._newer: dict[int | str, SubjectVersion | None] = {version.schema_id: None}
+
+    def first_of(self, payloads: Payloads) -> tuple[int, SubjectVersion] | None:
+        """Return the first row whose schema is a newer version of the subject, and the version.
+
+        :raises RegistryUnavailableError: if the registry cannot be asked.
+        :raises RegistryRefusedError: if it refuses to answer.
+        """
+        found = [
+            (int(np.argmax(payloads.writers == number)), newer)
+            for number, writer in enumerate(payloads.schemas)
+            if (newer := self._newer_version(writer)) is not None
+        ]
+        return min(found, key=lambda each: each[0], default=None)
+
+    def _newer_version(self, writer: WriterSchema) -> SubjectVersion | None:
+        if writer.schema_id not in self._newer:
+            self._newer[writer.schema_id] = self._look_up(writer)
+        return self._newer[writer.schema_id]
+
+    def _look_up(self, writer: WriterSchema) -> SubjectVersion | None:
+        try:
+            found = self._registry.look_up(self._version.subject, writer.schema)
+        except UnknownSchemaError:
+            # It is a schema of another subject.
+            return None
+        return found if found.version > self._version.version else None
 
 
 class Framing(Protocol):

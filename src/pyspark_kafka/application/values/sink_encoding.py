@@ -10,12 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...domain.errors import OptionsError
-from ...domain.values.encoded_column import EncodedColumn, subject_of
 from ...domain.values.errors import UnencodableValueError, UnknownSchemaError
-from ...domain.values.value_options import LATEST, Framing, SubjectNameStrategy
+from ...domain.values.value_options import (
+    LATEST,
+    EncodedColumn,
+    Framing,
+    SubjectNameStrategy,
+    subject_of,
+)
 from ...ports.reading.record_schema import HEADERS
 from ...ports.values.value_types import data_type_of
-from .schema_files import with_schema_file
+from .value_schemas import with_schema_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +28,10 @@ if TYPE_CHECKING:
     from ...domain.checkpoints.storage_path import StoragePath
     from ...domain.options import SinkOptions
     from ...domain.values.data_types import StructType
-    from ...domain.values.registered_schema import Schema
+    from ...domain.values.registry import Schema
     from ...domain.values.value_options import ValueOptions
     from ...ports.values.schema_registry import SchemaRegistry
-    from ...ports.values.value_encoder import ValueEncoder
-    from ...ports.values.value_format import ValueFormat
+    from ...ports.values.value_format import ValueEncoder, ValueFormat
 
 
 MAX_ENCODERS: Final = 1_000

@@ -9,25 +9,32 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.topic_partition import TopicPartition
-from ...domain.values.bad_records import BadRecordStats
-from ...domain.values.errors import DecodedTooLargeError, MalformedValueError, NewSchemaError
-from ...domain.values.failure_reason import FailureReason
+from ...domain.values.errors import (
+    BadRecordStats,
+    DecodedTooLargeError,
+    FailureReason,
+    MalformedValueError,
+    NewSchemaError,
+)
 from ...domain.values.typed_schema import ColumnKind
 from ...domain.values.value_options import ParseMode
 from ...ports.letters.dead_letters import BadRecords
-from ...ports.values.typed_schema import typed_record_schema
+from ...ports.values.value_types import typed_record_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from ...domain.errors import PysparkKafkaError
+    from ...domain.reading.offset_range import OffsetRange
     from ...domain.reading.projection import Projection
     from ...domain.values.dead_letter import TaskIdentity
     from ...domain.values.typed_schema import OutputColumn, TypedSchema
     from ...ports.letters.dead_letters import DeadLetters
     from ...ports.reading.source_events import SourceEvents
+    from ..reading.range_read import RangeRead
     from .column_decoder import ColumnDecoder, DecodedColumn
 
 
@@ -240,3 +247,23 @@ def _newer(partition: TopicPartition, batch: pa.RecordBatch, column: DecodedColu
 
 def _offset(batch: pa.RecordBatch, row: int) -> int:
     return int(batch.column("offset")[row].as_py())
+
+
+@final
+class TypedRead:
+    """The executor's side of a query with typed values."""
+
+    def __init__(self, range_read: RangeRead, typed: TypedRecords) -> None:
+        self._range_read = range_read
+        self._typed = typed
+
+    def read(self, offset_range: OffsetRange) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range, as ``read_all`` does."""
+        return self.read_all([offset_range])
+
+    def read_all(self, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
+        """Yield the records of ranges, in the columns of the schema.
+
+        :raises PysparkKafkaError: as ``RangeRead.read_all`` and ``TypedRecords.read_all``.
+        """
+        yield from self._typed.read_all(self._range_read.read_all(ranges, self._typed.projection))

@@ -1,4 +1,4 @@
-"""The schemas of typed values, found on the driver when a query is planned."""
+"""Schemas in files, which the driver reads once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.checkpoints.schema_version_log import SchemaVersion
-from ...domain.errors import OptionsError
+from ...domain.checkpoints.schema_version_log import (
+    SchemaVersion,
+    read_schema_versions,
+    write_schema_versions,
+)
+from ...domain.errors import MetadataLogError, OptionsError
 from ...domain.subscription import SubscribePattern
 from ...domain.values.data_types import StructType
 from ...domain.values.typed_schema import (
@@ -20,18 +24,88 @@ from ...domain.values.typed_schema import (
     with_corrupt_record,
 )
 from ...domain.values.value_options import LATEST, OnNewSchema, SubjectNameStrategy
-from .schema_files import with_schema_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ...domain.checkpoints.storage_path import StoragePath
     from ...domain.options import SourceOptions
-    from ...domain.values.registered_schema import SubjectVersion
+    from ...domain.values.registry import SubjectVersion
     from ...domain.values.value_options import ValueOptions
+    from ...ports.checkpoints.metadata_log import MetadataLog
     from ...ports.values.schema_registry import SchemaRegistry
     from ...ports.values.value_format import ValueFormat
-    from .schema_versions import SchemaVersions
+
+_DESCRIPTORS: Final = (".desc", ".pb")
+
+
+def with_schema_file(
+    options: ValueOptions, read_file: Callable[[StoragePath], bytes]
+) -> ValueOptions:
+    """Return the options with the content of the file that they name.
+
+    :raises OptionsError: if the file cannot be used.
+    """
+    path = options.schema_file
+    if path is None:
+        return options
+    content = read_file(path)
+    if path.url.lower().endswith(_DESCRIPTORS):
+        return replace(options, schema_file=None, descriptor=content)
+    try:
+        return replace(options, schema_file=None, schema=content.decode())
+    except UnicodeDecodeError:
+        problem = f"Option '{options.column}Schema': the file {path} is not a text in UTF-8"
+        raise OptionsError([problem]) from None
+
+
+@final
+class SchemaVersions:
+    """The newest entry of a log says which version each column has; without a log there is none."""
+
+    def __init__(self, log: MetadataLog | None) -> None:
+        self._log = log
+        self._latest: tuple[int, Mapping[str, SchemaVersion]] | None = None
+
+    def stored(self) -> Mapping[str, SchemaVersion]:
+        """Return the versions by ``key`` and ``value``.
+
+        :raises MetadataLogError: if the log cannot be read.
+        """
+        return self._read()[1]
+
+    def store(self, versions: Mapping[str, SchemaVersion]) -> None:
+        """Store versions, unless they are stored already.
+
+        :raises MetadataLogError: if the log cannot be written, or another query writes it.
+        """
+        number, stored = self._read()
+        if self._log is None or not versions or stored == versions:
+            return
+        added = self._log.add(number + 1, write_schema_versions(versions))
+        self._latest = None
+        if not added and self.stored() != versions:
+            raise MetadataLogError(
+                str(self._log),
+                "Another query has stored other versions of schemas at the same time. Give each "
+                "query a 'metadataPath' of its own, and start this one again",
+            )
+
+    def _read(self) -> tuple[int, Mapping[str, SchemaVersion]]:
+        if self._latest is None:
+            self._latest = self._read_log()
+        return self._latest
+
+    def _read_log(self) -> tuple[int, Mapping[str, SchemaVersion]]:
+        found = None if self._log is None else self._log.latest()
+        if found is None:
+            return -1, {}
+        number, content = found
+        try:
+            return number, read_schema_versions(content)
+        except ValueError as error:
+            raise MetadataLogError(str(self._log), str(error)) from error
+
 
 log = logging.getLogger("pyspark_kafka")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..partition_offsets import PartitionOffsets
 from ..reading.data_loss import DataLoss
-from ..values.bad_records import BadRecordStats
+from ..values.errors import BadRecordStats
 from .latency import LatencyHistogram
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from ..json_text import utc_text
 from ..lag.lag import Lag
-from ..values.bad_records import BadRecordStats
+from ..values.errors import BadRecordStats
 
 if TYPE_CHECKING:
     from ..partition_offsets import PartitionOffsets

@@ -14,7 +14,7 @@ from ..topic_partition import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ..values.bad_records import BadRecordStats
+    from ..values.errors import BadRecordStats
 
 MAX_HTML_ROWS: Final = 20
 """The partitions that a notebook shows; the largest lag comes first."""

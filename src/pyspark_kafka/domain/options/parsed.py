@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..errors import OptionsError
-from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
+from ..values.registry import PREFIX as REGISTRY_PREFIX
 from .sink_options import SinkOptions
 from .value_table import REGISTRY_URL
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..kafka_settings import PREFIX
 from ..option_values import did_you_mean
-from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
+from ..values.registry import PREFIX as REGISTRY_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

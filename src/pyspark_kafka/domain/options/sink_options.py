@@ -12,8 +12,7 @@ from ..security.secret_names import hides_secrets
 
 if TYPE_CHECKING:
     from ..kafka_settings import ProducerSettings
-    from ..values.encoded_column import EncodedColumn
-    from ..values.value_options import RegistryOptions, ValueOptions
+    from ..values.value_options import EncodedColumn, RegistryOptions, ValueOptions
 
 
 class DeliveryGuarantee(enum.Enum):

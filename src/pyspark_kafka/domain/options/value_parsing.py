@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ..checkpoints.storage_path import StoragePath
-from ..values.ddl import parse_struct
-from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
-from ..values.registry_settings import registry_problems
+from ..values.data_types import parse_struct
+from ..values.registry import PREFIX as REGISTRY_PREFIX
+from ..values.registry import registry_problems
 from ..values.value_options import (
     BYTES,
     Framing,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from ..option_values import boolean, positive_integer, required
-from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
+from ..values.registry import PREFIX as REGISTRY_PREFIX
 from ..values.value_options import (
     BYTES,
     LATEST,

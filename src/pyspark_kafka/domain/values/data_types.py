@@ -1,9 +1,18 @@
-"""The data types of typed values, named as Spark names them."""
+"""The data types of typed values, named as Spark names them, and their text in Spark's DDL.
+
+PySpark's own parser of DDL needs a ``SparkContext``, which the process that plans a query does not
+have. The grammar is ``colTypeList`` of Spark's ``SqlBaseParser.g4``: columns separated by commas,
+each a name, a type, and perhaps ``NOT NULL`` and a comment, which are accepted and without effect,
+as in ``from_json``. The fields of a nested struct may have a colon after their names.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
+
+from ..error_text import excerpt
 
 MAX_PRECISION: Final = 38
 """The digits of a decimal (``DecimalType.MAX_PRECISION``)."""
@@ -111,3 +120,247 @@ def quoted_name(name: str) -> str:
     """Return a field's name as DDL has to spell it: in backticks unless it is a plain word."""
     is_plain = name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdigit()
     return name if is_plain else "`" + name.replace("`", "``") + "`"
+
+
+MAX_DDL_LENGTH: Final = 1_048_576
+"""The characters of a schema."""
+
+MAX_DDL_DEPTH: Final = 64
+"""How deeply types may be nested."""
+
+MAX_DDL_FIELDS: Final = 10_000
+"""The fields of a schema, nested ones included."""
+
+_ATOMIC: Final = {
+    "boolean": BOOLEAN,
+    "tinyint": BYTE,
+    "byte": BYTE,
+    "smallint": SHORT,
+    "short": SHORT,
+    "int": INTEGER,
+    "integer": INTEGER,
+    "bigint": LONG,
+    "long": LONG,
+    "float": FLOAT,
+    "real": FLOAT,
+    "double": DOUBLE,
+    "string": STRING,
+    "binary": BINARY,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ltz": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP_NTZ,
+}
+
+_DECIMAL: Final = frozenset({"decimal", "dec", "numeric"})
+
+_UNSUPPORTED: Final = {
+    "char": "use 'string'",
+    "character": "use 'string'",
+    "varchar": "use 'string'",
+    "variant": "read the column as 'string', and call parse_json in the query",
+    "time": "read the column as 'string'",
+    "void": "leave the field out",
+    "null": "leave the field out",
+}
+
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+      (?P<quoted>`(?:[^`]|``)*`)
+    | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<word>\w+)
+    | (?P<mark>[<>(),:])
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def parse_struct(text: str) -> StructType:
+    """Parse columns as in ``a int, b struct<c: string>``, or one type ``struct<...>``.
+
+    :raises ValueError: if it is not such a schema, or too large or too deep.
+    """
+    if len(text) > MAX_DDL_LENGTH:
+        raise ValueError(f"the schema has more than {MAX_DDL_LENGTH:,} characters")
+    return _Parser(text).parse()
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+@final
+class _Parser:
+    """Reads a schema from left to right, one token ahead."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._end = 0
+        self._fields = 0
+        self._next = self._scan()
+
+    def parse(self) -> StructType:
+        if self._is_struct():
+            self._take()
+            parsed = self._struct(1)
+        else:
+            parsed = self._columns("", 1)
+        if self._next.kind != "end":
+            raise self._error("the end of the schema")
+        return parsed
+
+    def _is_struct(self) -> bool:
+        """Return whether the text is a type, and not columns, one perhaps named ``struct``."""
+        following = _TOKEN.match(self._text, self._end)
+        return (
+            self._next.kind == "word"
+            and self._next.text.lower() == "struct"
+            and following is not None
+            and following["mark"] == "<"
+        )
+
+    def _columns(self, closing: str, depth: int) -> StructType:
+        """Read fields up to a mark, or to the end of the text."""
+        fields = [self._field(depth)]
+        while self._accept(","):
+            fields.append(self._field(depth))
+        if closing:
+            self._expect(closing)
+        _refuse_duplicates(fields)
+        return StructType(tuple(fields))
+
+    def _field(self, depth: int) -> StructField:
+        self._fields += 1
+        if self._fields > MAX_DDL_FIELDS:
+            raise ValueError(f"the schema has more than {MAX_DDL_FIELDS:,} fields")
+        name = self._name()
+        self._accept(":")
+        parsed = self._type(depth)
+        self._suffixes()
+        return StructField(name, parsed)
+
+    def _suffixes(self) -> None:
+        if self._is_word("not"):
+            self._take()
+            if not self._is_word("null"):
+                raise self._error("NULL after NOT")
+            self._take()
+        if self._is_word("comment"):
+            self._take()
+            if self._next.kind != "text":
+                raise self._error("a comment in quotes")
+            self._take()
+
+    def _name(self) -> str:
+        token = self._next
+        if token.kind == "quoted" and len(token.text) > 2:
+            self._take()
+            return token.text[1:-1].replace("``", "`")
+        if token.kind != "word" or token.text.isdecimal():
+            raise self._error("the name of a field")
+        self._take()
+        return token.text
+
+    def _type(self, depth: int) -> DataType:
+        if depth > MAX_DDL_DEPTH:
+            raise ValueError(f"the schema is nested more than {MAX_DDL_DEPTH} levels deep")
+        if self._next.kind != "word":
+            raise self._error("a type")
+        name = self._take().text
+        match name.lower():
+            case "array":
+                self._expect("<")
+                element = self._type(depth + 1)
+                self._expect(">")
+                return ArrayType(element)
+            case "map":
+                return self._map(depth)
+            case "struct":
+                return self._struct(depth + 1)
+            case decimal if decimal in _DECIMAL:
+                return self._decimal()
+            case "interval":
+                self._expect_words("day", "to", "second")
+                return DAY_TIME_INTERVAL
+            case known if known in _ATOMIC:
+                return _ATOMIC[known]
+            case unsupported if unsupported in _UNSUPPORTED:
+                reason = _UNSUPPORTED[unsupported]
+                raise ValueError(f"the type '{name}' is not supported: {reason}")
+        raise ValueError(f"the type '{excerpt(name)}' is not known")
+
+    def _map(self, depth: int) -> MapType:
+        self._expect("<")
+        key = self._type(depth + 1)
+        if isinstance(key, MapType):
+            raise ValueError("the key of a map must not be a map")  # noqa: TRY004
+        self._expect(",")
+        value = self._type(depth + 1)
+        self._expect(">")
+        return MapType(key, value)
+
+    def _struct(self, depth: int) -> StructType:
+        self._expect("<")
+        return self._columns(">", depth)
+
+    def _decimal(self) -> DecimalType:
+        if not self._accept("("):
+            return DecimalType()
+        precision, scale = self._number(), 0
+        if self._accept(","):
+            scale = self._number()
+        self._expect(")")
+        return DecimalType(precision, scale)
+
+    def _number(self) -> int:
+        token = self._next
+        if token.kind != "word" or not re.fullmatch("[0-9]{1,9}", token.text):
+            raise self._error("a number of digits")
+        return int(self._take().text)
+
+    def _is_word(self, word: str) -> bool:
+        return self._next.kind == "word" and self._next.text.lower() == word
+
+    def _expect_words(self, *words: str) -> None:
+        for word in words:
+            if not self._is_word(word):
+                raise self._error("'interval day to second'")
+            self._take()
+
+    def _accept(self, mark: str) -> bool:
+        is_next = self._next.kind == "mark" and self._next.text == mark
+        if is_next:
+            self._take()
+        return is_next
+
+    def _expect(self, mark: str) -> None:
+        if not self._accept(mark):
+            raise self._error(f"'{mark}'")
+
+    def _take(self) -> _Token:
+        taken, self._next = self._next, self._scan()
+        return taken
+
+    def _scan(self) -> _Token:
+        found = _TOKEN.match(self._text, self._end)
+        if found is None or found.lastgroup is None:
+            return _Token("unknown", "", self._end)
+        self._end = found.end()
+        kind = found.lastgroup
+        return _Token(kind, found[kind], found.start(kind))
+
+    def _error(self, expected: str) -> ValueError:
+        here = self._text[self._next.start :].strip()
+        place = f"at '{excerpt(here)}'" if here else "at its end"
+        return ValueError(f"the schema needs {expected} {place}")
+
+
+def _refuse_duplicates(fields: list[StructField]) -> None:
+    seen: set[str] = set()
+    for field in fields:
+        if field.name in seen:
+            raise ValueError(f"the schema has the field '{excerpt(field.name)}' twice in a struct")
+        seen.add(field.name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, final
 
 from ..option_values import INT32_MAX, INT64_MAX
 from ..topic_partition import TopicPartition
-from .failure_reason import FailureReason
+from .errors import FailureReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

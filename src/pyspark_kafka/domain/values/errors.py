@@ -1,16 +1,113 @@
-"""The errors of typed values and of schema registries."""
+"""The failures of typed values and of schema registries: reasons, counts and errors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import enum
+from collections import Counter
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, final
 
 from ..errors import Fault, PysparkKafkaError
-from .failure_reason import TEXTS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..topic_partition import TopicPartition
-    from .failure_reason import FailureReason
-    from .registered_schema import SubjectVersion
+    from .registry import SubjectVersion
+
+
+class FailureReason(enum.IntEnum):
+    """The reasons, as kernels write them for each row; ``NONE`` is a value that was decoded."""
+
+    NONE = 0
+    MALFORMED = 1
+    TRUNCATED = 2
+    TRAILING_BYTES = 3
+    BAD_UTF8 = 4
+    TYPE_MISMATCH = 5
+    OUT_OF_RANGE = 6
+    TOO_DEEP = 7
+    TOO_LARGE = 8
+    BAD_VARINT = 9
+    BAD_LENGTH = 10
+    BAD_UNION = 11
+    BAD_ENUM = 12
+    NO_FRAMING = 13
+    UNKNOWN_SCHEMA = 14
+    INCOMPATIBLE_SCHEMA = 15
+    UNKNOWN_MESSAGE = 16
+
+
+FAILURE_TEXTS: Final = {
+    FailureReason.MALFORMED: "it is malformed",
+    FailureReason.TRUNCATED: "it ends too early",
+    FailureReason.TRAILING_BYTES: "there are bytes after its end",
+    FailureReason.BAD_UTF8: "a text is not valid UTF-8",
+    FailureReason.TYPE_MISMATCH: "it has another type than the schema",
+    FailureReason.OUT_OF_RANGE: "it does not fit the schema's type",
+    FailureReason.TOO_DEEP: "it is nested too deeply",
+    FailureReason.TOO_LARGE: "it is too large when decoded",
+    FailureReason.BAD_VARINT: "a varint has more bytes than its type",
+    FailureReason.BAD_LENGTH: "a length does not fit",
+    FailureReason.BAD_UNION: "a union has no such branch",
+    FailureReason.BAD_ENUM: "an enum has no such symbol",
+    FailureReason.NO_FRAMING: "it does not begin with a schema id",
+    FailureReason.UNKNOWN_SCHEMA: "the schema registry has no schema with its id",
+    FailureReason.INCOMPATIBLE_SCHEMA: "its schema cannot be read as the schema of the query",
+    FailureReason.UNKNOWN_MESSAGE: "its schema has no such message",
+}
+"""What is wrong with a value, for error messages."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BadRecordStats:
+    """The numbers of bad records by reason, and of the dead letters that are acknowledged.
+
+    A record with a bad key and a bad value counts once, with the key's reason.
+    """
+
+    by_reason: Mapping[FailureReason, int] = field(default_factory=dict)
+    dead_letters: int = 0
+
+    def __post_init__(self) -> None:
+        if any(count < 0 for count in (self.dead_letters, *self.by_reason.values())):
+            raise ValueError("a count of bad records is negative")
+        counted = {reason: self.by_reason[reason] for reason in sorted(self.by_reason)}
+        object.__setattr__(self, "by_reason", MappingProxyType(counted))
+
+    def __reduce__(self) -> tuple[type[BadRecordStats], tuple[dict[FailureReason, int], int]]:
+        return BadRecordStats, (dict(self.by_reason), self.dead_letters)
+
+    def __add__(self, other: BadRecordStats) -> BadRecordStats:
+        return BadRecordStats(
+            Counter(self.by_reason) + Counter(other.by_reason),
+            self.dead_letters + other.dead_letters,
+        )
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {reason}" for reason, count in self.by_name().items())
+
+    @property
+    def total(self) -> int:
+        """The number of bad records."""
+        return sum(self.by_reason.values())
+
+    def by_name(self) -> dict[str, int]:
+        """Return the numbers of bad records by the names of their reasons."""
+        return {reason.name: count for reason, count in self.by_reason.items()}
+
+    @classmethod
+    def from_names(cls, by_name: Mapping[str, int], dead_letters: int) -> BadRecordStats:
+        """Return the numbers of ``by_name``.
+
+        :raises ValueError: if there is no such reason, or a number is negative.
+        """
+        unknown = by_name.keys() - FailureReason.__members__.keys()
+        if unknown:
+            raise ValueError(f"unknown reasons of bad records: {sorted(unknown)}")
+        return cls({FailureReason[name]: by_name[name] for name in by_name}, dead_letters)
 
 
 class RegistryUnavailableError(PysparkKafkaError, ConnectionError):
@@ -155,4 +252,4 @@ def describe_failure(reason: FailureReason, field: str = "", schema_id: int | st
     """Return what is wrong with a value, with its field and schema where they are known."""
     where = f" (field '{field}')" if field else ""
     schema = f", schema id {schema_id}" if schema_id != "" else ""
-    return f"{TEXTS[reason]}{where}{schema}"
+    return f"{FAILURE_TEXTS[reason]}{where}{schema}"

@@ -20,14 +20,14 @@ from .data_types import (
     StructField,
     StructType,
 )
-from .registered_schema import Schema, SchemaType
+from .registry import Schema, SchemaType
 from .value_options import Framing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from .data_types import DataType
-    from .registered_schema import SubjectVersion
+    from .registry import SubjectVersion
     from .value_options import ValueOptions
 
 DEFAULT_CORRUPT_RECORD: Final = "_corrupt_record"

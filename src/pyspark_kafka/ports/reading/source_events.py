@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
-    from ...domain.values.bad_records import BadRecordStats
+    from ...domain.values.errors import BadRecordStats
     from ...domain.writing.write_result import DeliveryStats
 
 

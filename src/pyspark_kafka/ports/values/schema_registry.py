@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...domain.values.registered_schema import Schema, SubjectVersion
+    from ...domain.values.registry import Schema, SubjectVersion
 
 
 class SchemaRegistry(ABC):

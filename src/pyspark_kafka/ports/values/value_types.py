@@ -1,4 +1,4 @@
-"""The Arrow types of typed values."""
+"""The Arrow types of typed values, and the Arrow schema of records with them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...domain.values.data_types import DataType
+    from ...domain.values.typed_schema import TypedSchema
 
 ATOMIC: Final[dict[types.AtomicType, pa.DataType]] = {
     types.BOOLEAN: pa.bool_(),
@@ -100,3 +101,8 @@ def struct_type(fields: tuple[types.StructField, ...]) -> pa.DataType:
     """Return the Arrow type of a struct."""
     members: list[pa.Field[Any]] = [pa.field(one.name, arrow_type(one.type)) for one in fields]
     return pa.struct(members)
+
+
+def typed_record_schema(schema: TypedSchema) -> pa.Schema:
+    """Return the schema of the output: the one that Spark expects, in each detail."""
+    return pa.schema([pa.field(one.name, arrow_type(one.data_type)) for one in schema.columns])

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from pyspark_kafka.ports.values.value_decoder import Payloads
+from pyspark_kafka.ports.values.value_format import Payloads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark_kafka.ports.values.value_decoder import DecodedValues, ValueDecoder, WriterSchema
+    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder, WriterSchema
 
 
 def options_of(schema: str | None, settings: Mapping[str, str] | None = None) -> ValueOptions:

@@ -16,10 +16,9 @@ from pyspark_kafka.adapters.avro_values.decoder import AvroDecoder
 from pyspark_kafka.adapters.avro_values.map_keys import MAX_COMPARED
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.values.avro_defaults import encode_long
-from pyspark_kafka.domain.values.errors import DecodedTooLargeError
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.domain.values.registered_schema import ImportedSchema, Schema, SchemaType
-from pyspark_kafka.ports.values.value_decoder import WriterSchema
+from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
+from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
+from pyspark_kafka.ports.values.value_format import WriterSchema
 
 from .corpus import (
     CASES,
@@ -41,7 +40,7 @@ from .decoding import decoder_of, payloads_of, plain, reasons_of, rows_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark_kafka.ports.values.value_decoder import DecodedValues, ValueDecoder
+    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder
 
 
 def text(value: str) -> bytes:

@@ -7,8 +7,8 @@ import pytest
 
 from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 
 from .corpus import NODE, one, record
 from .decoding import options_of, payloads_of, rows_of

@@ -17,10 +17,9 @@ from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
 from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.values import data_types as types
-from pyspark_kafka.domain.values.data_types import StructField, StructType
-from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.data_types import StructField, StructType, parse_struct
 from pyspark_kafka.domain.values.errors import UnencodableValueError
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from pyspark_kafka.ports.values.value_decoder import Payloads
+from pyspark_kafka.ports.values.value_format import Payloads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

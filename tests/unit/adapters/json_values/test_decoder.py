@@ -23,10 +23,8 @@ from pyspark_kafka.adapters.json_values.value_format import VALUE_FORMAT
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
-from pyspark_kafka.domain.values.data_types import StructType
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.errors import DecodedTooLargeError
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.data_types import StructType, parse_struct
+from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
 

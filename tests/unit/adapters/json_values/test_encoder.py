@@ -18,7 +18,7 @@ from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import StructField, StructType
-from pyspark_kafka.domain.values.registered_schema import SchemaType
+from pyspark_kafka.domain.values.registry import SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
 from tests.fuzz.guarded import guarded_copy

@@ -73,7 +73,7 @@ def test_sources_are_those_of_constants_too() -> None:
     assert names >= {
         "adapters/kafka_format/decode_kernel.py",
         CHANGED.as_posix(),
-        "domain/values/failure_reason.py",
+        "domain/values/errors.py",
     }
     assert names == set(manifest_of(PACKAGE)["sources"])  # type: ignore[call-overload]
 

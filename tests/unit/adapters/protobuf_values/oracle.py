@@ -27,7 +27,7 @@ from pyspark_kafka.adapters.protobuf_values.field_shapes import (
 )
 from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
 from pyspark_kafka.domain.values.data_types import ArrayType, MapType, StructType
-from pyspark_kafka.ports.values.value_decoder import DecodedValues, Payloads
+from pyspark_kafka.ports.values.value_format import DecodedValues, Payloads
 
 from .schemas import message_class
 

@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messages
-from pyspark_kafka.domain.values.registered_schema import ImportedSchema, Schema, SchemaType
+from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_kafka.adapters.protobuf_values.message_types import message_type
 from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
-from pyspark_kafka.domain.values.failure_reason import FailureReason as Reason
+from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
 from .oracle import decoded, decoder_of, payloads_of
 from .schemas import message_in

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import FailureReason
 
 from .cases import CASES, Case
 from .oracle import REFUSED, decoded, decoder_of, expected

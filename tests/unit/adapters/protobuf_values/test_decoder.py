@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import ArrayType, StructField, StructType
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError
-from pyspark_kafka.domain.values.failure_reason import FailureReason as Reason
+from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
 from .oracle import decoded, decoder_of, expected, outcomes, payloads_of
 from .schemas import message_in, message_named

@@ -13,7 +13,7 @@ from pyspark_kafka.adapters.protobuf_values import descriptors, proto_compiler
 from pyspark_kafka.adapters.protobuf_values.descriptors import InvalidDescriptorError, Messages
 from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messages
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.values.registered_schema import ImportedSchema, Schema, SchemaType
+from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
 
 from .schemas import registered
 

@@ -13,8 +13,8 @@ from pyspark_kafka.adapters.protobuf_values.settings import protobuf_settings
 from pyspark_kafka.adapters.protobuf_values.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 
 from .oracle import outcomes, payloads_of

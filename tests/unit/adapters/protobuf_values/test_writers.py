@@ -10,9 +10,9 @@ import pytest
 from pyspark_kafka.adapters.protobuf_values.message_types import message_type
 from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messages
 from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
-from pyspark_kafka.domain.values.failure_reason import FailureReason as Reason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
-from pyspark_kafka.ports.values.value_decoder import Payloads, WriterSchema
+from pyspark_kafka.domain.values.errors import FailureReason as Reason
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
+from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
 
 from .oracle import decoder_of, outcomes, payloads_of
 from .schemas import registered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.domain.values.failure_reason import FailureReason as Reason
+from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from pyspark_kafka.domain.values.value_options import Framing
 
 if TYPE_CHECKING:

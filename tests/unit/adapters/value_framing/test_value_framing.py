@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, guid_of
 from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
 from pyspark_kafka.adapters.value_framing.wire_format import guid_header, id_prefix
+from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from pyspark_kafka.domain.values.errors import RegistryUnavailableError
-from pyspark_kafka.domain.values.failure_reason import FailureReason as Reason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from pyspark_kafka.ports.reading.record_schema import HEADERS
-from pyspark_kafka.ports.values.value_decoder import WriterSchema
+from pyspark_kafka.ports.values.value_format import WriterSchema
 
 from .plain_framing import HEADER, plain_payload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark_kafka.ports.values.value_decoder import Payloads
+    from pyspark_kafka.ports.values.value_format import Payloads
 
 SCHEMAS: Final = [Schema(SchemaType.AVRO, text) for text in ('"int"', '"long"', '"string"')]
 GUIDS: Final = list(map(guid_of, SCHEMAS))

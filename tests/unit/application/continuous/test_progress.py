@@ -17,8 +17,7 @@ from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag.progress_listener import ProgressListener
 
 if TYPE_CHECKING:

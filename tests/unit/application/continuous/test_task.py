@@ -40,9 +40,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.projection import WITHOUT_HEADERS
 from pyspark_kafka.domain.security.errors import AuthenticationError
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.errors import MalformedValueError
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
 from pyspark_kafka.ports.continuous.epoch_channel import TaskChannel
 from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters

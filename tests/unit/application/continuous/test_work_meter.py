@@ -11,8 +11,7 @@ from pyspark_kafka.application.continuous import work_meter
 from pyspark_kafka.application.continuous.work_meter import WorkMeter, timestamps_of
 from pyspark_kafka.domain.continuous.latency import BUCKETS
 from pyspark_kafka.domain.continuous.messages import TaskProgress
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 
 
 def test_rows_and_latencies_add_up_until_they_are_taken() -> None:

@@ -19,7 +19,7 @@ from pyspark_kafka.application.letters.dead_letter_log import (
 from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.options import dead_letter_sink
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import WHEN, bad
 from pyspark_kafka.testing.outputs import MIXED_HEADERS

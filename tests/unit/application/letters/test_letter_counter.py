@@ -10,14 +10,12 @@ import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.lag.worker import LagWorker, QueryProgress, SourceProgress
-from pyspark_kafka.application.letters.dead_letter_log import DeadLetterLog
-from pyspark_kafka.application.letters.letter_counter import LetterCounter
+from pyspark_kafka.application.letters.dead_letter_log import DeadLetterLog, LetterCounter
 from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
 from pyspark_kafka.domain.values.dead_letter import TaskIdentity
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.lag.lag_exporter import LagExporter
 from pyspark_kafka.testing import MemoryWorld, Record

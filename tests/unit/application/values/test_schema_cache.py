@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.application.values import schema_cache, schema_imports
+from pyspark_kafka.application.values import schema_cache
 from pyspark_kafka.application.values.schema_cache import SchemaCache
 from pyspark_kafka.domain.values.errors import RegistryUnavailableError, UnknownSchemaError
-from pyspark_kafka.domain.values.registered_schema import (
+from pyspark_kafka.domain.values.registry import (
     ImportedSchema,
     Schema,
     SchemaReference,
@@ -243,15 +243,15 @@ def test_an_import_that_is_missing(registry: Scripted) -> None:
 
 def test_imports_are_bounded(registry: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Imports may not be too many, too deep, too large, or fetched for too long."""
-    deep = schema_imports.MAX_DEPTH + 1
+    deep = schema_cache.MAX_DEPTH + 1
     chain = [schema("x", (f"{number}", "s", number + 1)) for number in range(1, deep)]
     registry.subjects = {"s": [*chain, schema("last")]}
     assert "nested deeper than 64" in _refused(registry, schema("five", ("0", "s", 1)))
-    monkeypatch.setattr(schema_imports, "MAX_IMPORTS", 10)
+    monkeypatch.setattr(schema_cache, "MAX_IMPORTS", 10)
     many = [(f"{number}", "s", deep) for number in range(11)]
     assert len(SchemaCache(registry).version("s", deep).schema.imports) == 0
     assert "more than 10 schemas" in _refused(registry, schema("five", *many))
-    monkeypatch.setattr(schema_imports, "MAX_CHARACTERS", 10)
+    monkeypatch.setattr(schema_cache, "MAX_IMPORTED_CHARACTERS", 10)
     assert "more than 10 characters" in _refused(registry, schema("five", *many[:3]))
     monkeypatch.setattr(schema_cache, "IMPORTS_S", -1.0)
     assert "took too long" in _refused(registry, schema("five", *many[:1]))

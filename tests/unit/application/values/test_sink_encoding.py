@@ -19,12 +19,11 @@ from pyspark_kafka.domain.values.errors import (
     UnencodableValueError,
     UnknownSchemaError,
 )
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType, SubjectVersion
+from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.reading.record_schema import HEADERS
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
-from pyspark_kafka.ports.values.value_encoder import ValueEncoder
-from pyspark_kafka.ports.values.value_format import ValueFormat
+from pyspark_kafka.ports.values.value_format import ValueEncoder, ValueFormat
 
 TYPE = StructType((StructField("x", types.LONG),))
 OTHER = StructType((StructField("y", types.LONG),))

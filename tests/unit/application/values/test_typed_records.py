@@ -15,16 +15,16 @@ from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
 from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
 from pyspark_kafka.domain.values.errors import (
+    BadRecordStats,
     DecodedTooLargeError,
+    FailureReason,
     MalformedValueError,
     NewSchemaError,
 )
-from pyspark_kafka.domain.values.failure_reason import FailureReason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
-from pyspark_kafka.ports.values.typed_schema import typed_record_schema
+from pyspark_kafka.ports.values.value_types import typed_record_schema
 from tests.line_values import MAX_ROWS, VALUE_FORMAT
 
 from ..conftest import Kit, tp

@@ -8,16 +8,18 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
-from pyspark_kafka.application.values.schema_files import with_schema_file
-from pyspark_kafka.application.values.schema_versions import SchemaVersions
-from pyspark_kafka.application.values.value_schemas import ValueSchemas
+from pyspark_kafka.application.values.value_schemas import (
+    SchemaVersions,
+    ValueSchemas,
+    with_schema_file,
+)
 from pyspark_kafka.domain.checkpoints.schema_version_log import SchemaVersion, write_schema_versions
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, OptionsError
 from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
-from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import UnknownSchemaError
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from tests.line_values import VALUE_FORMAT
 
 if TYPE_CHECKING:

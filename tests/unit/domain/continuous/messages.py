@@ -20,8 +20,7 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 
 TASK: Final = TaskId(1, 2, "0.1")
 OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 5, TopicPartition("u", 3): 2**40})

@@ -15,8 +15,7 @@ from pyspark_kafka.domain.continuous.messages import (
     write_message,
 )
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 
 from .messages import COMMANDS, MESSAGES, TASK
 

@@ -5,8 +5,7 @@ from pyspark_kafka.domain.continuous.messages import TaskProgress
 from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.bad_records import BadRecordStats
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 
 T0 = TopicPartition("t", 0)
 

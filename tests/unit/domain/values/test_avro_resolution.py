@@ -29,7 +29,7 @@ from pyspark_kafka.domain.values.avro_resolution import (
 )
 from pyspark_kafka.domain.values.avro_schema import AvroSchema, Kind, Record, parse_avro_schema
 from pyspark_kafka.domain.values.avro_types import AvroTypeOptions, struct_of
-from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.data_types import parse_struct
 
 from .test_avro_schema import field, record
 

@@ -24,8 +24,7 @@ from pyspark_kafka.domain.values.dead_letter import (
     Header,
     original_headers,
 )
-from pyspark_kafka.domain.values.errors import DeadLetterLoopError
-from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.errors import DeadLetterLoopError, FailureReason
 
 ORIGIN: Final[list[Header]] = [(TOPIC, b"orders"), (PARTITION, b"3"), (OFFSET, b"17")]
 STACK_TRACE: Final = "__connect.errors.exception.stacktrace"

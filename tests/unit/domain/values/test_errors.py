@@ -1,4 +1,4 @@
-"""The errors of typed values and of schema registries."""
+"""Tests of the failures of typed values: errors and counts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from pyspark_kafka.domain.errors import Fault, PysparkKafkaError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values import errors
 from pyspark_kafka.domain.values.errors import (
+    FAILURE_TEXTS,
+    BadRecordStats,
     DeadLetterLoopError,
     DecodedTooLargeError,
+    FailureReason,
     IncompatibleSchemaError,
     MalformedValueError,
     NewSchemaError,
@@ -23,8 +26,7 @@ from pyspark_kafka.domain.values.errors import (
     UnknownSchemaError,
     describe_failure,
 )
-from pyspark_kafka.domain.values.failure_reason import TEXTS, FailureReason
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType, SubjectVersion
+from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 
 T0 = TopicPartition("t", 0)
 URL = "http://registry:8081"
@@ -139,7 +141,7 @@ def test_every_error_is_here() -> None:
     defined = {
         found
         for _, found in inspect.getmembers(errors, inspect.isclass)
-        if found.__module__ == errors.__name__
+        if found.__module__ == errors.__name__ and issubclass(found, Exception)
     }
     assert {type(error) for error, *_ in ERRORS} == defined
     assert len({error.condition for error, *_ in ERRORS}) == len(ERRORS)
@@ -147,8 +149,43 @@ def test_every_error_is_here() -> None:
 
 def test_what_is_wrong_with_a_value() -> None:
     """Every reason has a text, with the field and the schema id where they are known."""
-    assert TEXTS.keys() == {*FailureReason} - {FailureReason.NONE}
+    assert FAILURE_TEXTS.keys() == {*FailureReason} - {FailureReason.NONE}
     assert describe_failure(FailureReason.TRUNCATED) == "it ends too early"
     assert describe_failure(FailureReason.BAD_ENUM, "a.b", 0) == (
         "an enum has no such symbol (field 'a.b'), schema id 0"
     )
+
+
+FOUND: Final = BadRecordStats({FailureReason.BAD_UTF8: 2, FailureReason.MALFORMED: 3}, 4)
+
+
+def test_numbers_are_added_by_reason() -> None:
+    """The dead letters are added as well."""
+    more = BadRecordStats({FailureReason.MALFORMED: 1, FailureReason.TRUNCATED: 5}, 1)
+    both = FOUND + more
+    assert both.by_name() == {"MALFORMED": 4, "TRUNCATED": 5, "BAD_UTF8": 2}
+    assert (both.total, both.dead_letters) == (11, 5)
+    assert FOUND + BadRecordStats() == FOUND
+
+
+def test_the_text_has_a_number_for_each_reason() -> None:
+    """Reasons are in the order of their numbers."""
+    assert str(FOUND) == "3 MALFORMED, 2 BAD_UTF8"
+    assert str(BadRecordStats()) == ""
+
+
+def test_numbers_travel_between_processes() -> None:
+    """By pickle, and by the names of their reasons."""
+    assert pickle.loads(pickle.dumps(FOUND)) == FOUND  # noqa: S301  # our own
+    assert BadRecordStats.from_names(FOUND.by_name(), FOUND.dead_letters) == FOUND
+
+
+@pytest.mark.parametrize(
+    ("by_name", "dead_letters"), [({"HUNGRY": 1}, 0), ({"MALFORMED": -1}, 0), ({}, -1)]
+)
+def test_what_is_no_number_of_bad_records_is_refused(
+    by_name: dict[str, int], dead_letters: int
+) -> None:
+    """Unknown reasons and negative numbers come from a peer that is no task of ours."""
+    with pytest.raises(ValueError, match="bad records"):
+        BadRecordStats.from_names(by_name, dead_letters)

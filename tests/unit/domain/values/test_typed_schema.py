@@ -9,9 +9,8 @@ import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.reading.projection import WITHOUT_HEADERS, Projection
-from pyspark_kafka.domain.values.data_types import STRING, StructType
-from pyspark_kafka.domain.values.ddl import parse_struct
-from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType, SubjectVersion
+from pyspark_kafka.domain.values.data_types import STRING, StructType, parse_struct
+from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 from pyspark_kafka.domain.values.typed_schema import (
     RECORD_TYPES,
     TypedColumn,

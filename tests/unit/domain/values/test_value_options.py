@@ -1,12 +1,11 @@
-"""The subjects of the schemas that a sink registers."""
+"""Tests of the options of typed values."""
 
 from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.domain.values.encoded_column import subject_of
 from pyspark_kafka.domain.values.errors import UnencodableValueError
-from pyspark_kafka.domain.values.value_options import SubjectNameStrategy, ValueOptions
+from pyspark_kafka.domain.values.value_options import SubjectNameStrategy, ValueOptions, subject_of
 
 TOPIC, RECORD, BOTH = (
     SubjectNameStrategy.TOPIC_NAME,

@@ -1,4 +1,4 @@
-"""Spark's DDL of struct types."""
+"""Tests of data types and their DDL."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from hypothesis import given, settings
 
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import (
+    MAX_DDL_DEPTH,
+    MAX_DDL_FIELDS,
+    MAX_DDL_LENGTH,
     ArrayType,
     DataType,
     DecimalType,
     MapType,
     StructField,
     StructType,
+    parse_struct,
 )
-from pyspark_kafka.domain.values.ddl import MAX_DEPTH, MAX_FIELDS, MAX_LENGTH, parse_struct
-
-from .strategies import struct_types
+from tests.unit.domain.values.strategies import struct_types
 
 
 def struct(**fields: DataType) -> StructType:
@@ -107,16 +109,16 @@ def test_a_text_that_is_no_schema_is_refused(text: str, problem: str) -> None:
 
 def test_a_schema_has_a_maximum_size() -> None:
     """Length, number of fields and depth are bounded, and what is at the bound is parsed."""
-    levels = MAX_DEPTH - 1
+    levels = MAX_DDL_DEPTH - 1
     deep = parse_struct("a " + "array<" * levels + "int" + ">" * levels)
     assert str(deep).count("array") == levels
     with pytest.raises(ValueError, match="more than 64 levels deep"):
-        parse_struct("a " + "array<" * MAX_DEPTH + "int" + ">" * MAX_DEPTH)
+        parse_struct("a " + "array<" * MAX_DDL_DEPTH + "int" + ">" * MAX_DDL_DEPTH)
     with pytest.raises(ValueError, match="more than 64 levels deep"):
         parse_struct("a struct<" * 100_000)
-    fields = ",".join(f"a{number} int" for number in range(MAX_FIELDS))
-    assert len(parse_struct(fields).fields) == MAX_FIELDS
+    fields = ",".join(f"a{number} int" for number in range(MAX_DDL_FIELDS))
+    assert len(parse_struct(fields).fields) == MAX_DDL_FIELDS
     with pytest.raises(ValueError, match="more than 10,000 fields"):
         parse_struct(f"{fields},b int")
     with pytest.raises(ValueError, match="more than 1,048,576 characters"):
-        parse_struct("a int".ljust(MAX_LENGTH + 1))
+        parse_struct("a int".ljust(MAX_DDL_LENGTH + 1))

@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_kafka.domain.kafka_settings.values import Secret, Store
 from pyspark_kafka.domain.security.secret_names import holds_secret, is_secret
-from pyspark_kafka.domain.values.registry_settings import (
+from pyspark_kafka.domain.values.registry import (
     PREFIX,
     REGISTRY_SETTINGS,
     RegistryServer,
