@@ -79,7 +79,7 @@ _LAZY_IMPORTS: Final = {
     "SinkContainer": ".bootstrap.container",
     "SinkOptions": ".domain.options",
     "SourceOptions": ".domain.options",
-    "activate_session": ".adapters.spark.active_session",
+    "activate_session": ".adapters.spark.session",
     "container_for": ".bootstrap.container",
     "lag_meter_for": ".bootstrap.lag",
     "letter_counter_for": ".bootstrap.dead_letters",
@@ -99,7 +99,7 @@ def register(spark: SparkSession) -> None:
 
     :raises OptionPolicyError: if that list is invalid.
     """
-    from .adapters.spark.registration import register_source
+    from .adapters.spark.session import register_source
     from .bootstrap.option_policy import worker_environment
 
     register_source(spark, _import("DefaultSource"), worker_environment(spark))

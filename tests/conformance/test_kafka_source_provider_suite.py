@@ -11,8 +11,8 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark_kafka import continuous
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
-from pyspark_kafka.adapters.spark.registration import register_source
 from pyspark_kafka.adapters.spark.schema import spark_schema
+from pyspark_kafka.adapters.spark.session import register_source
 from pyspark_kafka.adapters.spark.sink_writers import KafkaBatchWriter, KafkaStreamWriter
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
 from pyspark_kafka.bootstrap.option_policy import VARIABLE

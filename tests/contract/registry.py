@@ -39,8 +39,15 @@ from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgre
 from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
 from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
+from pyspark_kafka.adapters.security.cloud_tokens import (
+    AzureTokenProvider,
+    GoogleTokenProvider,
+    MskTokenProvider,
+)
+from pyspark_kafka.adapters.security.oidc import OidcTokenProvider
+from pyspark_kafka.adapters.security.tokens import FunctionTokenProvider, RenewedTokens
+from pyspark_kafka.adapters.spark.jobs import SparkTaskRunner
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
-from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
 from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
 from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
@@ -51,12 +58,6 @@ from pyspark_kafka.adapters.system.logged import (
     LoggingSourceEvents,
 )
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
-from pyspark_kafka.adapters.tokens.azure import AzureTokenProvider
-from pyspark_kafka.adapters.tokens.functions import FunctionTokenProvider
-from pyspark_kafka.adapters.tokens.google import GoogleTokenProvider
-from pyspark_kafka.adapters.tokens.msk import MskTokenProvider
-from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider
-from pyspark_kafka.adapters.tokens.renewal import RenewedTokens
 from pyspark_kafka.ports.checkpoints.editable_log import EditableLog
 from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
 from pyspark_kafka.ports.clock import Clock
@@ -179,7 +180,7 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     SchemaRegistry: (HttpSchemaRegistry, MemorySchemaRegistry),
     SourceEvents: SOURCE_EVENTS,
     StreamClient: tuple(held.adapter for held in STREAM_CLIENTS),
-    # In `test_task_runner.py` and `tests/spark/test_task_job.py`.
+    # In `test_task_runner.py` and `tests/spark/test_jobs.py`.
     TaskRunner: (SparkTaskRunner, ThreadTaskRunner),
     # In `test_token_provider.py`.
     TokenProvider: (

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka import adapters, ports
-from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
 from pyspark_kafka.bootstrap.clients import client_names
 from pyspark_kafka.testing import ALL, Capability
 
@@ -39,19 +38,10 @@ CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
 }
 """The capabilities of each client: tests of all of them run."""
 
-NEEDS_NEWER_SPARK: Final[Mapping[str, bool]] = {
-    "pyspark_kafka.adapters.spark.filters": not HAS_FILTERS,
-    "pyspark_kafka.adapters.spark.read_limits": not HAS_READ_LIMITS,
-    "pyspark_kafka.adapters.spark.stream_reader": not HAS_READ_LIMITS,
-}
-"""Modules that only a Spark with their feature imports, and whether this one lacks it."""
-
 
 def classes(package: ModuleType) -> Iterator[type]:
     """Yield the classes that the modules of a package define."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if NEEDS_NEWER_SPARK.get(module.name):
-            continue
         for _, found in inspect.getmembers(import_module(module.name), inspect.isclass):
             if found.__module__ == module.name:
                 yield found

@@ -14,12 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pyspark_kafka.adapters.tokens.azure import AzureTokenProvider
-from pyspark_kafka.adapters.tokens.functions import FunctionTokenProvider
-from pyspark_kafka.adapters.tokens.google import GoogleTokenProvider
-from pyspark_kafka.adapters.tokens.msk import MskTokenProvider
-from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider, claims_of
-from pyspark_kafka.adapters.tokens.renewal import PAUSE_MS, RenewedTokens
+from pyspark_kafka.adapters.security.cloud_tokens import (
+    AzureTokenProvider,
+    GoogleTokenProvider,
+    MskTokenProvider,
+)
+from pyspark_kafka.adapters.security.oidc import OidcTokenProvider, claims_of
+from pyspark_kafka.adapters.security.tokens import PAUSE_MS, FunctionTokenProvider, RenewedTokens
 from pyspark_kafka.domain.kafka_settings.values import (
     AzureIdentity,
     ClientCredentials,

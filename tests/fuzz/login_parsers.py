@@ -23,11 +23,11 @@ from kafka.errors import KafkaError, SaslAuthenticationFailedError
 from pyspark_kafka.adapters.epoch_channel.frames import FrameError, FrameReader, FrameWriter
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.sasl import scram_messages
-from pyspark_kafka.adapters.key_stores.jks import read_jks
-from pyspark_kafka.adapters.key_stores.memory_files import memory_file
-from pyspark_kafka.adapters.key_stores.tls_context import PemFiles, ssl_context
-from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider, claims_of
-from pyspark_kafka.adapters.tokens.renewal import RenewedTokens
+from pyspark_kafka.adapters.security.jks import read_jks
+from pyspark_kafka.adapters.security.memory_files import memory_file
+from pyspark_kafka.adapters.security.oidc import OidcTokenProvider, claims_of
+from pyspark_kafka.adapters.security.tls_context import PemFiles, ssl_context
+from pyspark_kafka.adapters.security.tokens import RenewedTokens
 from pyspark_kafka.domain.continuous.messages import read_message
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Login, Secret, Store, Tls

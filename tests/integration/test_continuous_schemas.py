@@ -11,7 +11,7 @@ import pytest
 
 from pyspark_kafka import continuous
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
-from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import RegistryOptions

@@ -12,7 +12,7 @@ import pytest
 
 from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
-from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, RegistryUnavailableError
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaReference, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, RegistryOptions, ValueOptions

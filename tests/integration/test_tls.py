@@ -17,7 +17,7 @@ from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 from pyspark_kafka.adapters.confluent import stream_client
 from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceWriter
 from pyspark_kafka.adapters.kafka_python.settings import client_config
-from pyspark_kafka.adapters.key_stores.tls_context import CurrentContext
+from pyspark_kafka.adapters.security.tls_context import CurrentContext
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.brokers.admin import admin_client

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
-from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 from pyspark_kafka.testing import await_until
@@ -99,7 +99,7 @@ for name in ("offsets", "commits"):
 
 ISSUED: Final = """
 from pyspark_kafka import QueryKind, parse_source_options
-from pyspark_kafka.adapters.tokens.providers import token_provider
+from pyspark_kafka.adapters.security.tokens import token_provider
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 options = {{
     "kafka.bootstrap.servers": {servers!r},

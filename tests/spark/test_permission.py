@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
-from pyspark_kafka.adapters.spark.registration import register_source
+from pyspark_kafka.adapters.spark.session import register_source
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.kafka_settings.restricted import RESTRICTED, AllowList
 

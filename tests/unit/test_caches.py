@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 REASONS: Final[dict[str, str]] = {
-    "adapters/clear_text.py::_warn_once": "two mechanisms",
-    "adapters/clear_text.py::_warn_once_about_registry": "a token or a password",
+    "adapters/security/clear_text.py::_warn_once": "two mechanisms",
+    "adapters/security/clear_text.py::_warn_once_about_registry": "a token or a password",
     "adapters/kernels/kernel.py::_types_of": "the kinds of each kernel, and few tuples in them",
 }
 """Why a function of arguments may keep all its results, by ``path::name``."""

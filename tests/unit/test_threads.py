@@ -17,8 +17,8 @@ import pyspark_kafka
 from pyspark_kafka.adapters.confluent.partition_transactions import PartitionTransactions
 from pyspark_kafka.adapters.epoch_channel.connection_loop import ConnectionLoop
 from pyspark_kafka.adapters.kafka_python.sasl import _ask_kdc
-from pyspark_kafka.adapters.key_stores import memory_files
-from pyspark_kafka.adapters.spark import executor_environments, task_job
+from pyspark_kafka.adapters.security import memory_files
+from pyspark_kafka.adapters.spark import jobs
 from pyspark_kafka.adapters.storage.polling_thread import PollingThread
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
 from pyspark_kafka.application.continuous.query import ContinuousQuery
@@ -65,19 +65,19 @@ def executors(patch: pytest.MonkeyPatch) -> None:
         called.put(threading.current_thread())
         fail()
 
-    patch.setattr(executor_environments, "MAX_S", 0.0)
+    patch.setattr(jobs, "MAX_START_S", 0.0)
     rows = SimpleNamespace(collect=lambda: [called.get(timeout=30).join()][1:])  # type: ignore[func-returns-value]
     context: Any = SimpleNamespace(defaultParallelism=1, cancelAllJobs=cancel)
     context.parallelize = lambda *_: SimpleNamespace(mapPartitions=lambda _: rows)
     session: Any = SimpleNamespace(sparkContext=context)
-    executor_environments.executor_environments(session)
+    jobs.executor_environments(session)
 
 
 def spark_job(patch: pytest.MonkeyPatch) -> str | None:
-    patch.setattr(task_job, "InheritableThread", thread_without_session)
+    patch.setattr(jobs, "InheritableThread", thread_without_session)
     nothing: Any = None
     group: Any = SimpleNamespace(join=fail, describe_failure=str, active_tasks=lambda: 0)
-    job = task_job._Job(nothing, group, nothing)
+    job = jobs._Job(nothing, group, nothing)
     job._thread.join()
     return job.failure
 
@@ -144,9 +144,9 @@ PLANTS: Final[dict[str, Plant]] = {
     "adapters/confluent/partition_transactions.py::self._run": transactions,
     "adapters/epoch_channel/connection_loop.py::self._run": connection_loop,
     "adapters/kafka_python/sasl.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
-    "adapters/key_stores/memory_files.py::_write": piped_secret,
-    "adapters/spark/executor_environments.py::_cancel": executors,
-    "adapters/spark/task_job.py::self._run": spark_job,
+    "adapters/security/memory_files.py::_write": piped_secret,
+    "adapters/spark/jobs.py::_cancel": executors,
+    "adapters/spark/jobs.py::self._run": spark_job,
     "adapters/storage/polling_thread.py::self._run": polling,
     "adapters/system/task_threads.py::self._run": task_thread,
     "application/continuous/query.py::self._run": continuous_query,
@@ -164,7 +164,7 @@ REASONS: Final = {
     "adapters/confluent/idle_watch.py::_watch": (
         "adapters/test_confluent_idle_watch.py::test_an_unexpected_error_ends_no_watch"
     ),
-    "adapters/tokens/bounded_post.py::_end": "the socket has a time-out of its own",
+    "adapters/http.py::_end": "the socket has a time-out of its own",
     "application/lag/checkpoint_lag.py::self._run": (
         "application/lag/test_checkpoint_lag.py::test_an_unexpected_error_is_a_report"
     ),

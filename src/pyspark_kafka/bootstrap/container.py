@@ -42,9 +42,8 @@ from .client_checks import check_writing, writer_factory
 from .clients import client_named
 from .injection import containers, providers
 from .plugins import CONTAINERS, SINK_CONTAINERS, configure
-from .schema_registries import open_registry
-from .value_decoders import ValueDecoders
 from .value_formats import value_format_named
+from .values import ValueDecoders, open_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

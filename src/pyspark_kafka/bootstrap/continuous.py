@@ -1,4 +1,4 @@
-"""Continuous queries, connected with their adapters."""
+"""Continuous queries, connected with their adapters, and the channels to their tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import uuid
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from ..application.continuous.epoch_log import EpochLog
 from ..application.continuous.execution import ContinuousExecution
@@ -20,7 +20,6 @@ from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import OptionsError
 from ..domain.options import check_parsed
 from ..domain.values.dead_letter import TaskIdentity
-from .channels import DIRECTORY, MEMORY, SOCKET, connect_task, open_channel
 from .container import (
     closing_clients,
     container_for,
@@ -43,11 +42,12 @@ if TYPE_CHECKING:
     from ..domain.continuous.progress import EpochProgress
     from ..domain.options import SinkOptions, SourceOptions
     from ..domain.values.typed_schema import TypedSchema
-    from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel
+    from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
     from ..ports.continuous.record_function import FunctionFactory, RecordFunction
     from ..ports.continuous.task_runner import TaskRunner
     from ..ports.lag.progress_listener import ProgressListener
     from .container import Container
+
 
 MAX_REPORT_S = 0.5
 """How long a task keeps what it has to report, at most."""
@@ -232,7 +232,7 @@ def start_in_threads(plan: QueryPlan) -> ContinuousQuery:
 
 def start_on_spark(plan: QueryPlan, spark: SparkSession, channel: str | None) -> ContinuousQuery:
     """Start a query that runs as tasks of a Spark job; raises as ``start_query``."""
-    from ..adapters.spark.task_job import SparkTaskRunner
+    from ..adapters.spark.jobs import SparkTaskRunner
 
     return start_query(
         plan,
@@ -243,7 +243,7 @@ def start_on_spark(plan: QueryPlan, spark: SparkSession, channel: str | None) ->
 
 
 def _channel_for(spark: SparkSession, kind: str | None, checkpoint: StoragePath) -> EpochChannel:
-    from ..adapters.spark.job_group import is_classic
+    from ..adapters.spark.session import is_classic
 
     if kind == SOCKET and not is_classic(spark):
         problem = (
@@ -258,3 +258,76 @@ def _channel_for(spark: SparkSession, kind: str | None, checkpoint: StoragePath)
     host = spark.conf.get("spark.driver.host")
     bind_address = spark.conf.get("spark.driver.bindAddress", host)
     return open_channel(SOCKET, bind_address=bind_address or "", advertised_host=host)
+
+
+DIRECTORY: Final = "directory"
+"""Files in a directory of a storage, for drivers that executors cannot reach."""
+
+MEMORY: Final = "memory"
+"""Queues, for tasks that are threads of the driver's process."""
+
+SOCKET: Final = "socket"
+"""TCP connections from the tasks to the driver."""
+
+
+def open_channel(
+    kind: str,
+    *,
+    bind_address: str = "127.0.0.1",
+    advertised_host: str | None = None,
+    directory: StoragePath | None = None,
+) -> EpochChannel:
+    """Return the driver's end of a new channel.
+
+    ``bind_address`` is of this machine, and ``advertised_host`` is its name for executors; both are
+    for the kind ``SOCKET``. ``directory`` is for the kind ``DIRECTORY``, which needs it.
+
+    :raises OSError: if the address cannot be used.
+    :raises MetadataLogError: if the directory cannot be written.
+    :raises UnsupportedFeatureError: if its storage is not supported.
+    :raises ValueError: if the kind is not known, or the directory is missing.
+    """
+    match kind:
+        case "directory":
+            from ..adapters.storage.directory_channel import DirectoryEpochChannel
+
+            if directory is None:
+                raise ValueError("a channel of the kind 'directory' needs a directory")
+            return DirectoryEpochChannel(directory)
+        case "socket":
+            from ..adapters.epoch_channel.socket_channel import SocketEpochChannel
+
+            return SocketEpochChannel(bind_address, advertised_host)
+        case "memory":
+            from ..adapters.memory.epoch_channel import MemoryEpochChannel
+
+            return MemoryEpochChannel()
+        case _:
+            raise _unknown(kind)
+
+
+def connect_task(address: ChannelAddress, task: TaskId) -> TaskChannel:
+    """Return a task's end of the channel at an address.
+
+    :raises DriverLostError: if the driver cannot be reached, or does not hold the key.
+    :raises ValueError: if the kind of the channel is not known.
+    """
+    match address.kind:
+        case "directory":
+            from ..adapters.storage.directory_task_channel import DirectoryTaskChannel
+
+            return DirectoryTaskChannel(address, task)
+        case "socket":
+            from ..adapters.epoch_channel.socket_task_channel import SocketTaskChannel
+
+            return SocketTaskChannel(address)
+        case "memory":
+            from ..adapters.memory.epoch_channel import MemoryTaskChannel
+
+            return MemoryTaskChannel(address)
+        case kind:
+            raise _unknown(kind)
+
+
+def _unknown(kind: str) -> ValueError:
+    return ValueError(f"the kind of an epoch channel is not known: {kind!r}")

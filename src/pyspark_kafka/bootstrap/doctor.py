@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ..adapters.system.environment import environment
-from ..adapters.system.network_probe import NetworkProbe
+from ..adapters.system.diagnostics import NetworkProbe, environment
 from ..application.cluster.doctor import Doctor, Resources, Surroundings
 from ..domain.cluster.spark import SECRET_OPTIONS, SparkFacts
 from ..domain.errors import OptionsError
@@ -56,7 +55,7 @@ def doctor_for(
 
 def facts_of(spark: SparkSession) -> SparkFacts:
     """Return the environments of a session's executors, and which secrets it shows."""
-    from ..adapters.spark.executor_environments import executor_environments
+    from ..adapters.spark.jobs import executor_environments
     from ..adapters.spark.session import shown_options
 
     return SparkFacts(executor_environments(spark), shown_options(spark, SECRET_OPTIONS))

@@ -59,7 +59,7 @@ def _policy(session: Mapping[str, str]) -> OptionPolicy:
 
 def _session_lists(spark: SparkSession) -> dict[str, str]:
     """Return the variables of a session's settings."""
-    from ..adapters.spark.job_group import is_classic
+    from ..adapters.spark.session import is_classic
 
     lists = {SESSION_VARIABLE: spark.conf.get(SPARK_SETTING, "") or ""}
     if is_classic(spark):

@@ -23,6 +23,7 @@ MODULES: Final = (
     "pyspark.worker",
     "pyspark_kafka.adapters.spark.batch_reader",
     "pyspark_kafka.adapters.spark.sink_writers",
+    "pyspark_kafka.adapters.spark.stream_reader",
     "pyspark_kafka.application.writing.sink_columns",
     "pyspark_kafka.bootstrap.pool",
     "pyspark_kafka.bootstrap.spark",
@@ -59,12 +60,10 @@ def preload() -> None:
 
     from ..adapters.kernels.library import kernel_library
     from ..adapters.memory.cluster import MemoryCluster
-    from ..adapters.spark.spark_api import stream_reader_class
     from .clients import CLIENTS, client_named
 
     for module in MODULES:
         import_module(module)
-    stream_reader_class()
     for name in CLIENTS:
         client = client_named(name, MemoryCluster)
         if client.preload is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
+from pyspark_kafka.adapters.spark.jobs import SparkTaskRunner
 from pyspark_kafka.testing import await_until
 from pyspark_kafka.testing.task_runner_contract import MAX_SECONDS, Rendezvous, await_end
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 collect_ignore = [
-    *([] if HAS_FILTERS else ["test_spark_filters.py"]),
+    *([] if HAS_FILTERS else ["test_spark_batch_reader.py"]),
     *([] if HAS_READ_LIMITS else ["test_spark_read_limits.py", "test_stream_reader.py"]),
 ]
 """What tests interfaces that the installed Spark does not have."""

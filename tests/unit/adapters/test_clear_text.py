@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters import clear_text
 from pyspark_kafka.adapters.confluent import settings as confluent
 from pyspark_kafka.adapters.kafka_python import settings as kafka_python
 from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
+from pyspark_kafka.adapters.security import clear_text
 from pyspark_kafka.domain.kafka_settings.java import JavaSettings
 from pyspark_kafka.domain.kafka_settings.values import Login
 from pyspark_kafka.domain.values.registry import registry_settings

@@ -14,7 +14,7 @@ from pyspark_kafka.adapters.confluent.client_handle import handle_event, new_cli
 from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.confluent.librdkafka import PRODUCER, load
 from pyspark_kafka.adapters.confluent.tokens import TokenRefresh, set_token
-from pyspark_kafka.adapters.tokens.providers import token_provider
+from pyspark_kafka.adapters.security.tokens import token_provider
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.options.policy import UNRESTRICTED

@@ -23,7 +23,7 @@ from pyspark_kafka.adapters.schema_registry.answers import (
     subject_version,
 )
 from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
-from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.values.errors import (
     IncompatibleSchemaError,

@@ -18,12 +18,11 @@ from confluent_kafka.admin import AdminClient
 import pyspark_kafka
 from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.kafka_python.settings import client_config
-from pyspark_kafka.adapters.key_stores import store_files
-from pyspark_kafka.adapters.key_stores.jks import read_jks
-from pyspark_kafka.adapters.key_stores.memory_files import memory_file
-from pyspark_kafka.adapters.key_stores.rotation import Rotating
-from pyspark_kafka.adapters.key_stores.store_files import certificates, key_pair
-from pyspark_kafka.adapters.key_stores.tls_context import PemFiles, ssl_context
+from pyspark_kafka.adapters.security import store_files
+from pyspark_kafka.adapters.security.jks import read_jks
+from pyspark_kafka.adapters.security.memory_files import memory_file
+from pyspark_kafka.adapters.security.store_files import certificates, key_pair
+from pyspark_kafka.adapters.security.tls_context import PemFiles, Rotating, ssl_context
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings.values import Secret, Store, Tls
 from pyspark_kafka.domain.options import QueryKind, parse_source_options

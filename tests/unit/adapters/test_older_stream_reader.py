@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import pytest
 
-from pyspark_kafka.adapters.spark.older_stream_reader import OlderStreamReader
+from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets

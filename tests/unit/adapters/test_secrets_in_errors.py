@@ -14,13 +14,13 @@ import pytest
 
 import pyspark_kafka
 from pyspark_kafka.adapters.kafka_python.settings import ALTERNATIVE_NAMES, OWN_SETTINGS
-from pyspark_kafka.adapters.key_stores.rotation import Rotating
+from pyspark_kafka.adapters.security.tls_context import Rotating
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.tasks import input_partitions
 from pyspark_kafka.bootstrap import option_checks
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
-from pyspark_kafka.bootstrap.schema_registries import open_registry
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
+from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from pyspark_kafka.adapters.spark import registration, spark_api
+from pyspark_kafka.adapters.spark import session as sessions
+from pyspark_kafka.adapters.spark import spark_api
 from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
-from pyspark_kafka.adapters.spark.older_stream_reader import OlderStreamReader
-from pyspark_kafka.adapters.spark.registration import register_source
 from pyspark_kafka.adapters.spark.schema import spark_schema
+from pyspark_kafka.adapters.spark.session import register_source
 from pyspark_kafka.adapters.spark.spark_api import (
     FILTERS,
     LATEST_OFFSET,
     READ_LIMITS,
     REGISTRATION,
 )
+from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
 from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
@@ -34,19 +35,22 @@ from pyspark.sql import datasource as api
 for owner, name in (
     (api.DataSourceStreamReader, "getDefaultReadLimit"),
     (api, "DataSourceStreamArrowWriter"),
-    (api, "Filter"),
+    *((api, name) for name in ("Filter", "EqualTo", "In")),
 ):
     if hasattr(owner, name):
         delattr(owner, name)
 util.local_connect_and_auth = lambda port, auth_secret: None
 
-from pyspark_kafka.adapters.spark import sink_writers, spark_api
+from pyspark_kafka.adapters.spark import batch_reader, sink_writers, spark_api
 from pyspark_kafka.adapters.spark.session import TUNED_DEFAULTS
+from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader, stream_reader_class
 
 assert not (spark_api.HAS_READ_LIMITS or spark_api.HAS_FILTERS or spark_api.HAS_UNIX_SOCKETS)
 assert issubclass(sink_writers.KafkaStreamWriter, api.DataSourceStreamWriter)
 assert issubclass(sink_writers.KafkaStreamWriter, api.DataSourceArrowWriter)
 assert list(TUNED_DEFAULTS) == ["spark.buffer.size"]
+assert stream_reader_class() is OlderStreamReader
+assert issubclass(batch_reader.KafkaBatchReader, api.DataSourceReader)
 """
 """What Spark 4.0 lacks is taken from the installed one."""
 
@@ -56,7 +60,8 @@ def older(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the running Spark have nothing that 4.0 lacks."""
     monkeypatch.setattr(spark_api, "HAS_READ_LIMITS", False)
     monkeypatch.setattr(spark_api, "HAS_FILTERS", False)
-    monkeypatch.setattr("pyspark_kafka.adapters.spark.lag_listener.HAS_READ_LIMITS", False)
+    for module in ("lag_listener", "stream_reader"):
+        monkeypatch.setattr(f"pyspark_kafka.adapters.spark.{module}.HAS_READ_LIMITS", False)
 
 
 def source(**options: str) -> KafkaDataSource:
@@ -110,11 +115,11 @@ class KeepsFoundSources:
 def test_lists_of_options_are_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what a registration would add to a source that Spark has found is refused."""
     session: Any = KeepsFoundSources()
-    monkeypatch.setattr(registration, "hide_secrets_of_statements", lambda _: None)
+    monkeypatch.setattr(sessions, "hide_secrets_of_statements", lambda _: None)
     register_source(session, DefaultSource, {})
-    monkeypatch.setattr(registration, "is_classic", lambda _: True)
-    monkeypatch.setattr(registration, "hide_secrets", lambda _: None)
-    monkeypatch.setattr(registration, "worker_variables", lambda *_: nullcontext())
+    monkeypatch.setattr(sessions, "is_classic", lambda _: True)
+    monkeypatch.setattr(sessions, "hide_secrets", lambda _: None)
+    monkeypatch.setattr(sessions, "worker_variables", lambda *_: nullcontext())
     register_source(session, DefaultSource, {})
     with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.1 or newer can") as refusal:
         register_source(session, DefaultSource, {"A": "b"})

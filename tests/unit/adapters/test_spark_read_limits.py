@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.streaming import datasource as spark
 
-from pyspark_kafka.adapters.spark.read_limits import from_spark, to_spark
+from pyspark_kafka.adapters.spark.stream_reader import from_spark, to_spark
 from pyspark_kafka.domain.reading.read_limits import (
     CompositeReadLimit,
     ReadAllAvailable,

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from pyspark_kafka.adapters.key_stores.tls_context import PemFiles, ssl_context
+from pyspark_kafka.adapters.security.tls_context import PemFiles, ssl_context
 from pyspark_kafka.domain.kafka_settings.values import Tls
 
 RESET = struct.pack("ii", 1, 0)

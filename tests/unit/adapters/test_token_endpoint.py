@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.tokens.bounded_post import MAX_RESPONSE_BYTES, PostError, post
-from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider
+from pyspark_kafka.adapters.http import MAX_RESPONSE_BYTES, PostError, post
+from pyspark_kafka.adapters.security.oidc import OidcTokenProvider
 from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Secret
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.ports.deadline import Deadline

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.tokens.providers import token_provider
-from pyspark_kafka.adapters.tokens.renewal import PAUSE_MS, RenewedTokens
+from pyspark_kafka.adapters.security.tokens import PAUSE_MS, RenewedTokens, token_provider
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.kafka_settings.values import (
     AzureIdentity,

@@ -52,7 +52,7 @@ def session(**settings: str) -> Any:
 @pytest.fixture
 def classic_session(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what stands for a session of an application whose operator allows something."""
-    monkeypatch.setattr("pyspark_kafka.adapters.spark.job_group.is_classic", lambda _: True)
+    monkeypatch.setattr("pyspark_kafka.adapters.spark.session.is_classic", lambda _: True)
     conf = {"spark.pyspark_kafka.allowedModules": "etl", "spark.pyspark_kafka.allowedUrls": URL}
     spark = session(disallowedOptions="acks")
     spark.sparkContext = SimpleNamespace(getConf=lambda: SimpleNamespace(get=conf.get))
@@ -159,7 +159,7 @@ def test_a_continuous_task_checks_options_again(refused: str) -> None:
 def test_workers_are_told_what_a_session_forbids(monkeypatch: pytest.MonkeyPatch) -> None:
     """``register`` passes Spark's setting on, in a variable that leaves the environment's list."""
     registered: list[tuple[object, ...]] = []
-    module = "pyspark_kafka.adapters.spark.registration"
+    module = "pyspark_kafka.adapters.spark.session"
     monkeypatch.setattr(f"{module}.register_source", lambda *given: registered.append(given))
     pyspark_kafka.register(session(disallowedOptions="acks,linger.ms"))
     [(_, source, variables)] = registered

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
-from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.bootstrap.refused_logins import RefusedLogins
+from pyspark_kafka.bootstrap.pool import ContainerPool, RefusedLogins
 from pyspark_kafka.domain.options import (
     QueryKind,
     SinkOptions,

@@ -30,8 +30,8 @@ from ...domain.security.errors import (
 from ...domain.security.rights import Operation, ResourceType, topic_right
 from ...ports.deadline import Deadline
 from ..call_deadline import within
-from ..key_stores.rotation import Rotating
-from ..tokens.providers import token_provider
+from ..security.tls_context import Rotating
+from ..security.tokens import token_provider
 from .client_handle import LOG_DEBUG, LOG_INFO, log
 from .error_codes import (
     ALL_BROKERS_DOWN,

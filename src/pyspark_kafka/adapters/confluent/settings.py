@@ -21,8 +21,8 @@ from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_set
 from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.kafka_settings.setting import Ignored, Number, ProducerField
 from ...domain.kafka_settings.table import OAUTH_SETTINGS, SETTINGS
-from ..clear_text import warn_about_clear_text
-from ..tokens.providers import token_provider
+from ..security.clear_text import warn_about_clear_text
+from ..security.tokens import token_provider
 from .tls import tls_config
 
 if TYPE_CHECKING:

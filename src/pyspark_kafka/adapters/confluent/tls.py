@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from ...domain.kafka_settings.tls import StoreFormat, store_format
 from ...domain.kafka_settings.values import TLS_1_2, Secret, Store, Tls
-from ..key_stores.store_files import certificates, key_pair, store_content
+from ..security.store_files import certificates, key_pair, store_content
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,7 @@ from ...domain.kafka_settings.oauth import AWS_MSK_IAM, OAUTHBEARER
 from ...domain.kafka_settings.values import Login, MskIam
 from ...domain.security.secret_names import HIDDEN
 from ..process_local import ProcessLocal
-from ..tokens.providers import token_provider
+from ..security.tokens import token_provider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping

@@ -22,8 +22,8 @@ from ...domain.kafka_settings.oauth import AWS_MSK_IAM
 from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, boolean
-from ..clear_text import warn_about_clear_text
-from ..key_stores.tls_context import PEM_SETTINGS, CurrentContext, pem_files
+from ..security.clear_text import warn_about_clear_text
+from ..security.tls_context import PEM_SETTINGS, CurrentContext, pem_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

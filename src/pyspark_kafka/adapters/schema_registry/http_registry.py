@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from ...domain.values.registry import SchemaType
 from ...ports.values.schema_registry import SchemaRegistry
-from ..clear_text import warn_about_registry
+from ..security.clear_text import warn_about_registry
 from . import answers
 from .rest_client import Request, RestClient
 

@@ -24,9 +24,9 @@ from ...domain.values.errors import (
 from ...domain.values.registry import with_registry_names
 from ...ports.deadline import Deadline
 from ..bounded_session import bound_session, within
-from ..key_stores.tls_context import CurrentContext, PemFiles
 from ..process_local import ProcessLocal
-from ..tokens.error_texts import one_line, readable
+from ..security.tls_context import CurrentContext, PemFiles
+from ..security.tokens import one_line, readable
 from .answers import NonsenseError, error_of, json_object
 
 if TYPE_CHECKING:

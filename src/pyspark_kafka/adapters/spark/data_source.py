@@ -123,7 +123,8 @@ class KafkaDataSource(DataSource):
         """Return a micro-batch reader; ``schema`` and the error are as in ``reader``."""
         from ...domain.options import QueryKind
         from ...domain.values.typed_schema import TypedSchema
-        from .spark_api import check_limits, stream_reader_class
+        from .spark_api import check_limits
+        from .stream_reader import stream_reader_class
 
         with strip_tracebacks():
             options, columns = self._columns(self._parse(QueryKind.STREAM), schema)

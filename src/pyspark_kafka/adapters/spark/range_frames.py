@@ -11,8 +11,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from ...domain.reading.offset_range import OffsetRange
 from ...domain.reading.range_joining import join_ranges
 from ...domain.topic_partition import TopicPartition
-from .registration import register_source
 from .schema import schema_of
+from .session import register_source
 from .tasks import input_partitions, read_ranges
 
 if TYPE_CHECKING:

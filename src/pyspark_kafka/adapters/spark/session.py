@@ -1,4 +1,4 @@
-"""A Spark session with settings for Python data sources: performance, and hidden secrets."""
+"""Sessions of Spark: settings for Python data sources, and the registration of this one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
+import pyspark
+from pyspark.errors import AnalysisException, PySparkRuntimeError
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.utils import is_remote
 
-from .connect_mode import STATIC_MODES, connects_to_server, existing_connect_session, local_master
-from .job_group import is_classic
 from .log_filter import SENSITIVE, hide_secrets, hide_secrets_of_statements
-from .spark_api import HAS_FILTERS, HAS_UNIX_SOCKETS
+from .spark_api import HAS_FILTERS, HAS_UNIX_SOCKETS, REGISTRATION
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -121,3 +125,130 @@ def _warn_about_missing(session: SparkSession, settings: Mapping[str, str]) -> N
         missing.append(REDACTION)
     if missing:
         log.warning("Reusing an existing session, which lacks %s", ", ".join(sorted(missing)))
+
+
+_API_MODE: Final = "spark.api.mode"
+_MASTER: Final = "spark.master"
+_REMOTE: Final = "spark.remote"
+_SUBMITTED: Final = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"})
+"""Variables that ``spark-submit`` sets, or passes on to it."""
+
+STATIC_MODES: Final = frozenset({_API_MODE, _REMOTE})
+"""Settings that choose Spark Connect, and that the JVM of a local server must not have."""
+
+
+def is_classic(session: object) -> bool:
+    """Return whether a session is not one of Spark Connect, whose class is unrelated."""
+    return isinstance(session, SparkSession)
+
+
+def connects_to_server(options: Mapping[str, str]) -> bool:
+    """Return whether a builder's session will be of a Spark Connect server that runs already."""
+    return _url(options).startswith("sc://")
+
+
+def local_master(options: Mapping[str, str]) -> bool:
+    """Return whether a builder starts Spark on this machine, with a Connect server or without.
+
+    Without a master, Spark starts here unless ``spark-submit``, its arguments or
+    ``spark-defaults.conf`` may name one.
+    """
+    named = _url(options) or options.get(_MASTER) or os.environ.get("MASTER")
+    if named:
+        return named == "local" or named.startswith("local[")
+    return not (_SUBMITTED & os.environ.keys()) and not _defaults_file().exists()
+
+
+def existing_connect_session() -> SparkSession | None:
+    """Return this process's session of Spark Connect, if it has one."""
+    if not is_remote():
+        return None
+    with suppress(PySparkRuntimeError):
+        return SparkSession.active()
+    return None
+
+
+def _url(options: Mapping[str, str]) -> str:
+    return options.get(_REMOTE, os.environ.get("SPARK_REMOTE", ""))
+
+
+def _defaults_file() -> Path:
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    return Path(os.environ.get("SPARK_CONF_DIR") or Path(home, "conf"), "spark-defaults.conf")
+
+
+def activate_session(spark: SparkSession) -> None:
+    """Make a session the active one of this thread; on Spark Connect do nothing.
+
+    Scala has `SparkSession.setActiveSession` for this. PySpark calls it in `createDataFrame` alone.
+    """
+    if is_classic(spark):
+        sessions = spark._get_j_spark_session_class(spark._jvm)  # noqa: SLF001  # has no public name
+        sessions.setActiveSession(spark._jsparkSession)  # noqa: SLF001
+
+
+_PYTHONPATH = "PYTHONPATH"
+
+
+def register_source(
+    spark: SparkSession, source: type[DataSource], variables: Mapping[str, str]
+) -> None:
+    """Register a data source with a session, with environment variables for its Python workers.
+
+    Spark Connect ignores the variables: its workers have the server's environment.
+
+    :raises UnsupportedFeatureError: if Spark keeps a source that it has found by its name, as 4.0
+        does, and so cannot take variables.
+    """
+    path: dict[str, str] = {}
+    if is_classic(spark):
+        hide_secrets(spark)
+        archive = _archive_of(Path(__file__))
+        path = {} if archive is None else _python_path(spark, archive)
+    else:
+        hide_secrets_of_statements(spark)
+    given = {**path, **variables}
+    with worker_variables(spark, given):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
+            if given and is_classic(spark):
+                raise REGISTRATION.refusal() from None
+
+
+def _archive_of(module: Path) -> Path | None:
+    return next((parent for parent in module.parents if parent.is_file()), None)
+
+
+def _python_path(spark: SparkSession, archive: Path) -> dict[str, str]:
+    """Return a ``PYTHONPATH`` for workers with the archive that this package was imported from.
+
+    The driver's Python process of a streaming source looks for files of ``addPyFile`` in a
+    directory of the query, ``userFiles-*/streaming_job``, which is empty (seen with 4.3.0; the path
+    comes from ``SparkFiles`` and the query's ``JobArtifactSet``). It gets the environment of the
+    registered function.
+    """
+    before = spark.sparkContext.environment.get(_PYTHONPATH)
+    return {_PYTHONPATH: os.pathsep.join(filter(None, [str(archive), before]))}
+
+
+@contextmanager
+def worker_variables(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the Python workers of what a session is given within.
+
+    Spark Connect ignores them.
+    """
+    if not variables or not is_classic(spark):
+        yield
+        return
+    environment: dict[str, str] = spark.sparkContext.environment
+    before = {name: environment[name] for name in variables.keys() & environment.keys()}
+    environment.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            environment.pop(name, None)
+        environment.update(before)

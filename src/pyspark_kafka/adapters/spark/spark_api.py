@@ -24,7 +24,6 @@ from ...domain.reading.read_limits import ReadAllAvailable
 
 if TYPE_CHECKING:
     from ...domain.options import SourceOptions
-    from .micro_batch_reader import MicroBatchReader
 
 HAS_READ_LIMITS: Final = hasattr(datasource.DataSourceStreamReader, "getDefaultReadLimit")
 """Whether ``latestOffset`` gets a start and a limit, and the trigger is known by them."""
@@ -138,14 +137,3 @@ def check_limits(options: SourceOptions) -> None:
     is_limited = options.read_limit != ReadAllAvailable()
     if is_limited and not HAS_READ_LIMITS and not options.allow_limits_without_trigger:
         raise READ_LIMITS.refusal()
-
-
-def stream_reader_class() -> type[MicroBatchReader]:
-    """Return the class of stream readers that the running Spark calls."""
-    if HAS_READ_LIMITS:
-        from .stream_reader import KafkaStreamReader
-
-        return KafkaStreamReader
-    from .older_stream_reader import OlderStreamReader
-
-    return OlderStreamReader

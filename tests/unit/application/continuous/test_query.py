@@ -26,11 +26,13 @@ from pyspark_kafka.application.continuous.errors import (
     TaskFailedError,
 )
 from pyspark_kafka.application.continuous.execution_limits import ExecutionLimits
-from pyspark_kafka.bootstrap.channels import MEMORY, connect_task, open_channel
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.bootstrap.continuous import (
+    MEMORY,
     ConstantFunction,
     QueryPlan,
+    connect_task,
+    open_channel,
     start_in_threads,
     start_query,
 )

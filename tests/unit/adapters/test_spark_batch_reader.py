@@ -20,8 +20,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from pyspark_kafka.adapters.spark.batch_reader import FilteringBatchReader
-from pyspark_kafka.adapters.spark.filters import is_exact, parse_filter
+from pyspark_kafka.adapters.spark.batch_reader import FilteringBatchReader, is_exact, parse_filter
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection

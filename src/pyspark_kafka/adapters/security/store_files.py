@@ -18,6 +18,7 @@ from .jks import JksStore, WrongPasswordError, read_jks
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+
 MAX_FILE_BYTES: Final = 16 * 1_024 * 1_024
 """More than any store needs: the certificates of all public authorities take a few hundred kB."""
 

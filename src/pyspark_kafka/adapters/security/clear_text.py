@@ -7,8 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..domain.kafka_settings.java import JavaSettings
-    from ..domain.values.registry import RegistrySettings
+    from ...domain.kafka_settings.java import JavaSettings
+    from ...domain.values.registry import RegistrySettings
+
 
 log = logging.getLogger("pyspark_kafka")
 

@@ -1,23 +1,27 @@
-"""An ``SSLContext`` with the content of Java's stores, for clients that are written in Python."""
+"""An ``SSLContext`` with the content of Java's stores, which is made again when they change."""
 
 from __future__ import annotations
 
 import errno
+import logging
+import os
 import ssl
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, final
 
+from ...domain.errors import PysparkKafkaError
 from ...domain.kafka_settings.values import TLS_1_2, TLS_1_3, Secret, Store, Tls
+from ...domain.security.secret_names import without_secrets
 from .memory_files import memory_file
-from .rotation import Rotating
 from .store_files import KeyPair, certificates, key_pair, read_file, unreadable
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
+
 
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
 
@@ -182,3 +186,64 @@ def _load_key(context: ssl.SSLContext, problem: str, pair: KeyPair) -> None:
             context.load_cert_chain(chain, key, str(pair.password))
         except (OSError, ValueError) as error:
             raise ValueError(problem) from error
+
+
+T = TypeVar("T")
+
+FileVersion: TypeAlias = tuple[int, int, int, int] | None
+"""The device, inode, size and time (ns) of a file; ``None`` if there is none."""
+
+log = logging.getLogger("pyspark_kafka")
+
+
+@final
+class Rotating(Generic[T]):
+    """A value made from files, and made again once one of them has changed.
+
+    Files are not replaced all at once: while they cannot be used, or do not belong together, the
+    last value stays.
+    """
+
+    def __init__(self, files: Collection[str], make: Callable[[], T]) -> None:
+        """Make the value; raise what ``make`` raises.
+
+        ``make`` raises ``ValueError`` or ``PysparkKafkaError`` if the files cannot be used.
+        """
+        self._files = tuple(files)
+        self._make = make
+        # Before they are read, so that no later change is missed.
+        self._versions = self._logged = self._found()
+        self._value = make()
+
+    def current(self) -> T:
+        """Return the value of the current files, or the last one if they cannot be used yet."""
+        found = self._found()
+        if found != self._versions:
+            try:
+                self._value = self._make()
+            except (ValueError, PysparkKafkaError) as error:
+                self._log(found, error)
+            else:
+                self._versions = found
+        return self._value
+
+    def _found(self) -> tuple[FileVersion, ...]:
+        return tuple(map(file_version, self._files))
+
+    def _log(self, found: tuple[FileVersion, ...], error: Exception) -> None:
+        if found != self._logged:
+            self._logged = found
+            log.warning(
+                "The files of TLS have changed and cannot be used; new connections use what was "
+                "read before until they are changed again: %s",
+                without_secrets(str(error)),
+            )
+
+
+def file_version(path: str) -> FileVersion:
+    """Return what tells a file's content from an earlier one; links are followed."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,25 +1,32 @@
-"""Tasks of a continuous query as one long-lived Spark job."""
+"""The Spark jobs that run tasks of continuous queries, or ask executors for their versions."""
 
 from __future__ import annotations
 
 import logging
 import re
+import threading
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
+from ...domain.cluster.versions import REPORTED, Environment
+from ...domain.error_text import describe_error, find_error, one_line
 from ...domain.errors import OptionsError
 from ...ports.continuous.task_runner import TaskRunner
 from ...ports.deadline import Deadline
-from .job_group import JobGroup, is_classic, job_group
-from .registration import worker_variables
+from .session import is_classic, worker_variables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
+
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -205,3 +212,157 @@ def _check_settings(spark: SparkSession) -> None:
             "'spark.speculation' is true: Spark can run a task of a continuous query twice, of "
             "which one only reads and writes. It needs a free slot for that, and gains nothing."
         )
+
+
+class JobGroup(ABC):
+    """The jobs of the thread that called ``join``."""
+
+    @abstractmethod
+    def join(self) -> None:
+        """Put the jobs that this thread starts from now on into this group."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Cancel the jobs of the group. Returns before their tasks have ended."""
+
+    @abstractmethod
+    def active_tasks(self) -> int:
+        """Return how many tasks of the group run, or 0 where Spark does not tell."""
+
+    def describe_failure(self, error: Exception) -> str:
+        """Return on one line why a job of the group failed, from what Spark raised."""
+        return summarize_failure(str(error))
+
+
+def job_group(spark: SparkSession, name: str, description: str) -> JobGroup:
+    """Return a new group; ``name`` is unique, and ``description`` is what Spark's UI shows."""
+    if is_classic(spark):
+        return _ClassicJobGroup(spark, name, description)
+    return _ConnectJobGroup(spark, name)
+
+
+@final
+class _ClassicJobGroup(JobGroup):
+    """A job group, as Spark's own streaming queries have one.
+
+    No tag: ``SparkSession.interruptTag`` finds only tags that were added by the thread that calls
+    it, or by a thread that this one inherits from.
+    """
+
+    def __init__(self, spark: SparkSession, name: str, description: str) -> None:
+        self._context = spark.sparkContext
+        self._name = name
+        self._description = description
+
+    def join(self) -> None:
+        self._context.setJobGroup(self._name, self._description, interruptOnCancel=True)
+
+    def cancel(self) -> None:
+        self._context.cancelJobGroup(self._name)
+
+    def active_tasks(self) -> int:
+        tracker = self._context.statusTracker()
+        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self._name))
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        return sum(stage.numActiveTasks for stage in stages if stage)
+
+    def describe_failure(self, error: Exception) -> str:
+        # Not installed with Spark Connect's own package, pyspark-client.
+        from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+        if isinstance(error, (Py4JNetworkError, OSError)):
+            return f"The JVM of Spark's driver has ended: {describe_error(error)}"
+        return super().describe_failure(error)
+
+
+@final
+class _ConnectJobGroup(JobGroup):
+    """A tag of operations, which Spark Connect interrupts from any thread."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self._spark = spark
+        self._name = name
+
+    def join(self) -> None:
+        self._spark.addTag(self._name)
+
+    def cancel(self) -> None:
+        self._spark.interruptTag(self._name)
+
+    def active_tasks(self) -> int:
+        return 0
+
+
+_TRACEBACK: Final = "Traceback (most recent call last):"
+
+_STAGE_FAILURE: Final = re.compile(r"most recent failure: (?P<reason>[^\n]+)")
+"""What Spark's scheduler says of a task that did not fail in Python: its worker died, say."""
+
+_JAVA_ERROR: Final = re.compile(r"^: (?:[\w.$]+: )?(?P<text>[^\n]+)", re.MULTILINE)
+"""The line of a Java exception as Py4J prints it, without the exception's class."""
+
+
+def summarize_failure(text: str) -> str:
+    """Return one line: this library's error in it, or a task's exception, or Spark's reason."""
+    ours = find_error(text)
+    if ours is not None:
+        return one_line(ours.text)
+    if _TRACEBACK in text:
+        return _exception_line(text.rpartition(_TRACEBACK)[2])
+    found = _STAGE_FAILURE.search(text)
+    if found is not None:
+        return found["reason"].strip()
+    java = _JAVA_ERROR.search(text)
+    return java["text"].strip() if java is not None else text.strip().partition("\n")[0]
+
+
+def _exception_line(traceback: str) -> str:
+    """Return what follows the frames of a traceback: these are indented."""
+    lines = [line for line in traceback.splitlines() if line.strip() and not line[0].isspace()]
+    return lines[0].strip() if lines else one_line(traceback)
+
+
+MAX_START_S: Final = 120.0
+"""How long executors may take to start."""
+
+
+def executor_environments(spark: SparkSession) -> list[Environment]:
+    """Return the environment of each host and Python that runs tasks.
+
+    :raises PySparkException: if no executor runs them in time; or py4j's error.
+    """
+    names = REPORTED
+
+    # Defined here, it is pickled by its code: executors may lack this package.
+    def facts(_rows: Any) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
+        import platform
+        import socket
+        from importlib import metadata
+
+        found = []
+        for name in names:
+            try:
+                found.append((name, metadata.version(name)))
+            except metadata.PackageNotFoundError:
+                continue
+        yield socket.gethostname(), platform.python_version(), tuple(found)
+
+    context = spark.sparkContext
+    tasks = 2 * max(context.defaultParallelism, 1)
+    # Without free cores, the job would wait forever.
+    timer = threading.Timer(MAX_START_S, _cancel, [context])
+    timer.start()
+    try:
+        rows = context.parallelize(range(tasks), tasks).mapPartitions(facts).collect()
+    finally:
+        timer.cancel()
+    return [
+        Environment(host, python, dict(packages)) for host, python, packages in sorted(set(rows))
+    ]
+
+
+def _cancel(context: SparkContext) -> None:
+    try:
+        context.cancelAllJobs()
+    except Exception:
+        log.exception("The job that waits for Spark's executors could not be cancelled")

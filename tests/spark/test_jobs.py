@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
+from pyspark_kafka.adapters.spark.jobs import SparkTaskRunner
 from pyspark_kafka.domain.errors import OptionsError, UnknownTopicError
 from pyspark_kafka.testing import TaskRunnerContract, await_until
 from pyspark_kafka.testing.task_runner_contract import (

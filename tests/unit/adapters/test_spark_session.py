@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from pyspark_kafka.adapters.spark.connect_mode import (
+from pyspark_kafka.adapters.spark.session import (
     connects_to_server,
     existing_connect_session,
     local_master,

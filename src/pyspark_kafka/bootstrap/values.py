@@ -1,18 +1,23 @@
-"""The decoders of columns, kept between the tasks of a process."""
+"""The decoders of a process, and the schema registry of a query."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
 from ..application.values.column_decoder import ColumnDecoder, NewSchemas
+from ..application.values.schema_cache import SchemaCache
+from ..domain.errors import OptionsError, requires_extra
+from ..domain.values.registry import registry_problems, registry_settings
 from ..domain.values.value_options import OnNewSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..domain.values.typed_schema import TypedColumn
+    from ..domain.values.value_options import RegistryOptions
     from ..ports.values.schema_registry import SchemaRegistry
     from ..ports.values.value_format import ValueFormat
+
 
 MAX_DECODERS: Final = 16
 """The decoders that are kept: a query has one for each column and schema."""
@@ -52,3 +57,21 @@ class ValueDecoders:
         if options.on_new_schema is OnNewSchema.FAIL and registry and column.version:
             new_schemas = NewSchemas(registry, column.version)
         return ColumnDecoder(column, ValueFraming(options, registry), decoder, new_schemas)
+
+
+def open_registry(options: RegistryOptions) -> SchemaCache:
+    """Return a registry that keeps what it has found; no request is sent yet.
+
+    :raises OptionsError: if the options cannot be used.
+    :raises MissingDependencyError: if the extra ``registry`` is not installed.
+    """
+    problems = registry_problems(options)
+    if problems:
+        raise OptionsError(problems)
+    with requires_extra("registry", "requests", "The HTTP client for schema registries"):
+        from ..adapters.schema_registry.http_registry import HttpSchemaRegistry
+    try:
+        return SchemaCache(HttpSchemaRegistry(registry_settings(options)))
+    except ValueError as error:
+        # Not chained: the option may hold a key in place of a file.
+        raise OptionsError([str(error)]) from None

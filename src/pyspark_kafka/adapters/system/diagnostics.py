@@ -1,18 +1,32 @@
-"""Names, connections and TLS handshakes, one at a time, for checks of a network."""
+"""What the doctor learns from this machine: versions, and probes of the network."""
 
 from __future__ import annotations
 
+import platform
 import socket
 import ssl
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, final
 
 from ...domain.cluster.tls import PeerCertificate
-from ..key_stores.tls_context import CurrentContext, pem_files
+from ...domain.cluster.versions import REPORTED, Environment
+from ..security.tls_context import CurrentContext, pem_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...domain.kafka_settings.java import JavaSettings
+
+
+def environment() -> Environment:
+    """Return the versions of Python and of the packages that matter."""
+    found = {}
+    for name in REPORTED:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return Environment(socket.gethostname(), platform.python_version(), found)
 
 
 @final

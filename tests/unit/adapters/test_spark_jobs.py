@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.adapters.spark.failure_text import summarize_failure
+from pyspark_kafka.adapters.spark.jobs import summarize_failure
 
 PYTHON = """
  An exception was thrown from the Python worker:

@@ -11,10 +11,11 @@ from threading import Timer
 from typing import TYPE_CHECKING, Final, final
 from urllib.parse import urlsplit
 
-from ...ports.deadline import Deadline
+from ..ports.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
 _LATE: Final = "it did not answer in time"

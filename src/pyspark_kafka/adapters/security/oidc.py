@@ -17,13 +17,14 @@ from ...domain.security.secret_names import hide
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
 from ...ports.security.token_provider import Token, TokenProvider
-from .bounded_post import PostError, Response, post
-from .error_texts import readable
+from ..http import PostError, Response, post
+from .tokens import readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...domain.kafka_settings.values import ClientCredentials
+
 
 TIMEOUT_S: Final = 10.0
 """For all attempts together: Java's connections to token endpoints have no limit at all."""

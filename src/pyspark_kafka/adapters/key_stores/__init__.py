@@ -1,1 +1,0 @@
-"""Java's key stores and trust stores, for clients that are not written in Java."""

@@ -1,0 +1,1 @@
+"""Logins and TLS: tokens and their sources, key stores, and a warning about clear text."""

@@ -1,0 +1,205 @@
+"""Tokens of logins: one provider for each source of them, which a process keeps and shares."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from threading import Lock
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ...domain.kafka_settings.oauth import OAUTHBEARER, PROVIDER_NAMES
+from ...domain.kafka_settings.values import (
+    AzureIdentity,
+    ClientCredentials,
+    GoogleCredentials,
+    MskIam,
+    TokenFunction,
+)
+from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...ports.clock import epoch_ms
+from ...ports.deadline import Deadline
+from ...ports.security.token_provider import Token, TokenProvider
+from ..named_functions import checked_function, named_function
+from ..process_local import ProcessLocal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...domain.kafka_settings.values import TokenSource
+
+
+@lru_cache(maxsize=64)
+def token_provider(source: TokenSource) -> TokenProvider:
+    """Return what gets tokens from a source, and keeps them as long as they are of use.
+
+    :raises ValueError: if the source cannot be used.
+    :raises MissingDependencyError: if its extra is not installed.
+    """
+    return RenewedTokens(_new_provider(source))
+
+
+def _new_provider(source: TokenSource) -> TokenProvider:
+    match source:
+        case ClientCredentials():
+            from .oidc import OidcTokenProvider
+
+            return OidcTokenProvider(source)
+        case MskIam():
+            from .cloud_tokens import MskTokenProvider
+
+            return MskTokenProvider(source)
+        case AzureIdentity():
+            from .cloud_tokens import AzureTokenProvider
+
+            return AzureTokenProvider(source)
+        case GoogleCredentials():
+            from .cloud_tokens import GoogleTokenProvider
+
+            return GoogleTokenProvider(source)
+        case TokenFunction():
+            return FunctionTokenProvider(source)
+
+
+log = logging.getLogger("pyspark_kafka.tokens")
+
+USED_PART: Final = 0.8
+"""How much of a token's life it is used, as by Java's ``sasl.login.refresh.window.factor``."""
+
+PAUSE_MS: Final = 10_000
+"""How long nothing is requested after a failure, as by ``sasl.login.retry.backoff.max.ms``."""
+
+
+_PASSED: Final = Deadline(-math.inf)
+
+_NoTokenError: TypeAlias = AuthenticationError | TokenUnavailableError
+
+
+@final
+@dataclass(slots=True)
+class _Held:
+    """What one process has: the last token, or why there is none, and until when it stays."""
+
+    lock: Lock = field(default_factory=Lock)
+    outcome: Token | _NoTokenError | None = None
+    until_ms: int = 0
+    deadline: Deadline = _PASSED
+    """The same on a monotonic clock: an hour that is taken back must not keep a token."""
+
+
+@final
+class RenewedTokens(TokenProvider):
+    """Keeps another provider's token for most of its life; one thread at a time asks it.
+
+    If a renewal fails, the token is used to its end. A failure is kept for some seconds, so that
+    many connections do not lock an account.
+    """
+
+    def __init__(self, provider: TokenProvider, clock: Callable[[], int] = epoch_ms) -> None:
+        """Take the provider, and what returns milliseconds since the epoch."""
+        self._provider = provider
+        self._clock = clock
+        # A child process would inherit the lock as it is during a request.
+        self._local = ProcessLocal(_Held())
+
+    def token(self) -> Token:
+        held = self._local.get() or self._local.set(_Held())
+        with held.lock:
+            outcome = held.outcome
+            is_over = held.deadline.has_passed or self._clock() >= held.until_ms
+            if outcome is None or is_over:
+                outcome = held.outcome = self._renewed(held)
+        if isinstance(outcome, Token):
+            return outcome
+        raise outcome.with_traceback(None)
+
+    def _renewed(self, held: _Held) -> Token | _NoTokenError:
+        try:
+            token = self._provider.token()
+        except (AuthenticationError, TokenUnavailableError) as error:
+            return self._after(error, held)
+        now = self._clock()
+        self._keep(held, now, now + int(USED_PART * (token.expires_ms - now)))
+        return token
+
+    def _after(self, error: _NoTokenError, held: _Held) -> Token | _NoTokenError:
+        now, token = self._clock(), held.outcome
+        self._keep(held, now, now + PAUSE_MS)
+        if not isinstance(token, Token) or token.expires_ms <= now:
+            return error
+        log.warning("A token is not renewed yet: %s", error)
+        self._keep(held, now, min(held.until_ms, token.expires_ms))
+        return token
+
+    def _keep(self, held: _Held, now_ms: int, until_ms: int) -> None:
+        held.until_ms = until_ms
+        held.deadline = Deadline.after((until_ms - now_ms) / 1_000)
+
+
+GROUP: Final = "pyspark_kafka.token_providers"
+_OPTION: Final = "Option 'tokenProvider'"
+
+
+@final
+class FunctionTokenProvider(TokenProvider):
+    """Calls a function without arguments for each token; it returns a ``Token``."""
+
+    def __init__(self, source: TokenFunction) -> None:
+        """Import the function.
+
+        :raises ValueError: if it cannot be imported, or is no function.
+        """
+        self._name = source.name
+        self._function = _function(source.name)
+
+    def token(self) -> Token:
+        try:
+            found = self._function()
+        except (AuthenticationError, TokenUnavailableError):
+            raise
+        except Exception as error:
+            # The function may raise anything, and so may what it calls.
+            raise self._error(one_line(error)) from error
+        if not isinstance(found, Token):
+            raise self._error(
+                f"it returned {type(found).__name__}, "
+                "not pyspark_kafka.ports.security.token_provider.Token"
+            )
+        return found
+
+    def _error(self, reason: str) -> AuthenticationError:
+        return AuthenticationError(f"'{self._name}'", OAUTHBEARER, "", reason)
+
+
+def _function(name: str) -> Callable[[], object]:
+    try:
+        if ":" in name:
+            return named_function(name)
+        return checked_function(name, _entry_point(name).load)
+    except ValueError as error:
+        raise ValueError(f"{_OPTION}: {error}") from error
+
+
+def _entry_point(name: str) -> EntryPoint:
+    # If a distribution is on the path twice, importlib.metadata returns equal entry points.
+    found = {each.value: each for each in entry_points(group=GROUP, name=name)}
+    if len(found) != 1:
+        known = ", ".join(sorted({*PROVIDER_NAMES, *entry_points(group=GROUP).names}))
+        raise ValueError(f"{len(found)} providers are named '{name}'. Known names are {known}.")
+    return next(iter(found.values()))
+
+
+_MAX_TEXT: Final = 300
+
+
+def readable(text: str, max_text: int = _MAX_TEXT) -> str:
+    """Return what another server said, in one line of limited length."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= max_text else f"{line[:max_text]}…"
+
+
+def one_line(error: Exception) -> str:
+    """Return an error of a library, with its class."""
+    return readable(f"{type(error).__name__}: {error}")

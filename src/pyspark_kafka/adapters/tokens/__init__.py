@@ -1,1 +1,0 @@
-"""Adapters of ``TokenProvider``, and the provider of a login."""
