@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition as Partition
 from pyspark_kafka.ports.deadline import Deadline
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from .decoder_passes import COPY, PASSES
 from .fresh_process import on_one_core

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, WITHOUT_HEADERS
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark_kafka.domain.reading.offset_range import OffsetRange
+    from pyspark_kafka.domain.reading.ranges import OffsetRange
 
     from .topics import Shape
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
 
 from .bench import CLIENTS
 from .fresh_process import on_all_cores

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_kafka.domain.reading.offset_range import OffsetRange
+    from pyspark_kafka.domain.reading.ranges import OffsetRange
 
     Read = Callable[[OffsetRange], Iterator[int]]
     Open = Callable[[str], AbstractContextManager[Read]]
@@ -47,7 +47,7 @@ def record_reader(
 ) -> Iterator[Read]:
     """Yield what reads ranges with a ``RecordReader``."""
     from pyspark_kafka.bootstrap.container import closing_clients, container_for
-    from pyspark_kafka.domain.reading.projection import WITHOUT_HEADERS
+    from pyspark_kafka.domain.reading.records import WITHOUT_HEADERS
 
     options = reader_options(bootstrap_servers, client, "any", isolation_level)
     with closing_clients(container_for(options)) as container:

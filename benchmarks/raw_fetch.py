@@ -12,7 +12,7 @@ from kafka.protocol.consumer import FetchRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark_kafka.domain.reading.offset_range import OffsetRange
+    from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 VERSION: Final = 11
 """The newest version with topic names and fixed-size lengths."""

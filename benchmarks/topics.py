@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import Producer
 
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .values import json_event, json_events, padded_bytes, random_bytes, short_json_event

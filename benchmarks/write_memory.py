@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.bootstrap.container import sink_container_for
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
 
 from .bench import CLIENTS
 from .fresh_process import on_all_cores

@@ -73,10 +73,10 @@ from pyspark_kafka.domain.security.errors import (
     AuthenticationError,
     AuthorizationError,
     TlsError,
+    TlsFailure,
     TokenUnavailableError,
 )
 from pyspark_kafka.domain.security.rights import Operation, topic_right
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import (
     DeadLetterLoopError,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from error_entries import DATA_LOSSES, SECTIONS
 
 from pyspark_kafka.domain.errors import DataLossError
-from pyspark_kafka.domain.security.errors import TlsError
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
+from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 
 if TYPE_CHECKING:
     from error_entries import Entry

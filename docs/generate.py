@@ -16,14 +16,13 @@ from pyspark_kafka.adapters.kafka_python.settings import (
 )
 from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS as KAFKA_PYTHON_SETTINGS
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
-from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, MAX_IN_FLIGHT, ProducerSettings
-from pyspark_kafka.domain.kafka_settings.restricted import (
-    OWN_SETTINGS,
-    RESTRICTED,
-    AllowList,
-    Restricted,
-)
-from pyspark_kafka.domain.kafka_settings.setting import (
+from pyspark_kafka.domain.options import value_table
+from pyspark_kafka.domain.options.client_settings import MAX_IN_FLIGHT, ProducerSettings
+from pyspark_kafka.domain.options.option import REGISTRY_PREFIX, Option, QueryKind
+from pyspark_kafka.domain.options.settings_table import (
+    API_TIMEOUT_MS,
+    DEFAULT_API_TIMEOUT_MS,
+    SETTINGS,
     Ignored,
     Number,
     ProducerField,
@@ -31,9 +30,9 @@ from pyspark_kafka.domain.kafka_settings.setting import (
     Setting,
     Text,
 )
-from pyspark_kafka.domain.kafka_settings.table import DEFAULT_API_TIMEOUT_MS, SETTINGS
-from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind, value_table
-from pyspark_kafka.domain.values.registry import PREFIX as REGISTRY_PREFIX
+from pyspark_kafka.domain.options.sink import SINK_TABLE
+from pyspark_kafka.domain.options.source_table import TABLE
+from pyspark_kafka.domain.security.policy import OWN_SETTINGS, RESTRICTED, AllowList, Restricted
 from pyspark_kafka.domain.values.registry import REGISTRY_SETTINGS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 import pyspark_kafka
 from pyspark_kafka.brokers import avro_jars, connector_jars, settings
-from pyspark_kafka.domain.kafka_settings.restricted import AllowList
+from pyspark_kafka.domain.security.policy import AllowList
 
 from .scheduling import OneSoakAtATime
 from .servers.kdc import KRB5_CONFIG

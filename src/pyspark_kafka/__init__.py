@@ -30,13 +30,9 @@ if TYPE_CHECKING:
     from .bootstrap.container import Container, SinkContainer, container_for, sink_container_for
     from .bootstrap.spark import DefaultSource
     from .domain.errors import PysparkKafkaError
-    from .domain.options import (
-        QueryKind,
-        SinkOptions,
-        SourceOptions,
-        parse_sink_options,
-        parse_source_options,
-    )
+    from .domain.options.option import QueryKind
+    from .domain.options.sink import SinkOptions, parse_sink_options
+    from .domain.options.source import SourceOptions, parse_source_options
     from .ports.lag.lag_exporter import LagExporter
     from .ports.lag.progress_listener import ProgressListener
 
@@ -75,16 +71,16 @@ _LAZY_IMPORTS: Final = {
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PrometheusProgressListener": ".adapters.prometheus.progress_listener",
     "PysparkKafkaError": ".domain.errors",
-    "QueryKind": ".domain.options",
+    "QueryKind": ".domain.options.option",
     "SinkContainer": ".bootstrap.container",
-    "SinkOptions": ".domain.options",
-    "SourceOptions": ".domain.options",
+    "SinkOptions": ".domain.options.sink",
+    "SourceOptions": ".domain.options.source",
     "activate_session": ".adapters.spark.session",
     "container_for": ".bootstrap.container",
     "lag_meter_for": ".bootstrap.lag",
     "letter_counter_for": ".bootstrap.dead_letters",
-    "parse_sink_options": ".domain.options",
-    "parse_source_options": ".domain.options",
+    "parse_sink_options": ".domain.options.sink",
+    "parse_source_options": ".domain.options.source",
     "sink_container_for": ".bootstrap.container",
     "tuned_session": ".adapters.spark.session",
 }
@@ -160,7 +156,8 @@ def lag_listener(
     if source_options is None:
         return listener(exporters, queries=queries)
     from .bootstrap.option_policy import operator_policy
-    from .domain.options import QueryKind, parse_source_options, with_any_topic
+    from .domain.options.option import QueryKind
+    from .domain.options.source import parse_source_options, with_any_topic
 
     given = with_any_topic(source_options)  # progress has the topics
     options = parse_source_options(given, QueryKind.STREAM, operator_policy())

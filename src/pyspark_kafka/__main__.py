@@ -27,8 +27,8 @@ from .cli.parser import (
     parse_arguments,
 )
 from .cli.process import prepare_output
-from .domain.error_text import one_line
 from .domain.errors import PysparkKafkaError
+from .domain.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -24,8 +24,9 @@ from .domain.checkpoints.storage_path import StoragePath
 from .domain.continuous.query_options import interval_ms, option_conflicts
 from .domain.continuous.restart_strategy import RestartLimits
 from .domain.errors import OptionsError
-from .domain.options import QueryKind, parse_sink_options, parse_source_options
-from .domain.options.reading import lower
+from .domain.options.option import QueryKind, lower
+from .domain.options.sink import parse_sink_options
+from .domain.options.source import parse_source_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .domain.continuous.progress import EpochProgress
-    from .domain.options import OptionPolicy, SinkOptions, SourceOptions
+    from .domain.options.sink import SinkOptions
+    from .domain.options.source import SourceOptions
+    from .domain.security.policy import OptionPolicy
     from .ports.continuous.record_function import FunctionFactory, RecordFunction
     from .ports.lag.progress_listener import ProgressListener
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from pyspark_kafka.bootstrap.container import Container, container_for
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.testing import KafkaWorld
 
 from ..spark.queries import PEER

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind
+from pyspark_kafka.domain.options.option import QueryKind
 
 from ..spark.queries import OURS, PEER
 from .peer import Held, peer

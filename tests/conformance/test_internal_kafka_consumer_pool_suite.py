@@ -15,7 +15,8 @@ import pytest
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.testing import await_until
 
 from ..spark.queries import read

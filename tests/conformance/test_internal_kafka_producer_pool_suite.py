@@ -12,7 +12,8 @@ import pytest
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import SinkContainer
 from pyspark_kafka.bootstrap.pool import MAX_IDLE, ContainerPool
-from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.testing import await_until
 
 from ..spark.queries import OURS, read

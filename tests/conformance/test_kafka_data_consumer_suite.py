@@ -12,9 +12,10 @@ import pytest
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from pyspark.sql.functions import lit
 
-from pyspark_kafka.domain.options import QueryKind
+from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record

@@ -6,9 +6,7 @@ import random
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.range_calculator import split_ranges
-from pyspark_kafka.domain.reading.task_limits import TaskLimits
+from pyspark_kafka.domain.reading.ranges import OffsetRange, TaskLimits, split_ranges
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .peer import Held, peer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dependency_injector import providers
 
-from pyspark_kafka.domain.options import QueryKind
+from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

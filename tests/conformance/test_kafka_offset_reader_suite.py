@@ -11,9 +11,10 @@ from dependency_injector import providers
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.domain.errors import KafkaRequestError, OptionsError
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 

@@ -17,16 +17,13 @@ from pyspark_kafka.adapters.spark.sink_writers import KafkaBatchWriter, KafkaStr
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
 from pyspark_kafka.bootstrap.option_policy import VARIABLE
 from pyspark_kafka.bootstrap.spark import ContainerUseCases, DefaultSource
-from pyspark_kafka.domain.options import (
-    SINK_TABLE,
-    TABLE,
-    UNRESTRICTED,
-    QueryKind,
-    SinkOptions,
-    SourceOptions,
-)
-from pyspark_kafka.domain.reading.projection import Projection
-from pyspark_kafka.domain.reading.read_limits import ReadMaxRows, ReadMinRows
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SINK_TABLE, SinkOptions
+from pyspark_kafka.domain.options.source import SourceOptions
+from pyspark_kafka.domain.options.source_table import TABLE
+from pyspark_kafka.domain.reading.admission import ReadMaxRows, ReadMinRows
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.queries import OURS, PEER, read_stream

@@ -14,11 +14,12 @@ from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchEx
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import DataLossError, MetadataLogError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.admission import ReadAllAvailable
 from pyspark_kafka.domain.reading.available_now import EndBeyondLatestError, LostPartitionsError
-from pyspark_kafka.domain.reading.projection import Projection
-from pyspark_kafka.domain.reading.read_limits import ReadAllAvailable
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.queries import PEER, read_stream
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.application.reading.kafka_source import KafkaSource
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.domain.reading.offset_range import OffsetRange
+    from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 BASE = "KafkaMicroBatchSourceSuiteBase"
 VALUE = Projection(("value",))

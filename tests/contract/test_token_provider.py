@@ -21,14 +21,14 @@ from pyspark_kafka.adapters.security.cloud_tokens import (
 )
 from pyspark_kafka.adapters.security.oidc import OidcTokenProvider, claims_of
 from pyspark_kafka.adapters.security.tokens import PAUSE_MS, FunctionTokenProvider, RenewedTokens
-from pyspark_kafka.domain.kafka_settings.values import (
+from pyspark_kafka.domain.security.oauth import (
     AzureIdentity,
     ClientCredentials,
     GoogleCredentials,
     MskIam,
-    Secret,
     TokenFunction,
 )
+from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.ports.security.token_provider import Token
 from pyspark_kafka.testing import TokenIssuer, TokenProviderContract
 from tests.servers.http_server import Request, Response, serving

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import lz4.frame
 
-from pyspark_kafka.domain.reading.projection import COLUMNS
+from pyspark_kafka.domain.reading.records import COLUMNS
 from tests.unit.adapters.kafka_format.batches import (
     CODECS,
     CONTROL,

@@ -30,7 +30,10 @@ from pyspark_kafka.adapters.security.tls_context import PemFiles, ssl_context
 from pyspark_kafka.adapters.security.tokens import RenewedTokens
 from pyspark_kafka.domain.continuous.messages import read_message
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Login, Secret, Store, Tls
+from pyspark_kafka.domain.security.login import Login
+from pyspark_kafka.domain.security.oauth import ClientCredentials
+from pyspark_kafka.domain.security.secrets import Secret
+from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority
 
 from .parsers import Parser, by_name

@@ -10,18 +10,13 @@ from pyspark_kafka.adapters.kafka_python.settings import client_config
 from pyspark_kafka.adapters.storage.location import location_of
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
-from pyspark_kafka.domain.kafka_settings.java import read_java_settings
-from pyspark_kafka.domain.kafka_settings.login import jaas_entry
-from pyspark_kafka.domain.kafka_settings.restricted import AllowList
-from pyspark_kafka.domain.kafka_settings.tls import pem
-from pyspark_kafka.domain.options import (
-    QueryKind,
-    allowing,
-    disallowing,
-    parse_sink_options,
-    parse_source_options,
-)
-from pyspark_kafka.domain.options.parsing import ignored_options
+from pyspark_kafka.domain.options.client_settings import read_java_settings
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import ignored_options, parse_source_options
+from pyspark_kafka.domain.security.login import jaas_entry
+from pyspark_kafka.domain.security.policy import AllowList, allowing, disallowing
+from pyspark_kafka.domain.security.tls import pem
 
 from .parsers import Parser, by_name
 

@@ -47,7 +47,8 @@ from pyspark_kafka.adapters.kafka_python.wire import (
     responses_of,
 )
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.subscription import Subscribe, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -26,7 +26,7 @@ from pyspark_kafka.domain.errors import (
     MalformedTimestampError,
     OversizedRecordError,
 )
-from pyspark_kafka.domain.reading.projection import COLUMNS, Projection
+from pyspark_kafka.domain.reading.records import COLUMNS, Projection
 from tests.unit.adapters.kafka_format.batches import CONTROL, TRANSACTIONAL, ZSTD
 from tests.unit.adapters.kafka_format.reading import T, rows_of, rows_of_peer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing.outputs import batch_of
@@ -15,7 +15,7 @@ from pyspark_kafka.testing.world import PATIENCE_S, Record, World
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark_kafka.domain.options import SinkOptions
+    from pyspark_kafka.domain.options.sink import SinkOptions
     from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
     from tests.servers.hostile_broker import HostileBroker
 

@@ -12,8 +12,9 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.brokers.settings import free_ports, ports_from
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.records import Projection
 
 from .commands import Running, run, running
 

@@ -19,9 +19,10 @@ from pyspark_kafka.adapters.confluent.fetches_ahead import MAX_AHEAD
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 

@@ -31,13 +31,10 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
     UnsupportedFeatureError,
 )
-from pyspark_kafka.domain.options import (
-    UNRESTRICTED,
-    QueryKind,
-    SinkOptions,
-    parse_sink_options,
-)
-from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
+from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -18,8 +18,9 @@ import pytest
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.option_policy import operator_policy
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.kafka_settings.restricted import RESTRICTED, AllowList
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.policy import RESTRICTED, AllowList
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

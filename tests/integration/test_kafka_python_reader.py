@@ -9,8 +9,8 @@ from kafka.net.manager import KafkaConnectionManager
 
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 

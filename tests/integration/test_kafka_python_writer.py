@@ -22,15 +22,11 @@ from pyspark_kafka.domain.errors import (
     UnknownPartitionError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.options import (
-    QueryKind,
-    SinkOptions,
-    parse_sink_options,
-    parse_source_options,
-    with_any_topic,
-)
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options, with_any_topic
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 from pyspark_kafka.testing.world import unique_name

@@ -15,8 +15,8 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.metadata import known_leaders
 from pyspark_kafka.domain.errors import DataLossError, LogTruncatedError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record, await_until

@@ -19,10 +19,10 @@ from pyspark_kafka.adapters.kafka_python import sasl
 from pyspark_kafka.adapters.kafka_python.sasl import gssapi_messages
 from pyspark_kafka.brokers.jars import kafka_jars
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.kafka_settings.values import Login
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.security.errors import AuthenticationError
+from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing.kafka_world import KafkaWorld

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from pyspark_kafka.adapters.security.tokens import token_provider
-from pyspark_kafka.domain.kafka_settings.java import read_java_settings
+from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 
 from ..servers.http_server import serving

@@ -10,8 +10,8 @@ import pytest
 from kafka import errors as kafka_errors
 
 from pyspark_kafka.domain.errors import LogTruncatedError
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.testing import Record
 from tests.servers import lies
 from tests.servers.honest_cluster import APIS

@@ -8,7 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..servers.certificates import Certificate

@@ -8,9 +8,10 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import CorruptBatchError, OversizedRecordError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.servers.hostile_broker import hostile_broker
 from tests.unit.adapters.kafka_format.batches import ZSTD, raw_batch, raw_record

@@ -11,8 +11,8 @@ from kafka.protocol.consumer import FetchRequest
 from pyspark_kafka.domain.errors import DataLossError, TopicRecreatedError, UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record

@@ -12,11 +12,14 @@ from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.options import (
-    QueryKind,
-    parse_source_options,
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    TlsError,
+    TlsFailure,
 )
-from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
 from pyspark_kafka.domain.security.rights import (
     IDEMPOTENT_WRITE,
     Operation,
@@ -25,7 +28,6 @@ from pyspark_kafka.domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.servers.certificates import Authority
 from tests.servers.counting_proxy import CountingProxy, counted_connections

@@ -16,9 +16,11 @@ from pyspark_kafka.bootstrap.container import (
     sink_container_for,
 )
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline

@@ -23,13 +23,10 @@ from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.options import (
-    QueryKind,
-    SourceOptions,
-    parse_sink_options,
-    parse_source_options,
-)
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld

@@ -13,11 +13,13 @@ from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamC
 from pyspark_kafka.adapters.security.tokens import token_provider
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.kafka_settings.java import read_java_settings
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
-from pyspark_kafka.domain.options.policy import UNRESTRICTED
+from pyspark_kafka.domain.options.client_settings import read_java_settings
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record

@@ -13,7 +13,7 @@ from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, 
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.value_framing.wire_format import guid_header, header_name, id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import DeadLetter
 from pyspark_kafka.domain.values.errors import (

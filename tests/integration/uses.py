@@ -9,15 +9,13 @@ import pyarrow as pa
 
 from pyspark_kafka.bootstrap.container import closing_clients, container_for, sink_container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.options import (
-    UNRESTRICTED,
-    QueryKind,
-    parse_sink_options,
-    parse_source_options,
-)
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ for name in ("offsets", "commits"):
 ISSUED: Final = """
 from pyspark_kafka import QueryKind, parse_source_options
 from pyspark_kafka.adapters.security.tokens import token_provider
-from pyspark_kafka.domain.kafka_settings.java import read_java_settings
+from pyspark_kafka.domain.options.client_settings import read_java_settings
 options = {{
     "kafka.bootstrap.servers": {servers!r},
     "kafka.security.protocol": "SASL_SSL",

@@ -57,8 +57,8 @@ from pyspark_kafka.adapters.kafka_format.compression import Compressor
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
-from pyspark_kafka.domain.option_values import INT64_MAX
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.options.option import INT64_MAX
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
 

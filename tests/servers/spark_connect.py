@@ -17,7 +17,7 @@ from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.process import JavaProcess
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.kafka_settings.restricted import AllowList
+from pyspark_kafka.domain.security.policy import AllowList
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

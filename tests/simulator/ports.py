@@ -16,9 +16,12 @@ from pyspark_kafka.domain.errors import (
     MetadataLogError,
     PysparkKafkaError,
 )
-from pyspark_kafka.domain.options import SinkOptions
-from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
-from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.writing.transaction import (
+    DeliveryStats,
+    Transaction,
+    TransactionDescription,
+)
 from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
 from pyspark_kafka.ports.reading.source_events import SourceEvents
 from pyspark_kafka.ports.writing.record_writer import RecordWriter

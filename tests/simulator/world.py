@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.kafka_settings import ProducerSettings
-from pyspark_kafka.domain.options import DeliveryGuarantee, SinkOptions
+from pyspark_kafka.domain.options.client_settings import ProducerSettings
+from pyspark_kafka.domain.options.sink import DeliveryGuarantee, SinkOptions
 
 from .faults import Decisions, Fault, Settings
 from .kafka import TOPIC, Kafka

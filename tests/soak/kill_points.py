@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pyspark_kafka.bootstrap.container import SinkContainer
-    from pyspark_kafka.domain.options import SinkOptions
+    from pyspark_kafka.domain.options.sink import SinkOptions
     from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
 
 DIRECTORY: Final = "SOAK_DIRECTORY"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
-from pyspark_kafka.domain.options import dead_letter_sink
+from pyspark_kafka.domain.options.sink import dead_letter_sink
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.domain.options import SourceOptions
+    from pyspark_kafka.domain.options.source import SourceOptions
     from pyspark_kafka.domain.values.data_types import StructType
 
 FORMAT: Final = "numbers"

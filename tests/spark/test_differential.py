@@ -17,9 +17,10 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, WITHOUT_HEADERS
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS
 from pyspark_kafka.ports.reading.record_schema import record_schema
 
 from .queries import OURS, PEER, read

@@ -14,8 +14,9 @@ from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchEx
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.spark import range_frames
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .queries import OURS, PEER, assert_same_rows, read, read_stream

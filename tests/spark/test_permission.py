@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
 from pyspark_kafka.adapters.spark.session import register_source
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
-from pyspark_kafka.domain.kafka_settings.restricted import RESTRICTED, AllowList
+from pyspark_kafka.domain.security.policy import RESTRICTED, AllowList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

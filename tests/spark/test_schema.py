@@ -6,12 +6,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_kafka.adapters.spark.schema import TYPES, projection_of, spark_schema
-from pyspark_kafka.domain.reading.projection import (
-    ALL_COLUMNS,
-    COLUMNS,
-    WITHOUT_HEADERS,
-    Projection,
-)
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, COLUMNS, WITHOUT_HEADERS, Projection
 from pyspark_kafka.ports.reading.record_schema import record_schema
 
 

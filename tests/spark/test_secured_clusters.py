@@ -9,7 +9,9 @@ import pytest
 
 from pyspark_kafka.bootstrap.lag import lag_monitor_for
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from tests.servers.secured import MECHANISMS
 
 from .queries import OURS

@@ -19,9 +19,10 @@ from pyspark_kafka.adapters.spark.schema import requested_type, spark_type, type
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.spark import range_frames
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import Schema, SchemaType, registry_settings

@@ -77,6 +77,7 @@ from pyspark_kafka.domain.security.errors import (
     AuthenticationError,
     AuthorizationError,
     TlsError,
+    TlsFailure,
     TokenUnavailableError,
 )
 from pyspark_kafka.domain.security.rights import (
@@ -86,7 +87,6 @@ from pyspark_kafka.domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 MODULES = {

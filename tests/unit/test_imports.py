@@ -78,7 +78,7 @@ def test_capabilities_have_the_same_folder_in_each_layer() -> None:
     assert all((SOURCE / first).is_file() for first in firsts.values())
     for layer in ("domain", "ports", "application"):
         folders = {path.parent.name for path in (SOURCE / layer).glob("*/__init__.py")}
-        assert folders <= firsts.keys() | {"kafka_settings"}
+        assert folders <= firsts.keys()
         assert len([*(SOURCE / layer).glob("[!_]*.py")]) <= 10
 
 

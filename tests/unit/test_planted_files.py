@@ -27,9 +27,11 @@ from pyspark_kafka.domain.checkpoints.initial_offset_log import write_initial_of
 from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
 

@@ -10,7 +10,9 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from tests.documents import ROOT, sources
 from tests.servers.certificates import Authority, truststore
 

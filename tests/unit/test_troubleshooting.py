@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
+from pyspark_kafka.domain.security.errors import TlsFailure
 from tests.documents import ROOT
 
 PAGE = (ROOT / "docs" / "troubleshoot" / "errors.md").read_text()

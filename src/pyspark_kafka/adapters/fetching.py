@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from ..domain.errors import BrokerUnreachableError, KafkaRequestError, UnknownTopicError
-from ..domain.kafka_settings import api_timeout_ms
+from ..domain.options.client_settings import api_timeout_ms
 from ..domain.reading.range_progress import RangeProgress
 from .call_deadline import Attempts, within
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..domain.options import SourceOptions
-    from ..domain.reading.offset_range import OffsetRange
+    from ..domain.options.source import SourceOptions
+    from ..domain.reading.ranges import OffsetRange
     from ..domain.topic_partition import TopicPartition
     from ..ports.reading.offset_fetcher import OffsetFetcher
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
+    from ..domain.options.sink import SinkOptions
+    from ..domain.options.source import SourceOptions
+    from ..domain.security.policy import OptionPolicy
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema
     from .reading.batch import KafkaBatch

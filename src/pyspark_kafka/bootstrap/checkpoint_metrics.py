@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..domain.checkpoints.storage_path import StoragePath
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
 
 
 @contextmanager

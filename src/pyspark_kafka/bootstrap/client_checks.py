@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..domain.errors import OptionsError
-from ..domain.options import SinkOptions, SourceOptions, dead_letter_sink
+from ..domain.options.sink import SinkOptions, dead_letter_sink
+from ..domain.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,7 +35,8 @@ from ..application.writing.sink_task import SinkTask
 from ..domain.checkpoints.schema_version_log import DIRECTORY as SCHEMA_VERSIONS
 from ..domain.checkpoints.sink_log import SINK_LOG
 from ..domain.errors import OptionsError
-from ..domain.options import SinkOptions, SourceOptions, dead_letter_sink
+from ..domain.options.sink import SinkOptions, dead_letter_sink
+from ..domain.options.source import SourceOptions
 from ..domain.reading.data_loss import legacy_partition_offset_changed
 from ..domain.values.dead_letter import TaskIdentity
 from .client_checks import check_writing, writer_factory

@@ -18,7 +18,7 @@ from ..domain.continuous.messages import TaskId
 from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import OptionsError
-from ..domain.options import check_parsed
+from ..domain.security.policy import check_parsed
 from ..domain.values.dead_letter import TaskIdentity
 from .container import (
     closing_clients,
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from ..application.continuous.execution_limits import ExecutionLimits
     from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.progress import EpochProgress
-    from ..domain.options import SinkOptions, SourceOptions
+    from ..domain.options.sink import SinkOptions
+    from ..domain.options.source import SourceOptions
     from ..domain.values.typed_schema import TypedSchema
     from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
     from ..ports.continuous.record_function import FunctionFactory, RecordFunction

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from ..adapters.system.clock import SystemClock
 from ..application.letters.dead_letter_log import DeadLetterLog, LetterCounter, LetterReplay
-from ..domain.options import dead_letter_sink
+from ..domain.options.sink import dead_letter_sink
 from .container import closing_clients, container_for, sink_container_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
 
 
 @contextmanager

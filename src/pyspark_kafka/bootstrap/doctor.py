@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from ..adapters.system.diagnostics import NetworkProbe, environment
 from ..application.cluster.doctor import Doctor, Resources, Surroundings
-from ..domain.cluster.spark import SECRET_OPTIONS, SparkFacts
+from ..domain.cluster.finding import SECRET_OPTIONS, SparkFacts
 from ..domain.errors import OptionsError
-from ..domain.kafka_settings import api_timeout_ms, server_problems
-from ..domain.kafka_settings.java import read_java_settings
+from ..domain.options.client_settings import api_timeout_ms, read_java_settings, server_problems
 from .container import closing_clients, container_for
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
 
 _MAX_CONNECT_S: Final = 5.0
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..application.lag.meter import LagMeter
     from ..domain.checkpoints.storage_path import StoragePath
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from ..application.checkpoints.offset_targets import OffsetTargets
 from ..application.checkpoints.query_checkpoint import QueryCheckpoint
 from ..domain.checkpoints.sink_log import SINK_LOG, SinkLogEntry
 from ..domain.errors import MetadataLogError
-from ..domain.options.sink_options import sink_log_path
+from ..domain.options.sink import sink_log_path
 from ..ports.clock import epoch_ms
 from .container import closing_clients, container_for
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..application.checkpoints.query_checkpoint import CheckpointState
     from ..domain.checkpoints.storage_path import StoragePath
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
 
 
 def offset_checkpoint_at(checkpoint: StoragePath) -> OffsetCheckpoint:

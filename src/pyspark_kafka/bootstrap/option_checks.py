@@ -14,7 +14,8 @@ from .plugins import CONTAINERS, SINK_CONTAINERS, has_plugins
 
 if TYPE_CHECKING:
     from ..adapters.memory.cluster import MemoryCluster
-    from ..domain.options import SinkOptions, SourceOptions
+    from ..domain.options.sink import SinkOptions
+    from ..domain.options.source import SourceOptions
 
 
 def check_source(options: SourceOptions) -> None:

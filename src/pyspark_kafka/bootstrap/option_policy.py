@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from ..domain.kafka_settings.restricted import AllowList
-from ..domain.options import OptionPolicy, allowing, disallowing
+from ..domain.security.policy import AllowList, OptionPolicy, allowing, disallowing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
 from ..adapters.process_local import ProcessLocal
 from ..adapters.system.clock import SystemClock
-from ..domain.options import SinkOptions, SourceOptions
+from ..domain.options.sink import SinkOptions
+from ..domain.options.source import SourceOptions
 from ..domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
 from .container import Container, SinkContainer, container_for, sink_container_for
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from ..application.values.value_schemas import ValueSchemas
     from ..application.writing.kafka_sink import KafkaSink
     from ..application.writing.sink_task import SinkTask
-    from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
+    from ..domain.options.sink import SinkOptions
+    from ..domain.options.source import SourceOptions
+    from ..domain.security.policy import OptionPolicy
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema
     from .container import Container
@@ -57,7 +59,7 @@ class ContainerUseCases(UseCases):
         return operator_policy()
 
     def check_client(self, options: SourceOptions | SinkOptions) -> None:
-        from ..domain.options import SinkOptions
+        from ..domain.options.sink import SinkOptions
         from .option_checks import check_sink, check_source
 
         permitted = _permitted(options)
@@ -124,7 +126,7 @@ class ContainerUseCases(UseCases):
 
 
 def _permitted(options: OptionsT) -> OptionsT:
-    from ..domain.options import check_parsed
+    from ..domain.security.policy import check_parsed
     from .option_policy import operator_policy
 
     check_parsed(options, operator_policy())
@@ -148,7 +150,7 @@ def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
     :raises OptionsError: if the options need the operator's permission: tasks would refuse them.
     """
     from ..adapters.spark.range_frames import RangeFrames
-    from ..domain.options import check_parsed
+    from ..domain.security.policy import check_parsed
     from .container import closing_clients, container_for
     from .option_policy import operator_policy, worker_environment
 

@@ -13,7 +13,7 @@ from .container import closing_clients, container_for, require_stream_client
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from ..domain.errors import OptionsError
-from ..domain.option_values import did_you_mean
+from ..domain.options.option import did_you_mean
 from ..ports.values.value_format import ValueFormat
 from .plugins import PluginError, load
 

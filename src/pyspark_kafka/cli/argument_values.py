@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..bootstrap.clients import MEMORY, client_names
-from ..domain.kafka_settings import PREFIX
-from ..domain.options.table import CLIENT
-from ..domain.security.secret_names import holds_secret
+from ..domain.options.option import PREFIX
+from ..domain.options.source_table import CLIENT
+from ..domain.security.secrets import holds_secret
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from ..domain.options.table import CLIENT
+from ..domain.options.source_table import CLIENT
 from .argument_values import connection_options
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
 
 DEFAULTS: Final = {
     # How long a person waits for an answer; the query's own timeouts may be much longer.
@@ -44,7 +44,7 @@ class Connection:
 
     def lag_options(self) -> SourceOptions:
         """Return the options of a stream whose topics a checkpoint has; raise as the others."""
-        from ..domain.options import with_any_topic
+        from ..domain.options.source import with_any_topic
 
         return self._parsed(with_any_topic(self._given()))
 
@@ -59,6 +59,7 @@ class Connection:
     @staticmethod
     def _parsed(raw: dict[str, str]) -> SourceOptions:
         from ..bootstrap.option_policy import operator_policy
-        from ..domain.options import QueryKind, parse_source_options
+        from ..domain.options.option import QueryKind
+        from ..domain.options.source import parse_source_options
 
         return parse_source_options(raw, QueryKind.STREAM, operator_policy())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from ..application.letters.dead_letter_log import LetterFilter
-from ..domain.options.table import CLIENT
+from ..domain.options.source_table import CLIENT
 from .argument_values import (
     Commands,
     add_client,

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..application.letters.dead_letter_log import LetterSummary
-from ..domain.error_text import excerpt
+from ..domain.text import excerpt
 
 
 def letter_table(summary: LetterSummary) -> Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..application.letters.dead_letter_log import LetterSummary, ReplayStats
 from ..bootstrap.dead_letters import dead_letter_log_for, letter_replay_for
-from ..domain.error_text import excerpt
+from ..domain.text import excerpt
 from .connection import Connection
 from .console import Console, quantity
 from .process import ending_with_the_pipe, logs_redirected_to
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..application.letters.dead_letter_log import LetterCount, Letters
-    from ..domain.options import SourceOptions
-    from ..domain.reading.offset_range import OffsetRange
+    from ..domain.options.source import SourceOptions
+    from ..domain.reading.ranges import OffsetRange
     from .dead_letter_arguments import LetterSource, ListLettersSettings, ReplayLettersSettings
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from ..domain.options.table import CLIENT
+from ..domain.options.source_table import CLIENT
 from .argument_values import Commands, add_client, add_command, positive
 
 DEFAULT_EVENTS: Final = 60_000

@@ -19,8 +19,7 @@ from .spark_errors import SparkQueryError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..domain.cluster.finding import Finding
-    from ..domain.cluster.spark import SparkFacts
+    from ..domain.cluster.finding import Finding, SparkFacts
     from .doctor_arguments import DoctorSettings
 
 

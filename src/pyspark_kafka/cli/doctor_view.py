@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..domain.cluster.finding import Level
-from ..domain.record_text import printable
+from ..domain.text import printable
 
 if TYPE_CHECKING:
     from ..domain.cluster.finding import Finding

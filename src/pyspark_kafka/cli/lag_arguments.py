@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from ..application.lag.meter import MAX_COUNTED
-from ..domain.options.table import CLIENT
+from ..domain.options.source_table import CLIENT
 from .argument_values import (
     STORAGE_FILE,
     Commands,

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from ..bootstrap.container import closing_clients, sink_container_for
 from ..bootstrap.option_policy import operator_policy
-from ..domain.options import QueryKind, parse_sink_options
+from ..domain.options.option import QueryKind
+from ..domain.options.sink import parse_sink_options
 from ..ports.deadline import Deadline
 from ..ports.reading.record_schema import TYPES
 from ..ports.writing.record_writer import RecordWriter

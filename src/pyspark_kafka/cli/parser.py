@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn, final
 
 from .. import __version__
-from ..domain.security.secret_names import without_secrets
+from ..domain.security.secrets import without_secrets
 from .broker_arguments import BrokerSettings, add_broker
 from .completion_arguments import CompletionSettings, add_completion
 from .dead_letter_arguments import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from ..domain.error_text import find_error
 from ..domain.errors import Fault, PysparkKafkaError
+from ..domain.text import find_error
 
 
 class SparkQueryError(PysparkKafkaError):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..application.reading.record_tail import RecordTail
-    from ..domain.options import SourceOptions
+    from ..domain.options.source import SourceOptions
     from .tail_arguments import TailSettings
 
 

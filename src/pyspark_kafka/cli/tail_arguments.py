@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ..domain.reading.offset_limits import Earliest, GlobalTimestamp, Latest, OnNoMatch
-from ..domain.reading.tail_start import AtOffset
-from ..domain.record_text import Rendering
+from ..domain.reading.offset_limits import AtOffset, Earliest, GlobalTimestamp, Latest, OnNoMatch
+from ..domain.text import Rendering
 from .argument_values import (
     Commands,
     add_client,

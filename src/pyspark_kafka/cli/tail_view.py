@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ..domain.json_text import utc_text
-from ..domain.record_text import Rendering, printable, render
+from ..domain.text import Rendering, printable, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

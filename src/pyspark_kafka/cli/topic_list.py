@@ -12,7 +12,7 @@ from .topic_list_json import topic_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..domain.cluster.topic_summary import TopicSummary
+    from ..domain.cluster.topics import TopicSummary
     from .topic_list_arguments import TopicListSettings
 
 

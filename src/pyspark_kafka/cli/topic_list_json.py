@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..domain.cluster.topic_summary import PartitionSummary, TopicSummary
+    from ..domain.cluster.topics import PartitionSummary, TopicSummary
 
 
 def topic_json(topic: TopicSummary) -> str:

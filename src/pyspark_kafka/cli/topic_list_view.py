@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..domain.error_text import excerpt
+from ..domain.text import excerpt
 from .console import quantity
 from .lag_view import duration
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from ..domain.cluster.topic_description import TopicDescription
-    from ..domain.cluster.topic_summary import PartitionSummary, TopicSummary
+    from ..domain.cluster.topics import PartitionSummary, TopicDescription, TopicSummary
 
 UNKNOWN: Final = "-"
 _MAX_LEADERS: Final = 6

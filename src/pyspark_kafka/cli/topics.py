@@ -11,7 +11,8 @@ from typing import Final, final
 from ..bootstrap.container import closing_clients, container_for
 from ..bootstrap.option_policy import operator_policy
 from ..brokers import EmbeddedBroker, temporary_topics
-from ..domain.options import QueryKind, parse_source_options
+from ..domain.options.option import QueryKind
+from ..domain.options.source import parse_source_options
 
 PARTITIONS: Final = 4
 TIMEOUT_SECONDS: Final = 10

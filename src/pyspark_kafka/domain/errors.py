@@ -46,7 +46,7 @@ import enum
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from .security.secret_names import without_secrets
+from .security.secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,9 +8,9 @@ from itertools import chain, groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
-from .error_text import excerpt
 from .json_text import is_integer, partition_number, read_json, read_json_object
-from .option_values import INT64_MAX
+from .options.option import INT64_MAX
+from .text import excerpt
 from .topic_partition import TopicPartition, is_topic_name
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, final
 
-from .option_values import INT32_MAX
+from .options.option import INT32_MAX
 
 _TOPIC: Final = re.compile("[a-zA-Z0-9._-]{1,249}")
 

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..domain.continuous.settings import ContinuousSettings
-    from ..domain.options import SinkOptions, SourceOptions
+    from ..domain.options.sink import SinkOptions
+    from ..domain.options.source import SourceOptions
     from .cluster.cluster_describer import ClusterDescriber
     from .continuous.stream_client import StreamClient
     from .reading.offset_fetcher import OffsetFetcher

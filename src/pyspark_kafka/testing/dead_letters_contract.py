@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from ..domain.errors import BrokerUnreachableError, RecordTooLargeError, UnknownTopicError
-from ..domain.reading.projection import ALL_COLUMNS
+from ..domain.reading.records import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..domain.values.dead_letter import HEADERS, DeadLetter, TaskIdentity
 from ..domain.values.errors import DeadLetterLoopError, FailureReason

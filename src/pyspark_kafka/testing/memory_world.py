@@ -11,7 +11,8 @@ from dependency_injector import providers
 from ..adapters.memory.cluster import ADDRESS, MemoryCluster
 from ..bootstrap.container import Container, SinkContainer
 from ..domain.errors import BrokerUnreachableError
-from ..domain.options import SinkOptions, SourceOptions
+from ..domain.options.sink import SinkOptions
+from ..domain.options.source import SourceOptions
 from ..domain.topic_partition import TopicPartition
 from .world import ALL, Capability, Record, World, unique_name
 

@@ -19,8 +19,8 @@ from ..domain.errors import (
     TopicRecreatedError,
     UnknownTopicError,
 )
-from ..domain.reading.offset_range import OffsetRange
-from ..domain.reading.projection import ALL_COLUMNS, COLUMNS, Projection
+from ..domain.reading.ranges import OffsetRange
+from ..domain.reading.records import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
 from ..ports.reading.record_reader import RecordReader
 from ..ports.reading.record_schema import record_schema

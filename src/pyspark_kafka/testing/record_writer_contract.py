@@ -21,8 +21,7 @@ from ..domain.errors import (
     UnsupportedFeatureError,
 )
 from ..domain.topic_partition import TopicPartition
-from ..domain.writing.transaction import Transaction
-from ..domain.writing.write_result import DeliveryStats
+from ..domain.writing.transaction import DeliveryStats, Transaction
 from ..ports.writing.record_writer import RecordWriter
 from .outputs import KEYS, MIXED_HEADERS, batch_of, keys_of_partition
 from .world import COMMITTED, Capability, World, WorldContract, await_until

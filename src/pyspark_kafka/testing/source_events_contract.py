@@ -14,7 +14,7 @@ from ..domain.partition_offsets import PartitionOffsets
 from ..domain.reading.data_loss import partitions_deleted
 from ..domain.topic_partition import TopicPartition
 from ..domain.values.errors import BadRecordStats, FailureReason
-from ..domain.writing.write_result import DeliveryStats
+from ..domain.writing.transaction import DeliveryStats
 from ..ports.reading.source_events import SourceEvents
 
 _PARTITION: Final = TopicPartition("orders", 3)

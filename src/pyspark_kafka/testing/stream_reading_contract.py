@@ -17,7 +17,7 @@ from ..domain.errors import (
     OversizedRecordError,
     TopicRecreatedError,
 )
-from ..domain.reading.projection import ALL_COLUMNS, WITHOUT_HEADERS
+from ..domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS
 from ..domain.topic_partition import TopicPartition
 from ..ports.reading.record_schema import record_schema
 from .stream_task import LONG_S, SOON_S, StreamTask

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, final
 
 import pyarrow as pa
 
-from ..domain.options import SinkOptions
+from ..domain.options.sink import SinkOptions
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.continuous.stream_client import PolledRecords, StreamClient

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from ..domain.kafka_settings.oauth import is_extension
 from ..domain.security.errors import AuthenticationError
+from ..domain.security.oauth import is_extension
 
 if TYPE_CHECKING:
     from ..ports.security.token_provider import Token, TokenProvider

@@ -15,16 +15,11 @@ import pytest
 
 from ..bootstrap.container import Container, SinkContainer, container_for, sink_container_for
 from ..domain.continuous.settings import ContinuousSettings
-from ..domain.options import (
-    QueryKind,
-    SinkOptions,
-    SourceOptions,
-    parse_sink_options,
-    parse_source_options,
-    with_any_topic,
-)
-from ..domain.reading.offset_range import OffsetRange
-from ..domain.reading.projection import ALL_COLUMNS
+from ..domain.options.option import QueryKind
+from ..domain.options.sink import SinkOptions, parse_sink_options
+from ..domain.options.source import SourceOptions, parse_source_options, with_any_topic
+from ..domain.reading.ranges import OffsetRange
+from ..domain.reading.records import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..ports.client import Client
 from ..ports.continuous.stream_client import StreamClient

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark_kafka.bootstrap.container import Container, SinkContainer
-    from pyspark_kafka.domain.options import SinkOptions, SourceOptions
+    from pyspark_kafka.domain.options.sink import SinkOptions
+    from pyspark_kafka.domain.options.source import SourceOptions
 
 C = TypeVar("C")
 

@@ -7,11 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.domain.cluster.topic_description import (
-    Broker,
-    PartitionDescription,
-    TopicDescription,
-)
+from pyspark_kafka.domain.cluster.topics import Broker, PartitionDescription, TopicDescription
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.security.rights import Operation
 from pyspark_kafka.ports.cluster.cluster_describer import ClusterDescriber

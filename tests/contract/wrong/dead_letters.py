@@ -16,7 +16,8 @@ from pyspark_kafka.domain.errors import (
     RecordTooLargeError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.options import SinkOptions, SourceOptions, dead_letter_sink
+from pyspark_kafka.domain.options.sink import SinkOptions, dead_letter_sink
+from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.values import dead_letter
 from pyspark_kafka.domain.values.errors import DeadLetterLoopError
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters

@@ -26,8 +26,8 @@ from pyspark_kafka.domain.errors import (
     TopicRecreatedError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.ports.reading.record_reader import RecordReader
 from pyspark_kafka.ports.reading.record_schema import TYPES, record_schema
 from pyspark_kafka.testing import MemoryWorld

@@ -17,7 +17,7 @@ from pyspark_kafka.domain.errors import (
     UnknownPartitionError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.domain.writing.transaction import DeliveryStats
 from pyspark_kafka.ports.writing.record_writer import RecordWriter
 from pyspark_kafka.testing import RecordWriterContract
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
     from pyspark_kafka.domain.values.errors import BadRecordStats
-    from pyspark_kafka.domain.writing.write_result import DeliveryStats
+    from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 
 class Passing(SourceEvents):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
     from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.domain.options import SourceOptions
+    from pyspark_kafka.domain.options.source import SourceOptions
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
     from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition

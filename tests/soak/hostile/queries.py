@@ -25,10 +25,12 @@ from pyspark_kafka.bootstrap.container import (
     sink_container_for,
 )
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import SinkTaskId
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-    from pyspark_kafka.domain.writing.write_result import WriteResult
+    from pyspark_kafka.domain.writing.transaction import WriteResult
     from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
 
     from ..driver import QueryPlan

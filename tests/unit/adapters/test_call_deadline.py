@@ -17,9 +17,9 @@ from pyspark_kafka.adapters.fetching import Watermarks
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.security.errors import TlsError
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -28,7 +28,9 @@ from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetch
 from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 

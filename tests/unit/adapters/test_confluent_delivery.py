@@ -25,7 +25,8 @@ from pyspark_kafka.domain.errors import (
     RejectedRecordError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.security.errors import AuthorizationError
 
 TIMED_OUT = KafkaError._MSG_TIMED_OUT  # librdkafka's own

@@ -13,7 +13,7 @@ from pyspark_kafka.adapters.confluent.fetches_ahead import (
 )
 from pyspark_kafka.adapters.confluent.topic_ids import TopicIds
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

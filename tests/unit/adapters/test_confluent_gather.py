@@ -24,8 +24,8 @@ from pyspark_kafka.adapters.kafka_format import column_buffers, status
 from pyspark_kafka.adapters.kafka_format import decode_cursor as at
 from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
 from pyspark_kafka.adapters.kafka_format.column_mask import column_mask
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.reading.record_limits import RecordLimits
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from pyspark_kafka.adapters.confluent import group_committer, offset_fetcher
 from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.topic_partition import TopicPartition

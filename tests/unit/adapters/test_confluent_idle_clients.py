@@ -13,7 +13,9 @@ from pyspark_kafka.adapters.confluent import idle_watch, offset_fetcher
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.subscription import Assign
 from pyspark_kafka.domain.topic_partition import TopicPartition

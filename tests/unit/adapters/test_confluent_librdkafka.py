@@ -17,7 +17,9 @@ from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

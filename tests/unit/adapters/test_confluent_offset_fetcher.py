@@ -12,7 +12,8 @@ from pyspark_kafka.adapters.confluent import cluster_describer, offset_fetcher
 from pyspark_kafka.adapters.confluent.error_codes import NO_LEADERS
 from pyspark_kafka.adapters.confluent.offset_fetcher import MAX_ASKED, ConfluentOffsetFetcher
 from pyspark_kafka.domain.errors import InvalidResponseError, PysparkKafkaError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.subscription import Assign, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports import deadline as deadlines
@@ -20,7 +21,7 @@ from pyspark_kafka.ports import deadline as deadlines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark_kafka.domain.options import SourceOptions
+    from pyspark_kafka.domain.options.source import SourceOptions
 
 API_TIMEOUT_S = 3.0
 

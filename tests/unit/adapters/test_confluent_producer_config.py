@@ -14,7 +14,8 @@ from pyspark_kafka.adapters.confluent.producer_config import (
     producer_client_config,
     producer_config,
 )
-from pyspark_kafka.domain.kafka_settings import COMPRESSIONS, ProducerSettings
+from pyspark_kafka.domain.options.client_settings import ProducerSettings
+from pyspark_kafka.domain.options.settings_table import COMPRESSIONS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,14 @@ from pyspark_kafka.adapters.confluent.refusals import (
     tls_error,
 )
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    TlsError,
+    TlsFailure,
+)
 from pyspark_kafka.domain.security.rights import (
     IDEMPOTENT_WRITE,
     Operation,
@@ -23,7 +29,6 @@ from pyspark_kafka.domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
 
 BROKER = "sasl_ssl://b:9092/bootstrap: "
 WRONG_PASSWORD = (

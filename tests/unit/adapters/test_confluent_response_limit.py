@@ -8,7 +8,8 @@ from confluent_kafka import Consumer
 from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.confluent.record_reader import FORCED, TUNED, response_limit
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 
 MIB = 1024 * 1024
 

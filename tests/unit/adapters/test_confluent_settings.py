@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from pyspark_kafka.adapters.confluent import settings as confluent_settings
 from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, _is_known, client_config
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.kafka_settings.restricted import OWN_SETTINGS
-from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
-from pyspark_kafka.domain.kafka_settings.table import SETTINGS
+from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Setting
+from pyspark_kafka.domain.security.policy import OWN_SETTINGS
 
 from .conftest import PASSWORD
 

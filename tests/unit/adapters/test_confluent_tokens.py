@@ -16,9 +16,10 @@ from pyspark_kafka.adapters.confluent.librdkafka import PRODUCER, load
 from pyspark_kafka.adapters.confluent.tokens import TokenRefresh, set_token
 from pyspark_kafka.adapters.security.tokens import token_provider
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.options.policy import UNRESTRICTED
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.ports.security.token_provider import Token
 

@@ -21,7 +21,9 @@ from pyspark_kafka.adapters.confluent.transactional_producer import Transactiona
 from pyspark_kafka.adapters.confluent.wake_pipe import WakePipe
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import LeaderUnavailableError, PysparkKafkaError
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous.stream_client import PolledRecords

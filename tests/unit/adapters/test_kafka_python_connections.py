@@ -38,7 +38,7 @@ from pyspark_kafka.adapters.kafka_python.wire import (
     FetchSettings,
 )
 from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.topic_identity import TopicIdentity
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction

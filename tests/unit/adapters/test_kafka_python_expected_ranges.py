@@ -8,7 +8,7 @@ from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters.kafka_python.expected_ranges import MAX_TOGETHER, ExpectedRanges
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchPosition
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 BATCH = struct.pack(">qi", 7, 4) + b"rest"

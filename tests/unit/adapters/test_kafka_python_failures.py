@@ -7,7 +7,7 @@ from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper, failure_of, reason_of
 from pyspark_kafka.domain.errors import LeaderUnavailableError
-from pyspark_kafka.domain.writing.requests import Failure, ProduceError
+from pyspark_kafka.domain.writing.batch import Failure, ProduceError
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from pyspark_kafka.adapters.kafka_python.leader_epochs import find_other_log
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchPosition
 from pyspark_kafka.domain.errors import LogTruncatedError
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset, FetchedEpochs
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .kafka_format.batches import Batch, Record, log

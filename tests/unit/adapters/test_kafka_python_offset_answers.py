@@ -11,7 +11,8 @@ from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.domain.errors import InvalidResponseError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.subscription import Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

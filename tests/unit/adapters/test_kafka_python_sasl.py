@@ -7,7 +7,8 @@ import pytest
 from kafka.errors import SaslAuthenticationFailedError
 
 from pyspark_kafka.adapters.kafka_python.sasl import scram_messages
-from pyspark_kafka.domain.kafka_settings.values import Login, Secret
+from pyspark_kafka.domain.security.login import Login
+from pyspark_kafka.domain.security.secrets import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Generator

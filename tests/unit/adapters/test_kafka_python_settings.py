@@ -20,8 +20,7 @@ from pyspark_kafka.adapters.kafka_python.settings import (
     client_config,
 )
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
-from pyspark_kafka.domain.kafka_settings.table import SETTINGS
+from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Setting
 from pyspark_kafka.ports.security.token_provider import Token
 
 from .conftest import PASSWORD

@@ -22,10 +22,12 @@ from pyspark_kafka.adapters.kafka_python.stream_fetcher import StreamFetcher, _F
 from pyspark_kafka.adapters.kafka_python.stream_transactions import _TransactionalWriter
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
 from pyspark_kafka.ports.continuous.stream_client import PolledRecords

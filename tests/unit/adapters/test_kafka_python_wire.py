@@ -33,7 +33,7 @@ from pyspark_kafka.adapters.kafka_python.wire import (
 )
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.writing.requests import Failure, ProduceError
+from pyspark_kafka.domain.writing.batch import Failure, ProduceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

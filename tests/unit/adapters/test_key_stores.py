@@ -24,8 +24,10 @@ from pyspark_kafka.adapters.security.memory_files import memory_file
 from pyspark_kafka.adapters.security.store_files import certificates, key_pair
 from pyspark_kafka.adapters.security.tls_context import PemFiles, Rotating, ssl_context
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.kafka_settings.values import Secret, Store, Tls
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.secrets import Secret
+from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority, Certificate, truststore
 
 if TYPE_CHECKING:

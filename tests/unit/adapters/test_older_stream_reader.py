@@ -9,15 +9,16 @@ import pytest
 
 from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.projection import Projection
-from pyspark_kafka.domain.reading.read_limits import ReadMaxRows
+from pyspark_kafka.domain.reading.admission import ReadMaxRows
+from pyspark_kafka.domain.reading.records import Projection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark_kafka.domain.reading.read_limits import ReadLimit
+    from pyspark_kafka.domain.reading.admission import ReadLimit
 
 LATEST = 1_000
 OPTIONS = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}

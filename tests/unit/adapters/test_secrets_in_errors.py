@@ -22,19 +22,16 @@ from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
-from pyspark_kafka.domain.kafka_settings.java import read_java_settings
-from pyspark_kafka.domain.kafka_settings.table import SETTINGS
-from pyspark_kafka.domain.options import (
-    SINK_TABLE,
-    TABLE,
-    QueryKind,
-    parse_sink_options,
-    parse_source_options,
-    value_table,
-)
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
-from pyspark_kafka.domain.security.secret_names import is_secret
+from pyspark_kafka.domain.options import value_table
+from pyspark_kafka.domain.options.client_settings import read_java_settings
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.settings_table import SETTINGS
+from pyspark_kafka.domain.options.sink import SINK_TABLE, parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.options.source_table import TABLE
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.security.secrets import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.value_options import RegistryOptions

@@ -25,7 +25,7 @@ from pyspark_kafka.adapters.spark.spark_api import (
 from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
 SCHEMA = spark_schema(ALL_COLUMNS)
 OLDER = """

@@ -22,9 +22,9 @@ from pyspark.sql.datasource import (
 
 from pyspark_kafka.adapters.spark.batch_reader import FilteringBatchReader, is_exact, parse_filter
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
-from pyspark_kafka.domain.reading.record_filter import RecordFilter, Span
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection, RecordFilter, Span
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, TypedSchema, typed_schema
 from pyspark_kafka.domain.values.value_options import ValueOptions

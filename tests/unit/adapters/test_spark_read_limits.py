@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.streaming import datasource as spark
 
 from pyspark_kafka.adapters.spark.stream_reader import from_spark, to_spark
-from pyspark_kafka.domain.reading.read_limits import (
+from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     ReadAllAvailable,
     ReadLimit,

@@ -7,8 +7,8 @@ import traceback
 import pytest
 
 from pyspark_kafka.adapters.spark.tasks import strip_tracebacks
-from pyspark_kafka.domain.error_text import find_error
 from pyspark_kafka.domain.errors import DataLossError, KafkaRequestError, PysparkKafkaError
+from pyspark_kafka.domain.text import find_error
 
 
 def shown(cause: Exception | None) -> str:

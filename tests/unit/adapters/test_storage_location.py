@@ -18,7 +18,9 @@ from pyspark_kafka.domain.errors import (
     MissingDependencyError,
     UnsupportedFeatureError,
 )
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, final
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading import read_limits
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading import admission as read_limits
+from pyspark_kafka.domain.reading.records import Projection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import struct
 import pytest
 
 from pyspark_kafka.adapters.security.tls_context import PemFiles, ssl_context
-from pyspark_kafka.domain.kafka_settings.values import Tls
+from pyspark_kafka.domain.security.tls import Tls
 
 RESET = struct.pack("ii", 1, 0)
 """What ``SO_LINGER`` takes to end a connection by a reset."""

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pyspark_kafka.adapters.security.cloud_tokens import MskTokenProvider
-from pyspark_kafka.domain.kafka_settings.values import MskIam
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.domain.security.oauth import MskIam
 from tests.servers.http_server import Request, Response, serving
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ import pytest
 
 from pyspark_kafka.adapters.security.tokens import PAUSE_MS, RenewedTokens, token_provider
 from pyspark_kafka.domain.errors import MissingDependencyError
-from pyspark_kafka.domain.kafka_settings.values import (
+from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.domain.security.oauth import (
     AzureIdentity,
     GoogleCredentials,
     MskIam,
     TokenFunction,
     TokenSource,
 )
-from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
 from pyspark_kafka.testing import await_until
 

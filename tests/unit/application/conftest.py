@@ -11,7 +11,8 @@ from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.bootstrap.container import Container, container_for
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

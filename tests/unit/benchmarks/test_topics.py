@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from benchmarks.topics import B100, B100_HEADERS, Topic, partitions_text
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 

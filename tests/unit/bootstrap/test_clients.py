@@ -18,7 +18,7 @@ from pyspark_kafka import (
 )
 from pyspark_kafka.bootstrap import clients
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

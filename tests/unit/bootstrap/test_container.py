@@ -12,13 +12,10 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.bootstrap.clients import client_names
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.options import (
-    UNRESTRICTED,
-    QueryKind,
-    SourceOptions,
-    parse_source_options,
-)
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 
 
 def options(client: str) -> SourceOptions:

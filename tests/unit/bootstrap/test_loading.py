@@ -48,7 +48,7 @@ def test_finding_the_format_loads_nothing_else(arrow: set[str]) -> None:
     """Spark looks for formats in a process of its own, in every new session."""
     found = loaded("from pyspark_kafka import DefaultSource; DefaultSource.name()")
     assert not found & (CLIENTS | KERNELS | CONTAINERS | arrow)
-    assert "pyspark_kafka.domain.options" not in found
+    assert "pyspark_kafka.domain.options.source_table" not in found
 
 
 def test_making_a_source_loads_no_container_and_no_arrow(client: str, arrow: set[str]) -> None:
@@ -117,7 +117,7 @@ def test_a_worker_of_the_daemon_imports_nothing_to_build_batches() -> None:
     preload = "from pyspark_kafka.bootstrap.worker_daemon import preload; preload()"
     build = """
     from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
-    from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+    from pyspark_kafka.domain.reading.records import ALL_COLUMNS
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
     BatchBuilder(TopicPartition("topic", 0), ALL_COLUMNS)

@@ -17,14 +17,10 @@ from pyspark_kafka.cli.order_feed import OrderFeed
 from pyspark_kafka.cli.topics import existing_topic
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import DisallowedOptionError, OptionPolicyError, OptionsError
-from pyspark_kafka.domain.options import (
-    DEFAULT_POLICY,
-    UNRESTRICTED,
-    QueryKind,
-    disallowing,
-    parse_sink_options,
-    parse_source_options,
-)
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.policy import DEFAULT_POLICY, UNRESTRICTED, disallowing
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,11 +26,12 @@ from pyspark_kafka.bootstrap import continuous as continuous_queries
 from pyspark_kafka.bootstrap.pool import POOL
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import SINK_TABLE, TABLE, QueryKind, SinkOptions, value_table
-from pyspark_kafka.domain.options.table import STRATEGIES
+from pyspark_kafka.domain.options import value_table
+from pyspark_kafka.domain.options.option import REGISTRY_PREFIX, QueryKind
+from pyspark_kafka.domain.options.sink import SINK_TABLE, SinkOptions
+from pyspark_kafka.domain.options.source_table import STRATEGIES, TABLE
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import (
-    PREFIX,
     REGISTRY_SETTINGS,
     Schema,
     SchemaType,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pyspark_kafka.domain.options import Option, SourceOptions
+    from pyspark_kafka.domain.options.option import Option
+    from pyspark_kafka.domain.options.source import SourceOptions
     from pyspark_kafka.domain.values.value_options import ValueOptions
 
     Options = dict[str, str]
@@ -64,7 +66,7 @@ def typed(name: str, column: str = "value") -> Options:
     return {f"{column}Format": name, f"{column}Schema": SCHEMAS[name], f"{column}Framing": "none"}
 
 
-REGISTRY: Final = {f"{PREFIX}url": "http://registry"}
+REGISTRY: Final = {f"{REGISTRY_PREFIX}url": "http://registry"}
 REGISTERED: Final = typed("avro") | REGISTRY
 
 
@@ -142,11 +144,12 @@ CASES: Final[dict[str, Case]] = {
     "flattenValue": Case("true", typed("json")),
     "autoRegisterSchemas": Case("false", REGISTERED),
     "useLatestVersion": Case("true", REGISTERED),
-    f"{PREFIX}url": Case("http://other", REGISTERED),
+    f"{REGISTRY_PREFIX}url": Case("http://other", REGISTERED),
     **{
-        f"{PREFIX}{name}": replace(
+        f"{REGISTRY_PREFIX}{name}": replace(
             case,
-            needed=REGISTERED | {f"{PREFIX}{key}": value for key, value in case.needed.items()},
+            needed=REGISTERED
+            | {f"{REGISTRY_PREFIX}{key}": text for key, text in case.needed.items()},
         )
         for name, case in {
             **{name: Case() for name in REGISTRY_SETTINGS},
@@ -193,7 +196,7 @@ WITHOUT_EFFECT: Final = {
 def page() -> Iterator[tuple[str, str, str]]:
     """Yield the direction, the kind and the option of each row, once for each kind of query."""
     for direction, (table, _) in TABLES.items():
-        shared = {f"{PREFIX}{name}": frozenset(QueryKind) for name in REGISTRY_SETTINGS}
+        shared = {f"{REGISTRY_PREFIX}{name}": frozenset(QueryKind) for name in REGISTRY_SETTINGS}
         for name, queries in ({option.name: option.queries for option in table} | shared).items():
             rows = ((direction, kind, name) for kind in KINDS if KINDS[kind] in queries)
             yield from (row for row in rows if row != BY_ARGUMENT)

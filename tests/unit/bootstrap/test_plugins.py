@@ -16,8 +16,8 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import SinkOptions, parse_sink_options
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

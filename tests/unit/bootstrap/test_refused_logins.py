@@ -9,13 +9,9 @@ import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.pool import ContainerPool, RefusedLogins
-from pyspark_kafka.domain.options import (
-    QueryKind,
-    SinkOptions,
-    SourceOptions,
-    parse_sink_options,
-    parse_source_options,
-)
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
 
 if TYPE_CHECKING:

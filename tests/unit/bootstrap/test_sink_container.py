@@ -14,13 +14,10 @@ from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.clients import client_named, client_names
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.options import (
-    UNRESTRICTED,
-    QueryKind,
-    SinkOptions,
-    parse_sink_options,
-)
-from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
+from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 if TYPE_CHECKING:
     from pathlib import Path

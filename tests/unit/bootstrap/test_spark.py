@@ -11,7 +11,8 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from pyspark_kafka.bootstrap import spark
 from pyspark_kafka.bootstrap.spark import ContainerUseCases, DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 
 SCHEMA = StructType([StructField("value", BinaryType())])
 OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}

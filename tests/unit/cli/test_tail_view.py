@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from pyspark_kafka.cli.tail_view import record_json, record_line
-from pyspark_kafka.domain.record_text import Rendering
+from pyspark_kafka.domain.text import Rendering
 
 TIME = datetime(2026, 1, 31, 12, 0, 0, 5_000, UTC)
 ROW = {

@@ -6,8 +6,12 @@ import pytest
 from rich.console import Console
 
 from pyspark_kafka.cli.topic_list_view import TopicListView, size
-from pyspark_kafka.domain.cluster.topic_description import PartitionDescription, TopicDescription
-from pyspark_kafka.domain.cluster.topic_summary import PartitionSummary, TopicSummary
+from pyspark_kafka.domain.cluster.topics import (
+    PartitionDescription,
+    PartitionSummary,
+    TopicDescription,
+    TopicSummary,
+)
 
 LED = PartitionDescription(1, frozenset({1, 2}), frozenset({1, 2}), 2_500_000)
 BEHIND = PartitionDescription(2, frozenset({1, 2}), frozenset({2}), 12)

@@ -32,7 +32,9 @@ import pyarrow as pa
 import pyspark_kafka
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 
 NEED_EXTRAS = (
     "adapters.bounded_session",

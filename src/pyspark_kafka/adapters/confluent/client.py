@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ...domain.continuous.settings import ContinuousSettings
-    from ...domain.options import SinkOptions, SourceOptions
+    from ...domain.options.sink import SinkOptions
+    from ...domain.options.source import SourceOptions
     from ...ports.cluster.cluster_describer import ClusterDescriber
     from ...ports.continuous.stream_client import StreamClient
     from ...ports.reading.offset_fetcher import OffsetFetcher

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its types a
     ResourceType,
 )
 
-from ...domain.cluster.topic_description import (
+from ...domain.cluster.topics import (
     DESCRIBED_SETTINGS,
     Broker,
     PartitionDescription,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
 
 K = TypeVar("K")
 

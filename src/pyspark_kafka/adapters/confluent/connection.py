@@ -19,8 +19,8 @@ from ...domain.errors import (
     LeaderUnavailableError,
     OptionsError,
 )
-from ...domain.kafka_settings import PREFIX, api_timeout_ms
-from ...domain.kafka_settings.java import read_java_settings
+from ...domain.options.client_settings import api_timeout_ms, read_java_settings
+from ...domain.options.option import PREFIX
 from ...domain.security.errors import (
     REFUSED_LOGIN_S,
     AuthenticationError,

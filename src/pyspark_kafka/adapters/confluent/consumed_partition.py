@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Collection, Mapping
 
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.reading.record_limits import OversizedRecords
+    from ...domain.reading.records import Projection
     from ..fetching import Watermarks
     from .connection import Connection
 

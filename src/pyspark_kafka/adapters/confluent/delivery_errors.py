@@ -14,7 +14,7 @@ from ...domain.errors import (
     UnknownTopicError,
 )
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
-from ...domain.writing.requests import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
+from ...domain.writing.batch import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
 from .error_codes import (
     ANOTHER_INVALID_RECORD,
     FATAL,

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import BrokerUnreachableError
-from ...domain.kafka_settings import ISOLATION_LEVEL, READ_COMMITTED
+from ...domain.options.settings_table import ISOLATION_LEVEL, READ_COMMITTED
 from ...domain.partition_offsets import PartitionOffsets
 from ...ports.deadline import Deadline
 from .offset_fetcher import ConfluentOffsetFetcher
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.continuous.settings import ContinuousSettings
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous.stream_client import PolledRecords
     from .partitioned_rows import PartitionedRows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.option_values import INT32_MAX
+from ...domain.options.option import INT32_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.reading.range_queue import RangeQueue
 from .connection import number_of
@@ -13,7 +13,7 @@ from .connection import number_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from .consumer_handle import ConsumerHandle, FetchQueue
     from .topic_ids import TopicIds

@@ -10,7 +10,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...domain.kafka_settings import server_list
+from ...domain.options.option import server_list
 from ...ports.deadline import Deadline
 from .client_closing import close_in_time
 from .client_handle import handle_event, new_client

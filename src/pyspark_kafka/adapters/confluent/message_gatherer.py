@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from confluent_kafka import KafkaError
 
-    from ...domain.reading.projection import Projection
     from ...domain.reading.record_limits import OversizedRecords
+    from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
     from ..kafka_format.column_buffers import BatchBuilder
     from ..kernels.arrays import UInt64Array

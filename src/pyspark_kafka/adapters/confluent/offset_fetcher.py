@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.security.rights import Right
     from .offsets_admin import ListedOffset, ListedOffsets
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ...domain.kafka_settings.setting import Number, ProducerField
-from ...domain.kafka_settings.table import SETTINGS
-from ...domain.option_values import INT32_MAX, clamp
+from ...domain.options.option import INT32_MAX, clamp
+from ...domain.options.settings_table import SETTINGS, Number, ProducerField
 from .settings import client_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.kafka_settings import ProducerSettings
+    from ...domain.options.client_settings import ProducerSettings
 
 MESSAGE_MAX_BYTES: Final = "message.max.bytes"
 PARTITIONER: Final = "partitioner"

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.option_values import INT32_MAX
+from ...domain.options.option import INT32_MAX
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.reading.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.reading.record_limits import RecordLimits
+    from ...domain.reading.records import Projection
     from ..fetching import FetchedPartition
 
 FORCED: Final = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from ...domain.errors import PysparkKafkaError, UnsupportedFeatureError
-from ...domain.writing.write_result import DeliveryStats
+from ...domain.writing.transaction import DeliveryStats
 from ...ports.writing.record_writer import RecordWriter
 from ..partitioning.batch_gatherer import BatchGatherer
 from ..partitioning.topic_rows import require_topic
@@ -22,7 +22,7 @@ from .simple_producer import SimpleProducer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...domain.writing.transaction import Transaction
 
 

@@ -9,8 +9,7 @@ import ssl
 import struct
 from typing import TYPE_CHECKING, Final
 
-from ...domain.security.errors import TlsError
-from ...domain.security.tls_failures import TlsFailure, tls_failure
+from ...domain.security.errors import TlsError, TlsFailure, tls_failure
 from .error_codes import LOGIN_ERRORS, TLS_FAILED
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.kafka_settings import ProducerSettings
+    from ...domain.options.client_settings import ProducerSettings
     from ..kernels.arrays import Int32Array, Int64Array
     from .connection import Connection
     from .topic_partitions import MetadataClient

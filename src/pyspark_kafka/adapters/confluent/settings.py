@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaException, Producer
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import (
+from ...domain.options.client_settings import JavaSettings, not_known, read_java_settings
+from ...domain.options.option import PREFIX
+from ...domain.options.settings_table import (
     API_TIMEOUT_MS,
     GROUP_ID,
     ISOLATION_LEVEL,
-    PREFIX,
+    OAUTH_SETTINGS,
     READ_UNCOMMITTED,
+    SETTINGS,
+    Ignored,
+    Number,
+    ProducerField,
 )
-from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
-from ...domain.kafka_settings.oauth import OAUTHBEARER
-from ...domain.kafka_settings.setting import Ignored, Number, ProducerField
-from ...domain.kafka_settings.table import OAUTH_SETTINGS, SETTINGS
+from ...domain.security.oauth import OAUTHBEARER
 from ..security.clear_text import warn_about_clear_text
 from ..security.tokens import token_provider
 from .tls import tls_config
 
 if TYPE_CHECKING:
-    from ...domain.kafka_settings.values import TokenSource
+    from ...domain.security.oauth import TokenSource
 
 CLIENT_NAME: Final = "confluent"
 

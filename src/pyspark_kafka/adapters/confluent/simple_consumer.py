@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError
 
-    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ..kernels.arrays import UInt64Array
     from .connection import Connection

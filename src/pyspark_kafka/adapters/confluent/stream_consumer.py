@@ -11,7 +11,7 @@ from ...domain.errors import (
     PysparkKafkaError,
     TopicRecreatedError,
 )
-from ...domain.option_values import clamp
+from ...domain.options.option import clamp
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.deadline import Deadline
 from ..fetching import Watermarks
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Collection, Iterator, Mapping
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous.stream_client import PolledRecords

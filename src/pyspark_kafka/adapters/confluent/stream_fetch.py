@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.option_values import INT64_MAX
+from ...domain.options.option import INT64_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ...ports.continuous.stream_client import PolledRecords
 from ..kafka_format import status

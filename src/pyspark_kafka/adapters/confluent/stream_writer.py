@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.continuous.output_tracker import Output
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous.stream_client import PolledRecords
     from .partitioned_rows import PartitionedRows

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Producer
 
-from ...domain.kafka_settings.tls import StoreFormat, store_format
-from ...domain.kafka_settings.values import TLS_1_2, Secret, Store, Tls
+from ...domain.security.secrets import Secret
+from ...domain.security.tls import TLS_1_2, Store, StoreFormat, Tls, store_format
 from ..security.store_files import certificates, key_pair, store_content
 
 if TYPE_CHECKING:

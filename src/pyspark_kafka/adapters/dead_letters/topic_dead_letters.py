@@ -17,7 +17,7 @@ from .letter_columns import joined, letters_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...ports.letters.dead_letters import BadRecords
     from ...ports.writing.record_writer import RecordWriter
 

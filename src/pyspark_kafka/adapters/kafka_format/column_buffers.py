@@ -16,7 +16,7 @@ from .buffer_pool import BufferPool, Lease
 from .utf8 import valid_utf8
 
 if TYPE_CHECKING:
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
     from ..kernels.arrays import Array, Int32Array, Int64Array, UInt8Array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.records import Projection
 
 KEY: Final = 1
 VALUE: Final = 2

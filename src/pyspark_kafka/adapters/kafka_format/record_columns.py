@@ -15,7 +15,7 @@ from .status import MAX_MILLISECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
 
     Headers: TypeAlias = Sequence[tuple[str, bytes | None]]

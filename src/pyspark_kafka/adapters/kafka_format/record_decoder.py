@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.records import Projection
     from ..kernels.arrays import UInt8Array
     from .aborted_transactions import AbortedTransaction
     from .batch_headers import BatchHeader, BatchIndex

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ...domain.continuous.settings import ContinuousSettings
-from ...domain.options import SinkOptions, SourceOptions
+from ...domain.options.sink import SinkOptions
+from ...domain.options.source import SourceOptions
 from ...ports.client import Client
 from ...ports.cluster.cluster_describer import ClusterDescriber
 from ...ports.continuous.stream_client import StreamClient

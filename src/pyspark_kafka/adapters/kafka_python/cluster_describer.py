@@ -9,7 +9,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.metadata import CoordinatorType
 
-from ...domain.cluster.topic_description import (
+from ...domain.cluster.topics import (
     DESCRIBED_SETTINGS,
     Broker,
     PartitionDescription,
@@ -24,7 +24,7 @@ from .settings import client_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
 
 T = TypeVar("T")
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from ...domain.topic_partition import TopicPartition
-    from ...domain.writing.requests import Failure
+    from ...domain.writing.batch import Failure
 
 SESSION_PART: Final = 0.85
 """How much of an authenticated session is used, as by the Java client's

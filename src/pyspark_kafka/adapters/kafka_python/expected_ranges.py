@@ -13,7 +13,7 @@ from .wire import FetchedData
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from .wire import FetchPosition
 

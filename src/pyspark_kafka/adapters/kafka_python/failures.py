@@ -22,10 +22,11 @@ from ...domain.security.errors import (
     AuthenticationError,
     AuthorizationError,
     TlsError,
+    TlsFailure,
+    tls_failure,
 )
 from ...domain.security.rights import ResourceType
-from ...domain.security.tls_failures import TlsFailure, tls_failure
-from ...domain.writing.requests import Failure, ProduceError
+from ...domain.writing.batch import Failure, ProduceError
 from ..call_deadline import within
 from .transports import HANGUPS
 

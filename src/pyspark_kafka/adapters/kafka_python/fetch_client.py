@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ...domain.errors import PysparkKafkaError
     from ...domain.reading.leader_epochs import EpochEndOffset
-    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ...ports.deadline import Deadline
     from ..fetching import Watermarks

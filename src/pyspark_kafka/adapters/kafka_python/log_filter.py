@@ -13,7 +13,7 @@ from typing import Final, final
 
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
-from ...domain.security.secret_names import HIDDEN, is_secret, without_secrets
+from ...domain.security.secrets import HIDDEN, is_secret, without_secrets
 
 LOGGERS: Final = (
     "kafka.admin.client",

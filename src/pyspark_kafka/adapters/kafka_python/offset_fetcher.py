@@ -23,7 +23,7 @@ from .settings import client_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.security.rights import Right
 
 REQUEST: Final = "a request for offsets"

@@ -17,13 +17,13 @@ from kafka import errors as kafka_errors
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
-from ...domain.writing.batch import ProducerIdAndEpoch
-from ...domain.writing.requests import (
+from ...domain.writing.batch import (
     AddPartitionsToTxn,
     Encode,
     FindLeaders,
     InitProducerId,
     Produce,
+    ProducerIdAndEpoch,
     Receive,
     Request,
     Sleep,
@@ -45,11 +45,10 @@ from .wire import ProduceSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ...domain.kafka_settings import ProducerSettings
-    from ...domain.options import SinkOptions
+    from ...domain.options.client_settings import ProducerSettings
+    from ...domain.options.sink import SinkOptions
     from ...domain.writing.batch import ProducerBatch
-    from ...domain.writing.transaction import Transaction
-    from ...domain.writing.write_result import DeliveryStats
+    from ...domain.writing.transaction import DeliveryStats, Transaction
     from .connections import Awaited
     from .failures import ErrorMapper
 

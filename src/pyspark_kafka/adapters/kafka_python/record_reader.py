@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.ranges import OffsetRange
+    from ...domain.reading.records import Projection
 
 PARTITION_BYTES: Final = 2 * 1024 * 1024
 """The default size of a fetch: it stays in the processor's cache until it is decoded, and is large

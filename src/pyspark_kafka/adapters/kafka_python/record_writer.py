@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from kafka import errors as kafka_errors
 
 from ...domain.errors import ProducerFencedError
-from ...domain.writing.write_result import DeliveryStats
+from ...domain.writing.transaction import DeliveryStats
 from ...ports.writing.record_writer import RecordWriter
 from ..partitioning.batch_gatherer import FEW_BYTES, BatchGatherer
 from ..partitioning.topic_rows import require_topic
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...domain.writing.transaction import Transaction
 
 

@@ -20,9 +20,9 @@ from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 from kafka.net import sasl as kafka_sasl
 
 from ...domain.errors import MissingDependencyError
-from ...domain.kafka_settings.oauth import AWS_MSK_IAM, OAUTHBEARER
-from ...domain.kafka_settings.values import Login, MskIam
-from ...domain.security.secret_names import HIDDEN
+from ...domain.security.login import Login
+from ...domain.security.oauth import AWS_MSK_IAM, OAUTHBEARER, MskIam
+from ...domain.security.secrets import HIDDEN
 from ..process_local import ProcessLocal
 from ..security.tokens import token_provider
 

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import (
+from ...domain.options.client_settings import (
+    JavaSettings,
+    api_timeout_ms,
+    not_known,
+    read_java_settings,
+)
+from ...domain.options.option import INT32_MAX, PREFIX, boolean, server_list
+from ...domain.options.settings_table import (
     API_TIMEOUT_MS,
     BOOTSTRAP_SERVERS,
-    PREFIX,
-    api_timeout_ms,
-    server_list,
+    SETTINGS,
+    Ignored,
+    Number,
+    Text,
 )
-from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
-from ...domain.kafka_settings.oauth import AWS_MSK_IAM
-from ...domain.kafka_settings.setting import Ignored, Number, Text
-from ...domain.kafka_settings.table import SETTINGS
-from ...domain.option_values import INT32_MAX, boolean
+from ...domain.security.oauth import AWS_MSK_IAM
 from ..security.clear_text import warn_about_clear_text
 from ..security.tls_context import PEM_SETTINGS, CurrentContext, pem_files
 

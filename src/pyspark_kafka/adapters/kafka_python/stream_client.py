@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.continuous.settings import ContinuousSettings
-    from ...domain.options import SinkOptions, SourceOptions
+    from ...domain.options.sink import SinkOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition

@@ -17,7 +17,7 @@ from ...domain.errors import (
     OffsetOutOfRangeError,
     TopicRecreatedError,
 )
-from ...domain.option_values import INT64_MAX
+from ...domain.options.option import INT64_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.reading.topic_identity import TopicIdentity
 from ...ports.continuous.stream_client import PolledRecords
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.reading.leader_epochs import EpochEndOffset
-    from ...domain.reading.projection import Projection
     from ...domain.reading.record_limits import OversizedRecords
+    from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
     from ..fetching import Watermarks
     from .cluster_metadata import ClusterMetadata

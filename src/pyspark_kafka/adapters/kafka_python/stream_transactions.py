@@ -25,7 +25,7 @@ from ...domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
-from ...domain.writing.requests import AddPartitionsToTxn
+from ...domain.writing.batch import AddPartitionsToTxn
 from ...domain.writing.transaction_cycle import (
     AddOffsetsToTxn,
     EndTxn,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from ...domain.continuous.output_tracker import Output
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.errors import PysparkKafkaError
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
     from ...domain.writing.transaction import Transaction

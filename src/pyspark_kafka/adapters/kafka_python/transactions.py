@@ -44,7 +44,7 @@ from .settings import client_settings
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...domain.security.rights import Right
     from .failures import ErrorMapper
 

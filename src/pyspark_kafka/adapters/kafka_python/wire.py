@@ -21,7 +21,7 @@ from .responses import reading, unique
 from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
-    from ...domain.writing.requests import Failure
+    from ...domain.writing.batch import Failure
 
 NO_TAGS: Final = b"\0"
 """The end of a compact structure without tagged fields."""

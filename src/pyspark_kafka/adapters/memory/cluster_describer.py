@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, final
 
-from ...domain.cluster.topic_description import Broker, PartitionDescription, TopicDescription
+from ...domain.cluster.topics import Broker, PartitionDescription, TopicDescription
 from ...domain.security.rights import Operation
 from ...ports.cluster.cluster_describer import ClusterDescriber
 from .cluster import ADDRESS, MemoryCluster

@@ -9,11 +9,11 @@ from typing import Final, final
 import pyarrow as pa
 
 from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError, UnknownTopicError
-from ...domain.options import SourceOptions
+from ...domain.options.source import SourceOptions
 from ...domain.reading.data_loss import DataLoss
-from ...domain.reading.offset_range import OffsetRange
-from ...domain.reading.projection import Projection
+from ...domain.reading.ranges import OffsetRange
 from ...domain.reading.record_limits import OversizedRecords
+from ...domain.reading.records import Projection
 from ...domain.topic_partition import TopicPartition
 from ...ports.reading.record_reader import RecordReader
 from ..kafka_format.record_columns import record_batches

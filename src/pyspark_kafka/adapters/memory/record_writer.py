@@ -7,8 +7,7 @@ from typing import Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.writing.transaction import Transaction
-from ...domain.writing.write_result import DeliveryStats
+from ...domain.writing.transaction import DeliveryStats, Transaction
 from ...ports.clock import epoch_ms
 from ...ports.writing.record_writer import RecordWriter
 from ..kafka_format.producer_columns import ProducerColumns

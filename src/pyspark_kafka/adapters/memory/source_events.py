@@ -12,7 +12,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.data_loss import DataLoss
 from ...domain.topic_partition import TopicPartition
 from ...domain.values.errors import BadRecordStats
-from ...domain.writing.write_result import DeliveryStats
+from ...domain.writing.transaction import DeliveryStats
 from ...ports.reading.source_events import SourceEvents
 
 MAX_BUFFERED: Final = 10_000

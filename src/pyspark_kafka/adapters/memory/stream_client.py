@@ -10,7 +10,8 @@ import pyarrow as pa
 from ...domain.continuous.output_tracker import Output, OutputTracker
 from ...domain.continuous.settings import ContinuousSettings
 from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError
-from ...domain.options import SinkOptions, SourceOptions
+from ...domain.options.sink import SinkOptions
+from ...domain.options.source import SourceOptions
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.data_loss import DataLoss
 from ...domain.reading.record_limits import OversizedRecords

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import PREFIX, ROUND_ROBIN
+from ...domain.options.option import PREFIX
+from ...domain.options.settings_table import ROUND_ROBIN
 from ..named_functions import named_function
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from ...domain.option_values import INT32_MAX
+from ...domain.options.option import INT32_MAX
 from ...domain.values.registry import Schema, SchemaReference, SchemaType, SubjectVersion
 
 if TYPE_CHECKING:

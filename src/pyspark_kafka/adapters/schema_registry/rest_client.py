@@ -14,7 +14,7 @@ from requests import RequestException, Session
 from requests.utils import get_environ_proxies
 from urllib3.exceptions import HTTPError
 
-from ...domain.security.secret_names import hide
+from ...domain.security.secrets import hide
 from ...domain.values.errors import (
     IncompatibleSchemaError,
     RegistryRefusedError,

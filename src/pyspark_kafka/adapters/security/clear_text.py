@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ...domain.kafka_settings.java import JavaSettings
+    from ...domain.options.client_settings import JavaSettings
     from ...domain.values.registry import RegistrySettings
 
 

@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ...domain.errors import requires_extra
-from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...domain.security.oauth import OAUTHBEARER
 from ...ports.clock import epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
 from .tokens import one_line
 
 if TYPE_CHECKING:
-    from ...domain.kafka_settings.values import AzureIdentity, GoogleCredentials, MskIam
+    from ...domain.security.oauth import AzureIdentity, GoogleCredentials, MskIam
 
 
 @final

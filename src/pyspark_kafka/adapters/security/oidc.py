@@ -11,9 +11,9 @@ import time
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote_plus, urlencode
 
-from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
-from ...domain.security.secret_names import hide
+from ...domain.security.oauth import OAUTHBEARER
+from ...domain.security.secrets import hide
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
 from ...ports.security.token_provider import Token, TokenProvider
@@ -23,7 +23,7 @@ from .tokens import readable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.kafka_settings.values import ClientCredentials
+    from ...domain.security.oauth import ClientCredentials
 
 
 TIMEOUT_S: Final = 10.0

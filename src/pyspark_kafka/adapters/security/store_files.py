@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ...domain.errors import MissingDependencyError
-from ...domain.kafka_settings.tls import StoreFormat, pem, store_format
-from ...domain.kafka_settings.values import Secret, Store
+from ...domain.security.secrets import Secret
+from ...domain.security.tls import Store, StoreFormat, pem, store_format
 from .jks import JksStore, WrongPasswordError, read_jks
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar, final
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.kafka_settings.values import TLS_1_2, TLS_1_3, Secret, Store, Tls
-from ...domain.security.secret_names import without_secrets
+from ...domain.security.secrets import Secret, without_secrets
+from ...domain.security.tls import TLS_1_2, TLS_1_3, Store, Tls
 from .memory_files import memory_file
 from .store_files import KeyPair, certificates, key_pair, read_file, unreadable
 

@@ -10,15 +10,16 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ...domain.kafka_settings.oauth import OAUTHBEARER, PROVIDER_NAMES
-from ...domain.kafka_settings.values import (
+from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...domain.security.oauth import (
+    OAUTHBEARER,
+    PROVIDER_NAMES,
     AzureIdentity,
     ClientCredentials,
     GoogleCredentials,
     MskIam,
     TokenFunction,
 )
-from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
 from ...ports.security.token_provider import Token, TokenProvider
@@ -28,7 +29,7 @@ from ..process_local import ProcessLocal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...domain.kafka_settings.values import TokenSource
+    from ...domain.security.oauth import TokenSource
 
 
 @lru_cache(maxsize=64)

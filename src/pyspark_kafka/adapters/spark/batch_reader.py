@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from pyspark.sql.datasource import DataSourceReader
 
-from ...domain.reading.projection import Projection
-from ...domain.reading.record_filter import RecordFilter, Span
+from ...domain.reading.records import Projection, RecordFilter, Span
 from .tasks import input_partitions, read_ranges, strip_tracebacks
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter, InputPartition
 
     from ...application.use_cases import UseCases
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from .tasks import Columns
 
 

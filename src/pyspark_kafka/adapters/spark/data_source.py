@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from ...application.use_cases import UseCases
-    from ...domain.options import QueryKind, SinkOptions, SourceOptions
+    from ...domain.options.option import QueryKind
+    from ...domain.options.sink import SinkOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.values.typed_schema import TypedSchema
     from .tasks import Columns
 
@@ -89,7 +91,7 @@ class KafkaDataSource(DataSource):
         :raises OptionsError: if neither a batch nor a streaming query accepts the options, there is
             no such client, or it does not know a setting.
         """
-        from ...domain.options import parse_any_source_options
+        from ...domain.options.source import parse_any_source_options
         from .schema import spark_schema, typed_spark_schema
 
         with strip_tracebacks():
@@ -108,7 +110,7 @@ class KafkaDataSource(DataSource):
 
         :raises UnsupportedFeatureError: if an option needs a newer Spark.
         """
-        from ...domain.options import QueryKind
+        from ...domain.options.option import QueryKind
         from .batch_reader import FilteringBatchReader, KafkaBatchReader
         from .spark_api import FILTERS, HAS_FILTERS
 
@@ -121,7 +123,7 @@ class KafkaDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return a micro-batch reader; ``schema`` and the error are as in ``reader``."""
-        from ...domain.options import QueryKind
+        from ...domain.options.option import QueryKind
         from ...domain.values.typed_schema import TypedSchema
         from .spark_api import check_limits
         from .stream_reader import stream_reader_class
@@ -142,7 +144,7 @@ class KafkaDataSource(DataSource):
         :raises SinkSchemaError: if rows of this schema cannot be converted to records.
         :raises IncompatibleSchemaError: if the registry refuses the schema of a column.
         """
-        from ...domain.options import QueryKind
+        from ...domain.options.option import QueryKind
         from .sink_writers import KafkaBatchWriter
 
         with strip_tracebacks():
@@ -162,14 +164,14 @@ class KafkaDataSource(DataSource):
 
         :raises SinkSchemaError: if rows of this schema cannot be converted to records.
         """
-        from ...domain.options import QueryKind
+        from ...domain.options.option import QueryKind
         from .sink_writers import KafkaStreamWriter
 
         with strip_tracebacks():
             return KafkaStreamWriter(self.use_cases, self._parse_sink(schema, QueryKind.STREAM))
 
     def _parse_sink(self, schema: StructType, query: QueryKind) -> SinkOptions:
-        from ...domain.options import ignored_sink_options, parse_sink_options
+        from ...domain.options.sink import ignored_sink_options, parse_sink_options
         from ...domain.writing.sink_schema import check_sink_schema
         from .schema import sink_types
 
@@ -198,7 +200,7 @@ class KafkaDataSource(DataSource):
         return replace(options, values=found), self._typed
 
     def _parse(self, query: QueryKind) -> SourceOptions:
-        from ...domain.options import ignored_options, parse_source_options
+        from ...domain.options.source import ignored_options, parse_source_options
 
         for name in ignored_options(self.options, query):
             log.warning("%s option ignored in %s queries", name, query.value)

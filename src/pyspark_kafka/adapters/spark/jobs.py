@@ -15,8 +15,8 @@ from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
 from ...domain.cluster.versions import REPORTED, Environment
-from ...domain.error_text import describe_error, find_error, one_line
 from ...domain.errors import OptionsError
+from ...domain.text import describe_error, find_error, one_line
 from ...ports.continuous.task_runner import TaskRunner
 from ...ports.deadline import Deadline
 from .session import is_classic, worker_variables

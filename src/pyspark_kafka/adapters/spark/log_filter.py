@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark.errors import PySparkException
 
-from ...domain.security.secret_names import SENSITIVE_NAMES, SENSITIVE_VALUES
+from ...domain.security.secrets import SENSITIVE_NAMES, SENSITIVE_VALUES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
-from ...domain.reading.offset_range import OffsetRange
-from ...domain.reading.range_joining import join_ranges
+from ...domain.reading.ranges import OffsetRange, join_ranges
 from ...domain.topic_partition import TopicPartition
 from .schema import schema_of
 from .session import register_source
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from ...application.use_cases import UseCases
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from .tasks import Columns
 
 _RANGES: Final = "ranges"

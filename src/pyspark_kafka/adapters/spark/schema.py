@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from pyspark.sql import types as spark
 
 from ...domain.errors import OptionsError, SinkSchemaError
-from ...domain.reading.projection import Projection
+from ...domain.reading.records import Projection
 from ...domain.values import data_types as types
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from ...domain.checkpoints.sink_log import NO_PLAN, SinkPlan, other_query_error
-from ...domain.writing.transaction import SinkTaskId
-from ...domain.writing.write_result import WriteResult
+from ...domain.writing.transaction import SinkTaskId, WriteResult
 from .spark_api import DataSourceStreamArrowWriter
 from .tasks import QUERY_ID, strip_tracebacks
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...application.use_cases import UseCases
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
 
 BATCH_ID = "streaming.sql.batchId"
 """The local property with a micro-batch's id (``MicroBatchExecution.BATCH_ID_KEY``)."""

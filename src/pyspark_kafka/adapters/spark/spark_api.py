@@ -14,16 +14,16 @@ from pyspark.sql import datasource
 from pyspark.util import local_connect_and_auth
 
 from ...domain.errors import UnsupportedFeatureError
-from ...domain.options.table import (
+from ...domain.options.source_table import (
     ALLOW_LIMITS_WITHOUT_TRIGGER,
     MAX_BYTES_PER_TRIGGER,
     MAX_OFFSETS_PER_TRIGGER,
     MIN_OFFSETS_PER_TRIGGER,
 )
-from ...domain.reading.read_limits import ReadAllAvailable
+from ...domain.reading.admission import ReadAllAvailable
 
 if TYPE_CHECKING:
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
 
 HAS_READ_LIMITS: Final = hasattr(datasource.DataSourceStreamReader, "getDefaultReadLimit")
 """Whether ``latestOffset`` gets a start and a limit, and the trigger is known by them."""

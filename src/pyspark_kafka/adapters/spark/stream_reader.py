@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 from ...domain.errors import MetadataLogError, OptionsError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.read_limits import (
+from ...domain.reading.admission import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxBytes,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ...application.reading.micro_batch_stream import KafkaMicroBatchStream
     from ...application.use_cases import UseCases
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from .tasks import Columns
 
 if HAS_READ_LIMITS:

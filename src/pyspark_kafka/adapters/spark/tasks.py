@@ -11,7 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.reading.projection import Projection
+from ...domain.reading.records import Projection
 from ...domain.values.dead_letter import TaskIdentity
 from ...domain.values.typed_schema import TypedSchema
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...application.use_cases import UseCases
-    from ...domain.options import SourceOptions
-    from ...domain.reading.range_joining import TaskRanges
+    from ...domain.options.source import SourceOptions
+    from ...domain.reading.ranges import TaskRanges
 
 log = logging.getLogger("pyspark_kafka")
 

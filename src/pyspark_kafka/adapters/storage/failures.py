@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError, PysparkKafkaError
-from ...domain.security.secret_names import PORT_OR_PASSWORD, URL_LOGIN, hide, without_secrets
+from ...domain.security.secrets import PORT_OR_PASSWORD, URL_LOGIN, hide, without_secrets
 from .log_directory import OversizedFileError
 
 _LENGTH: Final = 240

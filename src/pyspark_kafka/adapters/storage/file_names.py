@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import Final
 
-from ...domain.option_values import INT64_MAX
+from ...domain.options.option import INT64_MAX
 
 _SUFFIX: Final = ".pyspark-kafka.tmp"
 _BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError
-from ...domain.option_values import INT64_MAX
+from ...domain.options.option import INT64_MAX
 from ...ports.checkpoints.editable_log import EditableLog
 from ..process_local import ProcessLocal
 from .failures import failures_of

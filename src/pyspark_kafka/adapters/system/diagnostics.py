@@ -8,14 +8,14 @@ import ssl
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.cluster.tls import PeerCertificate
+from ...domain.cluster.finding import PeerCertificate
 from ...domain.cluster.versions import REPORTED, Environment
 from ..security.tls_context import CurrentContext, pem_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...domain.kafka_settings.java import JavaSettings
+    from ...domain.options.client_settings import JavaSettings
 
 
 def environment() -> Environment:

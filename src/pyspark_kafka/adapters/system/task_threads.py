@@ -6,7 +6,7 @@ import threading
 import uuid
 from typing import TYPE_CHECKING, final
 
-from ...domain.error_text import describe_error
+from ...domain.text import describe_error
 from ...ports.continuous.task_runner import TaskRunner
 from ...ports.deadline import Deadline
 

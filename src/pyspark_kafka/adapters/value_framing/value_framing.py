@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.option_values import INT32_MAX
+from ...domain.options.option import INT32_MAX
 from ...domain.values.errors import FailureReason, UnknownSchemaError
 from ...domain.values.value_options import Framing
 from ...ports.reading.record_schema import HEADERS

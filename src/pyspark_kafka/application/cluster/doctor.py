@@ -5,26 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, final
 
-from ...domain.cluster.apis import check_apis
-from ...domain.cluster.finding import Finding, Level, error, ok, warning
+from ...domain.cluster.finding import (
+    Finding,
+    Level,
+    check_apis,
+    check_certificate,
+    check_redaction,
+    error,
+    ok,
+    warning,
+)
 from ...domain.cluster.rights import Principal, check_group, check_topic, check_transactions
-from ...domain.cluster.spark import check_redaction
-from ...domain.cluster.tls import check_certificate
 from ...domain.cluster.versions import check_environment, check_executors
-from ...domain.error_text import describe_error
 from ...domain.errors import PysparkKafkaError
-from ...domain.kafka_settings import server_address, server_list
-from ...domain.kafka_settings.java import read_java_settings
-from ...domain.security.errors import AuthorizationError
-from ...domain.security.tls_failures import TlsFailure, tls_failure
+from ...domain.options.client_settings import read_java_settings, server_address
+from ...domain.options.option import server_list
+from ...domain.security.errors import AuthorizationError, TlsFailure, tls_failure
+from ...domain.text import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ...domain.cluster.spark import SparkFacts
-    from ...domain.cluster.tls import PeerCertificate
+    from ...domain.cluster.finding import PeerCertificate, SparkFacts
     from ...domain.cluster.versions import Environment
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...ports.clock import Clock
     from ...ports.cluster.cluster_describer import ClusterDescriber
 

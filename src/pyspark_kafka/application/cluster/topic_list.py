@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from ...domain.cluster.topic_summary import TopicSummary, summarize
+from ...domain.cluster.topics import TopicSummary, summarize
 
 if TYPE_CHECKING:
     from ...domain.subscription import Subscription

@@ -6,7 +6,7 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.html_table import html_table
+from ...domain.text import html_table
 from ...ports.deadline import Deadline
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ..errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.topic_partition import TopicPartition
     from ..reading.initial_offsets import InitialOffsets
     from ..reading.offset_reader import KafkaOffsetReader

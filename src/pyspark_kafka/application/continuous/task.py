@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...domain.continuous.messages import TaskCommand, TaskId
-    from ...domain.options import SinkOptions, SourceOptions
+    from ...domain.options.sink import SinkOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous.epoch_channel import TaskChannel

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.error_text import describe_error
 from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import QueryLag
+from ...domain.text import describe_error
 from ...ports.deadline import Deadline
 from ..checkpoints.query_checkpoint import no_checkpoint
 

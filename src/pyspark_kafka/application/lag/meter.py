@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.lag.lag import PartitionLag, SourceLag
-from ...domain.reading.offset_range import OffsetRange
-from ...domain.reading.projection import Projection
+from ...domain.reading.ranges import OffsetRange
+from ...domain.reading.records import Projection
 from ...domain.subscription import Assign, Subscribe
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 import pyarrow as pa
 
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.offset_range import OffsetRange
-from ...domain.reading.projection import Projection
+from ...domain.reading.ranges import OffsetRange
+from ...domain.reading.records import Projection
 from ...domain.subscription import Subscribe
 from ...domain.values.dead_letter import DeadLetter, Header, original_headers
 from ...domain.values.errors import BadRecordStats
@@ -20,7 +20,7 @@ from ..continuous.work_meter import milliseconds_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ...domain.reading.offset_range import OffsetRange
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock
     from ...ports.reading.offset_fetcher import OffsetFetcher

@@ -6,20 +6,21 @@ import logging
 from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.rate_limit import rate_limit, rate_limit_bytes
-from ...domain.reading.read_limits import (
+from ...domain.reading.admission import (
     ReadAllAvailable,
     ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
+    TriggerDelay,
     limits_of,
+    rate_limit,
+    rate_limit_bytes,
 )
-from ...domain.reading.trigger_delay import TriggerDelay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...domain.reading.read_limits import ReadLimit, SingleReadLimit
+    from ...domain.reading.admission import ReadLimit, SingleReadLimit
     from ...ports.clock import Clock
     from .offset_reader import KafkaOffsetReader
     from .record_sizes import RecordSizes

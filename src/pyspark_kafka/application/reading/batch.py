@@ -6,16 +6,15 @@ from functools import cache
 from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.offset_range import OffsetRange
-from ...domain.reading.range_calculator import needs_split, split_unbound
-from ...domain.reading.record_filter import RecordFilter
+from ...domain.reading.ranges import OffsetRange, needs_split, split_unbound
+from ...domain.reading.records import RecordFilter
 from ..errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ...domain.options import SourceOptions
-    from ...domain.reading.range_joining import TaskRanges
+    from ...domain.options.source import SourceOptions
+    from ...domain.reading.ranges import TaskRanges
     from ...domain.topic_partition import TopicPartition
     from .offset_reader import KafkaOffsetReader
     from .task_planner import TaskPlanner

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
-from ...domain.reading.read_limits import ReadMaxRows
+from ...domain.reading.admission import ReadMaxRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...domain.partition_offsets import PartitionOffsets
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.read_limits import ReadLimit
+    from ...domain.reading.admission import ReadLimit
+    from ...domain.reading.ranges import OffsetRange
     from .admission import Admission
     from .micro_batch_stream import KafkaMicroBatchStream
     from .offset_reader import KafkaOffsetReader

@@ -11,11 +11,10 @@ from ..errors import StreamOffsetsMismatchError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.range_joining import TaskRanges
-    from ...domain.reading.read_limits import ReadLimit
+    from ...domain.reading.admission import ReadLimit
+    from ...domain.reading.ranges import OffsetRange, TaskRanges
     from .admission import Admission
     from .initial_offsets import InitialOffsets
     from .offset_reader import KafkaOffsetReader

@@ -27,7 +27,7 @@ from ..errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.reading.offset_limits import StartingOffsets
     from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading import data_loss
-from ...domain.reading.offset_range import OffsetRange
-from ...domain.reading.range_calculator import split_ranges
+from ...domain.reading.ranges import OffsetRange, split_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ...ports.reading.source_events import SourceEvents

@@ -13,7 +13,7 @@ from ...domain.errors import (
 )
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from ...domain.reading import data_loss
-from ...domain.reading.offset_range import OffsetRange
+from ...domain.reading.ranges import OffsetRange
 from ..errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.options import SourceOptions
-    from ...domain.reading.projection import Projection
+    from ...domain.options.source import SourceOptions
+    from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
     from ...ports.reading.offset_fetcher import OffsetFetcher
     from ...ports.reading.record_reader import RecordReader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.reading.offset_range import OffsetRange
-from ...domain.reading.projection import Projection
+from ...domain.reading.ranges import OffsetRange
+from ...domain.reading.records import Projection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

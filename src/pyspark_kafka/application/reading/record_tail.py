@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 
 from ...domain.errors import OptionsError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.offset_limits import Earliest, GlobalTimestamp, Latest
-from ...domain.reading.tail_start import AtOffset
+from ...domain.reading.offset_limits import AtOffset, Earliest, GlobalTimestamp, Latest
 from ...domain.subscription import Assign
 
 if TYPE_CHECKING:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ...domain.reading.range_joining import are_small, join_ranges, needs_join
+from ...domain.reading.ranges import are_small, join_ranges, needs_join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ...domain.options import SourceOptions
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.range_joining import TaskRanges
+    from ...domain.options.source import SourceOptions
+    from ...domain.reading.ranges import OffsetRange, TaskRanges
     from ...domain.topic_partition import TopicPartition
     from ...ports.reading.source_events import SourceEvents
 

@@ -12,7 +12,7 @@ from ..errors import StreamOffsetsMismatchError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.topic_partition import TopicPartition
     from .initial_offsets import InitialOffsets
     from .offset_reader import KafkaOffsetReader

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ...domain.checkpoints.storage_path import StoragePath
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...domain.values.data_types import StructType
     from ...domain.values.registry import Schema
     from ...domain.values.value_options import ValueOptions

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...domain.errors import PysparkKafkaError
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.ranges import OffsetRange
+    from ...domain.reading.records import Projection
     from ...domain.values.dead_letter import TaskIdentity
     from ...domain.values.typed_schema import OutputColumn, TypedSchema
     from ...ports.letters.dead_letters import DeadLetters

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ...domain.checkpoints.storage_path import StoragePath
-    from ...domain.options import SourceOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.values.registry import SubjectVersion
     from ...domain.values.value_options import ValueOptions
     from ...ports.checkpoints.metadata_log import MetadataLog

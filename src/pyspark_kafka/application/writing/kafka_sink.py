@@ -26,8 +26,8 @@ from ...domain.checkpoints.sink_log import (
     SinkPlan,
     other_query_error,
 )
-from ...domain.error_text import excerpt
 from ...domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
+from ...domain.text import excerpt
 from ...domain.writing.transaction import (
     FORGOTTEN,
     TransactionEnd,
@@ -41,9 +41,8 @@ from ...ports.clock import epoch_ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ...domain.options import SinkOptions
-    from ...domain.writing.transaction import Transaction, TransactionDescription
-    from ...domain.writing.write_result import WriteResult
+    from ...domain.options.sink import SinkOptions
+    from ...domain.writing.transaction import Transaction, TransactionDescription, WriteResult
     from ...ports.checkpoints.metadata_log import MetadataLog
     from ...ports.writing.transactions import Transactions
 

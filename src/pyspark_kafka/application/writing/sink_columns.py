@@ -11,7 +11,7 @@ from ...domain.writing.sink_schema import HEADERS, TYPES, check_sink_schema
 from ...ports.reading import record_schema
 
 if TYPE_CHECKING:
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
 
 _NAMES: Final[Mapping[pa.DataType, str]] = {
     pa.string(): "string",

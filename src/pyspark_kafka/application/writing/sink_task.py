@@ -6,15 +6,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.writing.transaction import SLOTS, is_free
-from ...domain.writing.write_result import WriteResult
+from ...domain.writing.transaction import SLOTS, WriteResult, is_free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import pyarrow as pa
 
-    from ...domain.options import SinkOptions
+    from ...domain.options.sink import SinkOptions
     from ...domain.writing.transaction import Transaction, TransactionDescription
     from ...ports.reading.source_events import SourceEvents
     from ...ports.writing.record_writer import RecordWriter

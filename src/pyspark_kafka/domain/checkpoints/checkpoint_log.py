@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, final
 
-from ..error_text import excerpt
 from ..json_text import is_integer, read_json
 from ..partition_offsets import PartitionOffsets
+from ..text import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

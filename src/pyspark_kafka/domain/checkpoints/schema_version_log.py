@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
-from ..error_text import excerpt
 from ..json_text import is_integer, read_json
+from ..text import excerpt
 from .checkpoint_log import require_version
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from ..error_text import excerpt
 from ..errors import MetadataLogError
 from ..json_text import is_integer, read_json
-from ..option_values import INT16_MAX, INT64_MAX
+from ..options.option import INT16_MAX, INT64_MAX
+from ..text import excerpt
 from ..writing.transaction import Transaction
 from .checkpoint_log import require_version
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from ..security.secret_names import without_secrets
+from ..security.secrets import without_secrets
 
 
 @final

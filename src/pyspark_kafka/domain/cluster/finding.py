@@ -1,13 +1,16 @@
-"""Findings, and the exit status of the worst."""
+"""What the doctor found: the brokers' APIs, certificates, and Spark's session."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from .versions import Environment
 
 
 class Level(enum.Enum):
@@ -56,3 +59,104 @@ def worst(findings: Iterable[Finding]) -> Level:
     """Return the worst level; ``OK`` without findings."""
     order = list(Level)
     return max((each.level for each in findings), key=order.index, default=Level.OK)
+
+
+_API_CHECK: Final = "api versions"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NeededApi:
+    """A version of an API that a feature needs, and the first Kafka that has it."""
+
+    key: int
+    name: str
+    version: int
+    since: str
+    feature: str
+    is_required: bool = True
+
+
+NEEDED: Final = (
+    NeededApi(1, "Fetch", 4, "0.11", "reading"),
+    NeededApi(0, "Produce", 3, "0.11", "writing"),
+    NeededApi(2, "ListOffsets", 1, "0.10.1", "starting offsets by timestamp", is_required=False),
+    NeededApi(22, "InitProducerId", 0, "0.11", "exactly-once", is_required=False),
+    NeededApi(23, "OffsetForLeaderEpoch", 2, "2.1", "detecting truncated logs", is_required=False),
+    NeededApi(3, "Metadata", 10, "2.8", "detecting recreated topics", is_required=False),
+)
+
+
+def check_apis(supported: Mapping[int, tuple[int, int]] | None) -> Iterator[Finding]:
+    """Yield what the brokers are too old for, or one finding if that is nothing."""
+    if supported is None:
+        yield ok(_API_CHECK, "the client negotiates them and does not tell")
+        return
+    missing = [api for api in NEEDED if supported.get(api.key, (0, -1))[1] < api.version]
+    for api in missing:
+        summary = f"no {api.name} {api.version}, which {api.feature} needs"
+        advice = f"Upgrade the brokers to Kafka {api.since} or newer."
+        yield (error if api.is_required else warning)(_API_CHECK, summary, advice)
+    if not missing:
+        yield ok(_API_CHECK, f"all features are supported ({len(supported)} APIs)")
+
+
+DAYS_LEFT: Final = 30
+"""From when on the end of a certificate is a warning."""
+
+_TLS_CHECK: Final = "tls"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PeerCertificate:
+    """A certificate that was verified, and how the connection is encrypted.
+
+    ``expires_ms`` is in milliseconds since the epoch. ``chain`` are the subjects of the certificate
+    and of its issuers as far as they are known.
+    """
+
+    chain: tuple[str, ...]
+    expires_ms: int
+    version: str
+    cipher: str
+
+
+def check_certificate(address: str, found: PeerCertificate, now_ms: int) -> Finding:
+    """Return how long a certificate is valid, which was accepted."""
+    days = (found.expires_ms - now_ms) // 86_400_000
+    chain = " < ".join(found.chain)
+    summary = f"{address}: {found.version}, {chain}, {days} days left"
+    if days < DAYS_LEFT:
+        return warning(_TLS_CHECK, summary, "Ask the cluster's operator to renew the certificate.")
+    return ok(_TLS_CHECK, summary)
+
+
+SECRET_OPTIONS: Final[Mapping[str, str]] = {
+    "kafka.ssl.keystore.key": "-----BEGIN PRIVATE KEY-----",
+    "schema.registry.basic.auth.user.info": "ann:word",
+    "metadataPath": "s3://key:word@bucket",
+}
+"""Options that Spark shows by default, since it looks for *secret*, *password*, *token* and *access
+key* in names and values (``SECRET_REDACTION_PATTERN``)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SparkFacts:
+    """The environments of executors, and which ``SECRET_OPTIONS`` the session shows."""
+
+    executors: Sequence[Environment]
+    shown_options: Sequence[str]
+
+
+def check_redaction(shown_options: Sequence[str]) -> Finding:
+    """Return whether Spark hides the secrets of this library's options."""
+    if not shown_options:
+        return ok("redaction", "Spark hides the secrets of options")
+    return warning(
+        "redaction",
+        f"plans, Spark's UI and its event log show {', '.join(shown_options)}",
+        "Get sessions from pyspark_kafka.session(), which hides secrets, or set "
+        "'spark.redaction.regex' in spark-defaults.conf as the documentation of security says.",
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from ..durations import milliseconds
-from ..kafka_settings import server_list
-from ..options import DeliveryGuarantee
+from ..options.option import milliseconds, server_list
+from ..options.sink import DeliveryGuarantee
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..options import SinkOptions, SourceOptions
+    from ..options.sink import SinkOptions
+    from ..options.source import SourceOptions
 
 _UNITS: Final[Mapping[str, str]] = {
     "millisecond": "ms",

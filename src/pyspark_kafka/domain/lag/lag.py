@@ -8,7 +8,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self, final
 
-from ..html_table import html_table
+from ..text import html_table
 from ..topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -1,17 +1,234 @@
-"""The settings of a query's or a sink's client."""
+"""The ``kafka.*`` options: settings of Kafka's Java clients, read as Java reads them.
+
+Users of the JVM connector bring these options along. The adapters translate the result for their
+clients. No message and no ``repr`` contains a secret: only values that are numbers or choices are
+shown.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from ..kafka_settings import PREFIX, kafka_settings
-from ..kafka_settings.oauth import OAUTHBEARER
-from ..kafka_settings.options import spelling_problems
-from ..kafka_settings.table import CALLBACK_HANDLERS
-from .table import TOKEN_PROVIDER
+from ..security.login import read_login
+from ..security.oauth import OAUTHBEARER
+from ..security.secrets import Secret, is_secret
+from ..security.tls import read_tls
+from .option import INT32_MAX, PREFIX, did_you_mean, server_list
+from .settings_table import (
+    ALL_REPLICAS,
+    API_TIMEOUT_MS,
+    BOOTSTRAP_SERVERS,
+    BY_NAME,
+    CALLBACK_HANDLERS,
+    DEFAULT_API_TIMEOUT_MS,
+    ISOLATION_LEVEL,
+    SETTINGS,
+    UNIFORM_STICKY,
+    Ignored,
+    ProducerField,
+    Refused,
+    Setting,
+)
+from .source_table import TOKEN_PROVIDER
 
 if TYPE_CHECKING:
-    from .reading import Reading
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ..security.login import Login
+    from ..security.tls import Tls
+    from .option import Reading
+
+
+_ADDRESS: Final = re.compile(
+    r"(?:[\w.%-]*://)?(?:\[(?P<ipv6>[\w.%:-]+)\]|(?P<host>[\w.%-]+))(?::(?P<port>\d{1,5}))?",
+    re.ASCII,
+)
+"""As ``HOST_PORT_PATTERN`` of Kafka's class ``Utils``, which needs the port."""
+
+
+def api_timeout_ms(settings: Mapping[str, str]) -> int:
+    """Return the time-out of every call to a cluster, in milliseconds."""
+    return int(settings.get(API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS))
+
+
+def server_address(server: str) -> tuple[str, int] | None:
+    """Return host and port of a bootstrap server, or ``None`` if it has another form.
+
+    The port may be missing: kafka-python and librdkafka then take 9092.
+    """
+    found = _ADDRESS.fullmatch(server)
+    if found is None or not 0 < (port := int(found["port"] or 9092)) < 65_536:
+        return None
+    return found["ipv6"] or found["host"], port
+
+
+def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the ``kafka.*`` options without their prefix; ``given`` has lower-case names.
+
+    kafka-python's underscores become dots in the settings that Java's clients have. Tools that show
+    variables of a traceback show the ``repr`` of a secret.
+    """
+    return {
+        _in_dots(name): Secret(value.strip()) if is_secret(name) else value.strip()
+        for name, value in _without_prefix(given)
+    }
+
+
+def spelling_problems(given: Mapping[str, str]) -> list[str]:
+    """Return which settings ``given`` has in two spellings."""
+    spellings = Counter(_in_dots(name) for name, _ in _without_prefix(given))
+    return [
+        f"Option '{PREFIX}{name}' is set twice, with dots and with underscores: set it once"
+        for name, count in sorted(spellings.items())
+        if count > 1
+    ]
+
+
+def _without_prefix(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in given.items():
+        if name.startswith(PREFIX):
+            yield name.removeprefix(PREFIX), value
+
+
+def _in_dots(name: str) -> str:
+    dotted = name.replace("_", ".")
+    return dotted if dotted in BY_NAME or dotted == BOOTSTRAP_SERVERS else name
+
+
+def consumer_problems(settings: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the settings of a read, with any client."""
+    effects = [setting.read for setting in SETTINGS if setting.name in settings]
+    return [
+        *(effect.message for effect in effects if isinstance(effect, Refused)),
+        *_problems(BY_NAME[ISOLATION_LEVEL], settings),
+        *connection_problems(settings, "consumer"),
+    ]
+
+
+def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
+    """Return what is wrong with the settings of any connection; ``role`` is the client's."""
+    problems = _problems(BY_NAME[API_TIMEOUT_MS], settings)
+    if not server_list(settings.get(BOOTSTRAP_SERVERS, "")):
+        problems.append(
+            f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
+        )
+    elif "@" in settings[BOOTSTRAP_SERVERS]:
+        # It may be a user's password: it is not repeated, here or by a client that cannot connect.
+        problems.append(
+            "Option 'kafka.bootstrap.servers' must be host:port, without a user: set the login in "
+            "'kafka.sasl.jaas.config'"
+        )
+    return problems
+
+
+def server_problems(servers: str) -> list[str]:
+    """Return which servers Kafka's clients cannot use; clients of others may read them otherwise.
+
+    They are not repeated: one may be a connection string with a key.
+    """
+    return [
+        "Option 'kafka.bootstrap.servers' must be host:port, separated by commas: number "
+        f"{number} is not"
+        for number, each in enumerate(server_list(servers), 1)
+        if server_address(each) is None
+    ]
+
+
+def _problems(setting: Setting, settings: Mapping[str, str]) -> list[str]:
+    if setting.values and setting.name in settings:
+        try:
+            setting.values.read(setting.name, settings[setting.name])
+        except ValueError as error:
+            return [str(error)]
+    return []
+
+
+MAX_IN_FLIGHT: Final = 5
+"""The requests in flight whose order a broker can restore by their sequence numbers."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProducerSettings:
+    """How records are written; sizes in bytes.
+
+    ``partitioner`` is ``None``, ``ROUND_ROBIN``, or a Python function, ``module:function``.
+    ``compression_level`` is ``None`` for the codec's own default.
+    """
+
+    acks: int = ALL_REPLICAS
+    is_idempotent: bool = True
+    compression: str = "none"
+    compression_level: int | None = None
+    batch_size: int = 512 * 1024
+    buffer_memory: int = 32 * 1024 * 1024
+    max_request_size: int = 1024 * 1024
+    max_in_flight: int = MAX_IN_FLIGHT
+    retries: int = INT32_MAX
+    delivery_timeout_ms: int = 120_000
+    max_block_ms: int = 10_000
+    transaction_timeout_ms: int = 900_000
+    ignores_keys: bool = False
+    partitioner: str | None = None
+
+
+def producer_settings(settings: Mapping[str, str]) -> tuple[ProducerSettings, list[str]]:
+    """Return the producer's settings among ``kafka.*`` settings, and what is wrong with them."""
+    effects = [setting.write for setting in SETTINGS if setting.name in settings]
+    problems = [effect.message for effect in effects if isinstance(effect, Refused)]
+    fields: dict[str, Any] = {}
+    levels: dict[str, Any] = {}
+    for name in sorted(settings.keys() & BY_NAME.keys()):
+        write = BY_NAME[name].write
+        if isinstance(write, ProducerField):
+            try:
+                value = write.values.read(name, settings[name])
+            except ValueError as error:
+                problems.append(str(error))
+            else:
+                (fields if write.name else levels)[write.name or name] = value
+    fields["compression_level"] = levels.get(f"compression.{fields.get('compression')}.level")
+    if settings.get("partitioner.class") == UNIFORM_STICKY:
+        # KIP-794 defines the two as the same.
+        fields["ignores_keys"] = True
+    conflicts = idempotence_conflicts(ProducerSettings(**fields))
+    if "is_idempotent" not in fields:
+        # As in Kafka 3.9: a conflicting setting turns idempotence off unless it was set.
+        fields["is_idempotent"] = not conflicts
+    elif fields["is_idempotent"]:
+        problems += conflicts
+    return ProducerSettings(**fields), problems
+
+
+def without_producer_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings for a sink's client: neither the producer's nor those a read refuses."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in BY_NAME
+        or (BY_NAME[name].write is None and not isinstance(BY_NAME[name].read, Refused))
+    }
+
+
+def idempotence_conflicts(settings: ProducerSettings) -> list[str]:
+    """Return, in the words of Java's ``ProducerConfig``, which settings rule out idempotence."""
+    problems = []
+    if settings.acks != ALL_REPLICAS:
+        problems.append(
+            "Must set acks to all in order to use the idempotent producer. Otherwise we cannot "
+            "guarantee idempotence."
+        )
+    if not settings.retries:
+        problems.append("Must set retries to non-zero when using the idempotent producer.")
+    if settings.max_in_flight > MAX_IN_FLIGHT:
+        problems.append(
+            "Must set max.in.flight.requests.per.connection to at most 5 to use the idempotent "
+            "producer."
+        )
+    return problems
 
 
 def client_settings(reading: Reading) -> dict[str, str]:
@@ -28,3 +245,92 @@ def client_settings(reading: Reading) -> dict[str, str]:
         )
     login, _ = CALLBACK_HANDLERS
     return settings | {login: provider}
+
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JavaSettings:
+    """Settings as Java reads them; ``others`` are those that a client translates one by one."""
+
+    others: Mapping[str, str] = field(repr=False)
+    protocol: str
+    login: Login | None
+    tls: Tls | None
+    problems: tuple[str, ...]
+
+    @property
+    def principal(self) -> str | None:
+        """Kafka's name of the user, such as ``User:ada``; ``None`` if only the brokers know it.
+
+        Brokers map a Kerberos principal to its first part (``sasl.kerberos.principal.to.local
+        .rules``), name a client certificate by its subject, and know whose a delegation token is.
+        """
+        if self.protocol == "PLAINTEXT":
+            return "User:ANONYMOUS"
+        if self.login is None or self.login.is_delegation_token:
+            return None
+        name = self.login.username or re.split("[/@]", self.login.principal)[0]
+        return f"User:{name}" if name else None
+
+
+def read_java_settings(settings: Mapping[str, str]) -> JavaSettings:
+    """Read ``kafka.*`` settings, without their prefix, and collect the problems."""
+    problems = server_problems(settings.get(BOOTSTRAP_SERVERS, ""))
+    others: dict[str, str] = {}
+    for name, value in sorted(settings.items()):
+        try:
+            others |= _translated(name, value)
+        except ValueError as error:
+            problems.append(str(error))
+    _order_backoffs(others)
+    protocol = others.pop("security.protocol", "PLAINTEXT")
+    login = _read(read_login, settings, problems) if protocol.startswith("SASL") else None
+    tls = _read(read_tls, settings, problems) if protocol.endswith("SSL") else None
+    return JavaSettings(others, protocol, login, tls, tuple(problems))
+
+
+def _read(
+    reader: Callable[[Mapping[str, str]], T], settings: Mapping[str, str], problems: list[str]
+) -> T | None:
+    try:
+        return reader(settings)
+    except ValueError as error:
+        problems.append(str(error))
+        return None
+
+
+def _translated(name: str, value: str) -> dict[str, str]:
+    setting = BY_NAME.get(name)
+    if setting is None:
+        # A configuration provider is refused itself, and its parameters belong to it.
+        return {} if name.startswith("config.providers.") else {name: value}
+    if setting.jvm and value not in ("", setting.jvm.default):
+        raise ValueError(f"Option '{PREFIX}{name}' is not supported: {setting.jvm.instead}")
+    if setting.jvm or setting.is_security or isinstance(setting.read, Ignored):
+        return {}
+    if setting.values is None:
+        return {name: value}
+    parsed = setting.values.read(name, value)
+    return {name: str(parsed).lower() if isinstance(parsed, bool) else str(parsed)}
+
+
+def _order_backoffs(settings: dict[str, str]) -> None:
+    """Do as Java: the backoff is at most its maximum, and alone it is the maximum as well."""
+    name, max_name = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
+    if name in settings or max_name in settings:
+        maximum = int(settings[max_name if max_name in settings else name])
+        settings[max_name] = str(maximum)
+        settings[name] = str(min(int(settings.get(name, _DEFAULT_BACKOFF_MS)), maximum))
+
+
+_DEFAULT_BACKOFF_MS: Final = "50"
+
+
+def not_known(name: str, client: str) -> str:
+    """Return the problem of a setting that neither Java's client nor this one has."""
+    javas = {known: f"{PREFIX}{known}" for known in BY_NAME}
+    hint = "" if name in javas else did_you_mean(name, javas)
+    return f"Option '{PREFIX}{name}' is not known to the client '{client}'.{hint}"

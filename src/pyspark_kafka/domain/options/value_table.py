@@ -10,8 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from ..option_values import boolean, positive_integer, required
-from ..values.registry import PREFIX as REGISTRY_PREFIX
 from ..values.value_options import (
     BYTES,
     LATEST,
@@ -20,8 +18,9 @@ from ..values.value_options import (
     ParseMode,
     SubjectNameStrategy,
 )
-from .option import Option
-from .table import text_option
+from .option import REGISTRY_PREFIX, Option, boolean, positive_integer, required
+from .source_table import TABLE as SOURCE_TABLE
+from .source_table import text_option
 
 if TYPE_CHECKING:
     import enum
@@ -372,3 +371,6 @@ SINK_TABLE: Final[tuple[Option[Any], ...]] = (
     *(option for options in SINK_FORMAT_OPTIONS.values() for option in options),
 )
 """The options of a write."""
+
+ALL_SOURCE_OPTIONS: Final = (*SOURCE_TABLE, *TABLE)
+"""What a read accepts, in the order of the reference page."""

@@ -1,4 +1,4 @@
-"""Starting offsets, and ending offsets of batch queries."""
+"""Starting offsets, ending offsets of batch queries, and where the newest records begin."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ..json_text import is_integer, partition_number, read_json_pairs
-from ..option_values import INT64_MAX, integer
+from ..options.option import INT64_MAX, integer
 from ..partition_offsets import EARLIEST, EXAMPLE, LATEST, PartitionOffsets
 from ..topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 
 TIMESTAMPS_EXAMPLE: Final = (
     '{"topicA": {"0": 123456789, "1": 123456789},\n"topicB": {"0": 123456789, "1": 123456789}}'
@@ -209,3 +210,16 @@ def _timestamp(value: Any) -> int:
     if not is_integer(value) or abs(value) > INT64_MAX:
         raise ValueError(f"not a timestamp: {value!r}")
     return int(value)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AtOffset:
+    """An offset for every partition; a negative one counts from the end."""
+
+    offset: int
+
+    def within(self, earliest: int, latest: int) -> int:
+        """Return the offset to begin at: the nearest one that the leader holds."""
+        wanted = latest + self.offset if self.offset < 0 else self.offset
+        return min(max(wanted, earliest), latest)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 from ..errors import FetchTimeoutError, OffsetOutOfRangeError
 
 if TYPE_CHECKING:
-    from .offset_range import OffsetRange
+    from .ranges import OffsetRange
 
 
 @final

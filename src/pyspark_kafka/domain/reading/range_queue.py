@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..topic_partition import TopicPartition
-    from .offset_range import OffsetRange
+    from .ranges import OffsetRange
 
 
 @final

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, final
 
-from ..error_text import excerpt
+from ..text import excerpt
 
 MAX_PRECISION: Final = 38
 """The digits of a decimal (``DecimalType.MAX_PRECISION``)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, final
 
-from ..option_values import INT32_MAX, INT64_MAX
+from ..options.option import INT32_MAX, INT64_MAX
 from ..topic_partition import TopicPartition
 from .errors import FailureReason
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from ..kafka_settings.tls import read_tls
-from ..kafka_settings.values import Secret, Tls
-from ..option_values import INT32_MAX, integer
+from ..options.option import INT32_MAX, integer
+from ..options.option import REGISTRY_PREFIX as PREFIX
+from ..security.secrets import Secret
+from ..security.tls import Tls, read_tls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,8 +75,6 @@ class SubjectVersion:
     schema: Schema
     guid: str | None = None
 
-
-PREFIX: Final = "schema.registry."
 
 DEFAULT_TIMEOUT_MS: Final = 20_000
 """Less than the 30 s of silence after which a continuous task counts as lost: it fails with the

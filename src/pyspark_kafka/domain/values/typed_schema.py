@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ..errors import OptionsError
-from ..reading.projection import COLUMNS, Projection
+from ..reading.records import COLUMNS, Projection
 from .data_types import (
     BINARY,
     INTEGER,

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from ..security.secret_names import hides_secrets
+from ..security.secrets import hides_secrets
 
 if TYPE_CHECKING:
     from ..checkpoints.storage_path import StoragePath

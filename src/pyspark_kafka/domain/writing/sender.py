@@ -23,26 +23,29 @@ from ..errors import (
 )
 from ..security.errors import AuthorizationError
 from ..security.rights import IDEMPOTENT_WRITE, Operation, topic_right, transactional_id_right
-from .batch import PartitionQueue, ProducerBatch, ProducerIdAndEpoch, R
-from .requests import (
+from .batch import (
     MESSAGE_TOO_LARGE,
     AddPartitionsToTxn,
     Encode,
     Failure,
     FindLeaders,
     InitProducerId,
+    PartitionQueue,
     Produce,
     ProduceError,
+    ProducerBatch,
+    ProducerIdAndEpoch,
+    R,
     Receive,
     Request,
     Sleep,
 )
-from .write_result import DeliveryStats
+from .transaction import DeliveryStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from ..kafka_settings import ProducerSettings
+    from ..options.client_settings import ProducerSettings
     from ..security.rights import Right
     from ..topic_partition import TopicPartition
     from .transaction import Transaction

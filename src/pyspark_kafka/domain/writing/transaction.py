@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+
 _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NUMBER: Final = "(?:0|[1-9][0-9]{0,9})"
 
@@ -186,3 +187,27 @@ def is_id_of_query(transactional_id: str, prefix: str | None, query_id: str | No
     query = _UUID if query_id is None else re.escape(query_id)
     form = f"{first}-{query}-{_NUMBER}-{_NUMBER}(?:-{_NUMBER})?"
     return re.fullmatch(form, transactional_id, re.DOTALL) is not None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeliveryStats:
+    """The number of acknowledged records, and the bytes of their keys, values and headers."""
+
+    records: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: DeliveryStats) -> DeliveryStats:
+        return DeliveryStats(self.records + other.records, self.bytes + other.bytes)
+
+
+NOTHING: Final = DeliveryStats()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """What a task has written; ``transaction`` is still open, and ``None`` without one."""
+
+    delivered: DeliveryStats = NOTHING
+    transaction: Transaction | None = None

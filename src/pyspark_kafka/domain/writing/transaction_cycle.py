@@ -18,8 +18,7 @@ from ..errors import (
     ProducerFencedError,
     TransactionLostError,
 )
-from .batch import R
-from .requests import AddPartitionsToTxn
+from .batch import AddPartitionsToTxn, R
 from .transaction import FORGOTTEN
 
 if TYPE_CHECKING:

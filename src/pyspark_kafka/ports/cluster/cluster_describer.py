@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ...domain.cluster.topic_description import Broker, TopicDescription
+    from ...domain.cluster.topics import Broker, TopicDescription
     from ...domain.security.rights import Operation
 
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.reading.data_loss import DataLoss
-    from ...domain.reading.offset_range import OffsetRange
-    from ...domain.reading.projection import Projection
+    from ...domain.reading.ranges import OffsetRange
+    from ...domain.reading.records import Projection
 
 
 class RecordReader(ABC):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ...domain.values.errors import BadRecordStats
-    from ...domain.writing.write_result import DeliveryStats
+    from ...domain.writing.transaction import DeliveryStats
 
 
 class SourceEvents(ABC):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import final
 
-from ...domain.kafka_settings.values import Secret
+from ...domain.security.secrets import Secret
 
 
 @final

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ...domain.writing.transaction import Transaction
-    from ...domain.writing.write_result import DeliveryStats
+    from ...domain.writing.transaction import DeliveryStats, Transaction
 
 
 class RecordWriter(ABC):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import OversizedRecordError
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
 from .batches import GZIP, LZ4, SNAPPY, ZSTD, Batch, compress, message, varint
 from .reading import END, T

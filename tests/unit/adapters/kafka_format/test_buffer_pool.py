@@ -14,7 +14,7 @@ from pyspark_kafka.adapters.kafka_format.record_decoder import (
     FetchedRecords,
     RecordDecoder,
 )
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 
 from .batches import CODECS, Batch, Record
 from .reading import END, T, rows_of

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords
 from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.records import Projection
 
 from .batches import (
     APPEND_TIME,

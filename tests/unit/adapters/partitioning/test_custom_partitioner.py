@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.partitioning.custom_partitioner import custom_partitions
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.kafka_settings import ROUND_ROBIN
+from pyspark_kafka.domain.options.settings_table import ROUND_ROBIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.cluster.doctor import Doctor, Resources, Surroundings
 from pyspark_kafka.brokers.errors import JavaError
-from pyspark_kafka.domain.cluster.finding import Finding, Level, ok
-from pyspark_kafka.domain.cluster.spark import SparkFacts
-from pyspark_kafka.domain.cluster.tls import PeerCertificate
-from pyspark_kafka.domain.cluster.topic_description import (
-    Broker,
-    PartitionDescription,
-    TopicDescription,
-)
+from pyspark_kafka.domain.cluster.finding import Finding, Level, PeerCertificate, SparkFacts, ok
+from pyspark_kafka.domain.cluster.topics import Broker, PartitionDescription, TopicDescription
 from pyspark_kafka.domain.cluster.versions import MIN_VERSIONS, Environment
 from pyspark_kafka.domain.errors import MissingDependencyError, PysparkKafkaError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError
 from pyspark_kafka.domain.security.rights import Operation, group_right, topic_right
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.cluster_describer import MemoryClusterDescriber
 from pyspark_kafka.application.cluster.topic_list import TopicList
-from pyspark_kafka.domain.cluster.topic_description import PartitionDescription, TopicDescription
+from pyspark_kafka.domain.cluster.topics import PartitionDescription, TopicDescription
 from pyspark_kafka.domain.subscription import SubscribePattern
 from pyspark_kafka.testing import MemoryWorld
 

@@ -14,7 +14,8 @@ from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.epoch_coordinator import Epoch
 from pyspark_kafka.domain.continuous.messages import TaskProgress
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason

@@ -45,12 +45,9 @@ from pyspark_kafka.domain.errors import (
     MetadataLogError,
     PysparkKafkaError,
 )
-from pyspark_kafka.domain.options import (
-    QueryKind,
-    SourceOptions,
-    parse_sink_options,
-    parse_source_options,
-)
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient

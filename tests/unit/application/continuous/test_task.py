@@ -35,10 +35,12 @@ from pyspark_kafka.domain.errors import (
     RecordTooLargeError,
     TopicRecreatedError,
 )
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
-from pyspark_kafka.domain.reading.projection import WITHOUT_HEADERS
+from pyspark_kafka.domain.reading.records import WITHOUT_HEADERS
 from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
 from pyspark_kafka.ports.continuous.epoch_channel import TaskChannel

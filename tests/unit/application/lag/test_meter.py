@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyspark_kafka.application.lag.meter import LagMeter
-    from pyspark_kafka.domain.reading.offset_range import OffsetRange
-    from pyspark_kafka.domain.reading.projection import Projection
+    from pyspark_kafka.domain.reading.ranges import OffsetRange
+    from pyspark_kafka.domain.reading.records import Projection
 
 COMMITTED = {"kafka.isolation.level": "read_committed"}
 

@@ -14,7 +14,8 @@ from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.lag.lag import QueryLag
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.lag.lag_exporter import LagExporter

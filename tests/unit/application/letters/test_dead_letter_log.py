@@ -17,7 +17,7 @@ from pyspark_kafka.application.letters.dead_letter_log import (
     ReplayStats,
 )
 from pyspark_kafka.domain.errors import UnknownTopicError
-from pyspark_kafka.domain.options import dead_letter_sink
+from pyspark_kafka.domain.options.sink import dead_letter_sink
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.testing import MemoryWorld, Record

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.read_limits import (
+from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     ReadAllAvailable,
     ReadLimit,

@@ -17,9 +17,9 @@ from pyspark_kafka.application.errors import (
     TopicOffsetsMismatchError,
 )
 from pyspark_kafka.application.reading.batch import ALL_RECORDS
-from pyspark_kafka.domain.options import QueryKind
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.record_filter import RecordFilter, Span
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import RecordFilter, Span
 
 from ..conftest import Kit, tp
 

@@ -12,14 +12,7 @@ from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.application.errors import StreamOffsetsMismatchError
 from pyspark_kafka.domain.errors import BrokerUnreachableError, DataLossError, MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.available_now import (
-    EndBeyondLatestError,
-    EndBeyondPrefetchedError,
-    LostPartitionsError,
-    PartitionsNotPrefetchedError,
-)
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.read_limits import (
+from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     ReadAllAvailable,
     ReadLimit,
@@ -27,6 +20,13 @@ from pyspark_kafka.domain.reading.read_limits import (
     ReadMaxRows,
     ReadMinRows,
 )
+from pyspark_kafka.domain.reading.available_now import (
+    EndBeyondLatestError,
+    EndBeyondPrefetchedError,
+    LostPartitionsError,
+    PartitionsNotPrefetchedError,
+)
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from ..conftest import Kit, tp
 

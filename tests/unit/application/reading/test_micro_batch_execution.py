@@ -16,7 +16,7 @@ from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchEx
 from pyspark_kafka.domain.checkpoints.checkpoint_log import read_batch_end, write_batch_end
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from ..conftest import Kit, tp
 

@@ -15,6 +15,12 @@ from pyspark_kafka.application.errors import (
 )
 from pyspark_kafka.domain.errors import DataLossError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.admission import (
+    CompositeReadLimit,
+    ReadAllAvailable,
+    ReadMaxRows,
+    ReadMinRows,
+)
 from pyspark_kafka.domain.reading.available_now import (
     AvailableNowError,
     EndBeyondLatestError,
@@ -22,13 +28,7 @@ from pyspark_kafka.domain.reading.available_now import (
     LostPartitionsError,
     PartitionsNotPrefetchedError,
 )
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.read_limits import (
-    CompositeReadLimit,
-    ReadAllAvailable,
-    ReadMaxRows,
-    ReadMinRows,
-)
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from ..conftest import Kit, tp
 

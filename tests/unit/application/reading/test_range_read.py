@@ -19,8 +19,8 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
 )
 from pyspark_kafka.domain.reading import data_loss
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 
 from ..conftest import Kit, tp
 

@@ -11,8 +11,8 @@ from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.application.reading.record_sizes import RecordSizes
 from pyspark_kafka.domain.errors import FetchTimeoutError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import Projection
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.ports.reading.record_reader import RecordReader
 
 from ..conftest import Kit, tp

@@ -6,8 +6,13 @@ import pytest
 
 from pyspark_kafka.application.reading.record_tail import RecordTail, TailStart
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.reading.offset_limits import Earliest, GlobalTimestamp, Latest, OnNoMatch
-from pyspark_kafka.domain.reading.tail_start import AtOffset
+from pyspark_kafka.domain.reading.offset_limits import (
+    AtOffset,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    OnNoMatch,
+)
 from pyspark_kafka.domain.subscription import Assign, Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import MemoryWorld

@@ -11,7 +11,9 @@ from pyspark_kafka.adapters.value_framing import wire_format
 from pyspark_kafka.application.values import sink_encoding
 from pyspark_kafka.application.values.sink_encoding import SinkEncoding
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import StructField, StructType
 from pyspark_kafka.domain.values.errors import (

@@ -13,8 +13,10 @@ from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.values.errors import (
     BadRecordStats,
     DecodedTooLargeError,

@@ -16,7 +16,9 @@ from pyspark_kafka.application.values.value_schemas import (
 from pyspark_kafka.domain.checkpoints.schema_version_log import SchemaVersion, write_schema_versions
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, OptionsError
-from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import UnknownSchemaError
 from pyspark_kafka.domain.values.registry import Schema, SchemaType

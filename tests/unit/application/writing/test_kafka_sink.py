@@ -16,12 +16,10 @@ from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry, SinkPlan
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
-from pyspark_kafka.domain.option_values import INT64_MAX
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options
-from pyspark_kafka.domain.options.sink_options import sink_log_path
-from pyspark_kafka.domain.reading.projection import Projection
-from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, SinkTaskId, end_of
-from pyspark_kafka.domain.writing.write_result import WriteResult
+from pyspark_kafka.domain.options.option import INT64_MAX, QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options, sink_log_path
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, SinkTaskId, WriteResult, end_of
 from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
 from pyspark_kafka.ports.clock import epoch_ms
 from pyspark_kafka.ports.writing.transactions import Transactions

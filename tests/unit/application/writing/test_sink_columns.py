@@ -7,8 +7,9 @@ import pytest
 
 from pyspark_kafka.application.writing.sink_columns import FunctionOutput
 from pyspark_kafka.domain.errors import SinkSchemaError
-from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.ports.reading.record_schema import record_schema
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.domain.continuous.query_options import interval_ms, option_conflicts
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.offset_limits import Specific
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.offset_limits import (
+    AtOffset,
     ByTimestamp,
     Earliest,
     GlobalTimestamp,
@@ -214,3 +215,11 @@ def test_limits_are_distinct() -> None:
     ]
     assert len(set(limits)) == len(limits)
     assert pickle.loads(pickle.dumps(limits)) == limits  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"), [(7, 7), (0, 5), (99, 9), (-1, 8), (-4, 5), (-100, 5)]
+)
+def test_an_offset_within_what_the_leader_holds(offset: int, expected: int) -> None:
+    """The nearest offset is taken; a negative one counts from the end."""
+    assert AtOffset(offset).within(5, 9) == expected

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
 from pyspark_kafka.domain.reading.range_queue import RangeQueue
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 RANGES = tuple(OffsetRange(TopicPartition("t", number), 7, 9) for number in range(4))

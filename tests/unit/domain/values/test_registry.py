@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from pyspark_kafka.domain.kafka_settings.values import Secret, Store
-from pyspark_kafka.domain.security.secret_names import holds_secret, is_secret
+from pyspark_kafka.domain.options.option import REGISTRY_PREFIX
+from pyspark_kafka.domain.security.secrets import Secret, holds_secret, is_secret
+from pyspark_kafka.domain.security.tls import Store
 from pyspark_kafka.domain.values.registry import (
-    PREFIX,
     REGISTRY_SETTINGS,
     RegistryServer,
     registry_problems,
@@ -160,7 +160,7 @@ def test_no_secret_is_shown() -> None:
 
 def test_names_of_secrets() -> None:
     """These settings hold a secret, and no others."""
-    assert [name for name in REGISTRY_SETTINGS if is_secret(PREFIX + name)] == [
+    assert [name for name in REGISTRY_SETTINGS if is_secret(REGISTRY_PREFIX + name)] == [
         "basic.auth.user.info",
         "bearer.auth.token",
         "ssl.key.password",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.reading.projection import WITHOUT_HEADERS, Projection
+from pyspark_kafka.domain.reading.records import WITHOUT_HEADERS, Projection
 from pyspark_kafka.domain.values.data_types import STRING, StructType, parse_struct
 from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 from pyspark_kafka.domain.values.typed_schema import (

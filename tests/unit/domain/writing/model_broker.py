@@ -7,8 +7,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch, next_sequence
-from pyspark_kafka.domain.writing.requests import Failure, ProduceError
+from pyspark_kafka.domain.writing.batch import (
+    Failure,
+    ProduceError,
+    ProducerIdAndEpoch,
+    next_sequence,
+)
 
 if TYPE_CHECKING:
     from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from pyspark_kafka.domain.writing.batch import ProducerBatch
-from pyspark_kafka.domain.writing.requests import Failure, ProduceError
+from pyspark_kafka.domain.writing.batch import Failure, ProduceError, ProducerBatch
 from pyspark_kafka.domain.writing.sender import Sender
-from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 from .machine import ProducerMachine
 

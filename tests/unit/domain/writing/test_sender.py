@@ -16,7 +16,7 @@ from pyspark_kafka.domain.errors import (
     RejectedRecordError,
     UnknownPartitionError,
 )
-from pyspark_kafka.domain.kafka_settings import ProducerSettings
+from pyspark_kafka.domain.options.client_settings import ProducerSettings
 from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.security.rights import (
     IDEMPOTENT_WRITE,
@@ -26,21 +26,20 @@ from pyspark_kafka.domain.security.rights import (
     transactional_id_right,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
-from pyspark_kafka.domain.writing.requests import (
+from pyspark_kafka.domain.writing.batch import (
     AddPartitionsToTxn,
     Encode,
     FindLeaders,
     InitProducerId,
     Produce,
     ProduceError,
+    ProducerIdAndEpoch,
     Receive,
     Request,
     Sleep,
 )
 from pyspark_kafka.domain.writing.sender import Sender
-from pyspark_kafka.domain.writing.transaction import Transaction
-from pyspark_kafka.domain.writing.write_result import DeliveryStats
+from pyspark_kafka.domain.writing.transaction import DeliveryStats, Transaction
 
 from .model_broker import HEADER, Numbers, encode, failure
 

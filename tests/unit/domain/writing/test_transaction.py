@@ -1,3 +1,5 @@
+"""What was delivered, summed up."""
+
 from __future__ import annotations
 
 import pickle
@@ -8,18 +10,20 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.writing.transaction import (
     LANES,
+    NOTHING,
+    DeliveryStats,
     SinkTaskId,
     Transaction,
     TransactionDescription,
     TransactionEnd,
     TransactionState,
+    WriteResult,
     end_of,
     is_free,
     is_id_of_query,
     ms_left,
     query_id_prefix,
 )
-from pyspark_kafka.domain.writing.write_result import DeliveryStats, WriteResult
 
 PREFIX = "pyspark-kafka"
 
@@ -165,3 +169,13 @@ def test_clocks_may_differ(begun_after: list[int], later: int, difference: int) 
     assert 500 - (now_ms - planned_ms) <= left_ms <= 500
     if not difference:
         assert left_ms == 500 - (now_ms - planned_ms - min(begun_after))
+
+
+DELIVERED = st.builds(DeliveryStats, st.integers(0), st.integers(0))
+
+
+@given(DELIVERED, DELIVERED)
+def test_sums(one: DeliveryStats, other: DeliveryStats) -> None:
+    """Records and bytes are added each, and nothing adds nothing."""
+    assert one + other == DeliveryStats(one.records + other.records, one.bytes + other.bytes)
+    assert one + NOTHING == one

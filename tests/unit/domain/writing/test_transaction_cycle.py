@@ -14,7 +14,7 @@ from pyspark_kafka.domain.errors import (
     TransactionLostError,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.writing.requests import AddPartitionsToTxn
+from pyspark_kafka.domain.writing.batch import AddPartitionsToTxn
 from pyspark_kafka.domain.writing.transaction import Transaction
 from pyspark_kafka.domain.writing.transaction_cycle import (
     MAX_PAUSE_S,

@@ -42,8 +42,8 @@ from pyspark_kafka.brokers import (
 )
 from pyspark_kafka.continuous import ContinuousQuery, ExecutionLimits, RestartLimits
 from pyspark_kafka.domain.lag.lag import QueryLag
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ from pyspark_kafka.domain.errors import (
     KafkaRequestError,
     OffsetOutOfRangeError,
 )
-from pyspark_kafka.domain.reading.offset_range import OffsetRange
-from pyspark_kafka.domain.reading.projection import ALL_COLUMNS
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import OffsetFetcherContract, Record, RecordReaderContract, World
 

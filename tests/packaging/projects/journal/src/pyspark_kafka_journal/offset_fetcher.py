@@ -15,7 +15,7 @@ from .journal import Journal
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pyspark_kafka.domain.options import SourceOptions
+    from pyspark_kafka.domain.options.source import SourceOptions
 
 
 @final

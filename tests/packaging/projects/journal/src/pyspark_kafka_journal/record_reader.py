@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_kafka.domain.options import SourceOptions
+    from pyspark_kafka.domain.options.source import SourceOptions
     from pyspark_kafka.domain.reading.data_loss import DataLoss
-    from pyspark_kafka.domain.reading.offset_range import OffsetRange
-    from pyspark_kafka.domain.reading.projection import Projection
+    from pyspark_kafka.domain.reading.ranges import OffsetRange
+    from pyspark_kafka.domain.reading.records import Projection
 
 RECORDS_A_BATCH: Final = 1_000
 

@@ -1,0 +1,501 @@
+"""The producer's settings: what Java's client takes, what it refuses, and what it makes of them.
+
+What is expected was seen with ``ProducerConfig`` of Kafka's client 3.9.2, Spark 4.2's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.options.client_settings import (
+    ProducerSettings,
+    api_timeout_ms,
+    consumer_problems,
+    kafka_settings,
+    producer_settings,
+    read_java_settings,
+    server_address,
+)
+from pyspark_kafka.domain.options.settings_table import (
+    ALL_REPLICAS,
+    COMPRESSIONS,
+    ROUND_ROBIN,
+    SETTINGS,
+    Ignored,
+    ProducerField,
+    Refused,
+)
+from pyspark_kafka.domain.security.oauth import ClientCredentials
+from pyspark_kafka.domain.security.secrets import Secret
+from pyspark_kafka.domain.security.tls import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+SECRET = Secret("hush")
+SERVERS = {"bootstrap.servers": "b:9092"}
+
+AUTO_OFFSET_RESET = (
+    "\nKafka option 'auto.offset.reset' is not supported.\n"
+    "Instead set the source option 'startingoffsets' to 'earliest' or 'latest'\n"
+    "to specify where to start. Structured Streaming manages which offsets are consumed\n"
+    "internally, rather than relying on the kafkaConsumer to do it. This will ensure that no\n"
+    "data is missed when new topics/partitions are dynamically subscribed. Note that\n"
+    "'startingoffsets' only applies when a new Streaming query is started, and\n"
+    "that resuming will always pick up from where the query left off. See the docs for more\n"
+    "details.\n"
+    "         "
+)
+KEY_DESERIALIZER = (
+    "Kafka option 'key.deserializer' is not supported as keys are deserialized as byte arrays "
+    "with ByteArrayDeserializer. Use DataFrame operations to explicitly deserialize the keys."
+)
+VALUE_DESERIALIZER = (
+    "Kafka option 'value.deserializer' is not supported as values are deserialized as byte arrays "
+    "with ByteArrayDeserializer. Use DataFrame operations to explicitly deserialize the values."
+)
+AUTO_COMMIT = "Kafka option 'enable.auto.commit' is not supported"
+INTERCEPTORS = "Kafka option 'interceptor.classes' is not supported"
+NO_SERVERS = "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
+
+
+def test_settings() -> None:
+    """Settings are the options that begin with 'kafka.', without that and space around values."""
+    given_options = {
+        "kafka.bootstrap.servers": " b:9092 ",
+        "kafka.kafka.x": "1",
+        "kafkaconsumer.polltimeoutms": "2",
+        "subscribe": "kafka.t",
+    }
+    assert kafka_settings(given_options) == {"bootstrap.servers": "b:9092", "kafka.x": "1"}
+
+
+def test_secrets_are_hidden_where_settings_are_represented() -> None:
+    """As by tools that show the variables of a traceback."""
+    options = {
+        "kafka.sasl.password": " hush ",
+        "kafka.ssl_password": "hush",
+        "kafka.client.id": "c",
+    }
+    settings = kafka_settings(options)
+    assert settings["sasl.password"] == "hush"
+    assert "hush" not in repr(settings)
+    assert "'client.id': 'c'" in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (ClientCredentials("https://hush@idp/token?sig=hush", "me", SECRET, ca_pem=SECRET), "idp"),
+        (ClientCredentials("https://me:hush@idp/token", "me", SECRET, ca_pem=SECRET), "idp"),
+        (Store("keystore", "s3://AKIA:hush@bucket/k.p12", SECRET, SECRET), "bucket/k.p12"),
+        (Store("keystore", "-----BEGIN PRIVATE KEY-----\nhush", SECRET, SECRET), "keystore"),
+    ],
+)
+def test_values_of_settings_are_represented_without_secrets(value: object, shown: str) -> None:
+    """Also where one was pasted into a URL or a name of a file."""
+    assert shown in repr(value)
+    assert "hush" not in repr(value)
+
+
+def test_settings_of_java_have_one_spelling() -> None:
+    """kafka-python's underscores become dots, but in names that Java's clients do not have."""
+    given_options = {
+        "kafka.bootstrap_servers": "b:9092",
+        "kafka.isolation_level": "read_committed",
+        "kafka.log_level": "7",
+        "kafka.sasl_plain_username": "u",
+    }
+    assert kafka_settings(given_options) == {
+        "bootstrap.servers": "b:9092",
+        "isolation.level": "read_committed",
+        "log_level": "7",
+        "sasl.plain.username": "u",
+    }
+
+
+@given(st.dictionaries(st.text().filter(lambda name: "_" not in name), st.text().map(str.strip)))
+def test_prefix(settings: dict[str, str]) -> None:
+    """Taking the settings undoes putting the prefix before their names."""
+    assert kafka_settings({f"kafka.{name}": text for name, text in settings.items()}) == settings
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"isolation.level": "read_committed"},
+        {"isolation.level": "read_uncommitted"},
+        {"default.api.timeout.ms": "1"},
+        {"group.id": "g", "security.protocol": "SSL"},
+    ],
+)
+def test_nothing_refused(settings: dict[str, str]) -> None:
+    """Settings that no rule forbids are left to the client."""
+    assert consumer_problems(SERVERS | settings) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"auto.offset.reset": "earliest"}, AUTO_OFFSET_RESET),
+        ({"auto.offset.reset": ""}, AUTO_OFFSET_RESET),
+        ({"key.deserializer": "x"}, KEY_DESERIALIZER),
+        ({"value.deserializer": "x"}, VALUE_DESERIALIZER),
+        ({"enable.auto.commit": "false"}, AUTO_COMMIT),
+        ({"interceptor.classes": "x"}, INTERCEPTORS),
+        ({"bootstrap.servers": ""}, NO_SERVERS),
+    ],
+)
+def test_refusal(settings: dict[str, str], problem: str) -> None:
+    """A setting that Spark's side decides is refused in the JVM connector's words."""
+    assert consumer_problems(SERVERS | settings) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ("b", ("b", 9092)),
+        ("b-1.x_y.example:9094", ("b-1.x_y.example", 9094)),
+        ("SASL_SSL://b:1", ("b", 1)),
+        ("[::1]:65535", ("::1", 65535)),
+        ("[fe80::1%eth0]", ("fe80::1%eth0", 9092)),
+    ],
+)
+def test_server(server: str, address: tuple[str, int]) -> None:
+    """A server has the form that Java's client reads; clients in Python need no port."""
+    assert server_address(server) == address
+    assert read_java_settings({"bootstrap.servers": f"a:1,{server},"}).problems == ()
+
+
+@pytest.mark.parametrize(
+    "server", ["b:port", "b:", ":9092", "b:0", "b:65536", "http://b:9092/", "b:9092;c:9092", "::1"]
+)
+def test_what_is_no_server(server: str) -> None:
+    """A server that Kafka's clients cannot connect to is refused before they try, and not repeated.
+
+    It may be a connection string of Event Hubs, with its key. Clients of others may take it.
+    """
+    settings = {"bootstrap.servers": f"a:1, {server}"}
+    assert consumer_problems(settings) == []
+    assert [*read_java_settings(settings).problems] == [
+        "Option 'kafka.bootstrap.servers' must be host:port, separated by commas: number 2 is not"
+    ]
+
+
+@pytest.mark.parametrize("level", ["", "READ_COMMITTED", "serializable"])
+def test_isolation_level(level: str) -> None:
+    """Records are read with one of the two isolation levels that Kafka has."""
+    assert consumer_problems(SERVERS | {"isolation.level": level}) == [
+        (
+            "Option 'kafka.isolation.level' must be 'read_uncommitted' or 'read_committed', "
+            f"got '{level}'"
+        )
+    ]
+
+
+@pytest.mark.parametrize("timeout", ["", "0", "-1", "1.5", "1s", "x", "²"])
+def test_refused_api_timeout(timeout: str) -> None:
+    """Every call to a cluster has a bound that is a positive number of milliseconds."""
+    assert consumer_problems(SERVERS | {"default.api.timeout.ms": timeout}) == [
+        (
+            "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, "
+            f"got '{timeout}'"
+        )
+    ]
+
+
+def test_order_of_refusals() -> None:
+    """Everything refused is told at once, in the JVM connector's order, the servers last."""
+    names = (
+        "interceptor.classes",
+        "enable.auto.commit",
+        "value.deserializer",
+        "key.deserializer",
+        "auto.offset.reset",
+    )
+    assert consumer_problems(dict.fromkeys(names, "x")) == [
+        AUTO_OFFSET_RESET,
+        KEY_DESERIALIZER,
+        VALUE_DESERIALIZER,
+        AUTO_COMMIT,
+        INTERCEPTORS,
+        NO_SERVERS,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "milliseconds"),
+    [(SERVERS, 30_000), (SERVERS | {"default.api.timeout.ms": "1500"}, 1_500)],
+)
+def test_api_timeout(settings: dict[str, str], milliseconds: int) -> None:
+    """A call may take half a minute unless the user says otherwise."""
+    assert api_timeout_ms(settings) == milliseconds
+
+
+PACKAGE: Final = "org.apache.kafka.clients.producer"
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+
+WRITES: Final = {setting.name: setting.write for setting in SETTINGS if setting.write}
+FIELDS: Final = {
+    name: write.name
+    for name, write in WRITES.items()
+    if isinstance(write, ProducerField) and write.name
+}
+WITHOUT_EFFECT: Final = {
+    name: write.reason for name, write in WRITES.items() if isinstance(write, Ignored)
+}
+REFUSED: Final = {
+    name: write.message for name, write in WRITES.items() if isinstance(write, Refused)
+}
+OF_READS: Final = {
+    setting.name for setting in SETTINGS if isinstance(setting.read, Ignored) or setting.jvm
+}
+
+ACKS: Final = (
+    "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
+    "idempotence."
+)
+RETRIES: Final = "Must set retries to non-zero when using the idempotent producer."
+IN_FLIGHT: Final = (
+    "Must set max.in.flight.requests.per.connection to at most 5 to use the idempotent producer."
+)
+CONFLICTS: Final = {
+    "acks": ("1", ACKS),
+    "retries": ("0", RETRIES),
+    "max.in.flight.requests.per.connection": ("6", IN_FLIGHT),
+}
+
+NUMBERS: Final = {
+    "batch.size": (0, INT32_MAX),
+    "buffer.memory": (0, INT64_MAX),
+    "delivery.timeout.ms": (1, INT32_MAX),
+    "max.block.ms": (0, INT64_MAX),
+    "max.in.flight.requests.per.connection": (1, INT32_MAX),
+    "max.request.size": (0, INT32_MAX),
+    "retries": (0, INT32_MAX),
+    "transaction.timeout.ms": (1, INT32_MAX),
+}
+LEVELS: Final = {"gzip": (1, 9), "lz4": (1, 17), "zstd": (-131_072, 22)}
+BOUNDS: Final = NUMBERS | {f"compression.{codec}.level": bounds for codec, bounds in LEVELS.items()}
+BOOLEANS: Final = {"true": True, "FALSE": False}
+CHOICES: Final[Mapping[str, Mapping[str, object]]] = {
+    "acks": {"all": ALL_REPLICAS, "-1": ALL_REPLICAS, "0": 0, "1": 1},
+    "compression.type": {codec: codec for codec in COMPRESSIONS},
+    "enable.idempotence": BOOLEANS,
+    "partitioner.class": {
+        "": None,
+        f"{PACKAGE}.internals.DefaultPartitioner": None,
+        f"{PACKAGE}.RoundRobinPartitioner": ROUND_ROBIN,
+        "package.module:Class.method": "package.module:Class.method",
+    },
+    "partitioner.ignore.keys": BOOLEANS,
+}
+REFUSALS: Final = {
+    "acks": (["ALL", "2", ""], "must be all, -1, 0 or 1"),
+    "compression.type": (
+        ["GZIP", "uncompressed", ""],
+        "must be one of none, gzip, snappy, lz4, zstd",
+    ),
+    "enable.idempotence": (["1", "yes", ""], "must be true or false"),
+    "partitioner.class": (
+        ["x", "my.Partitioner", ":f", "m:", "m:f:g", "m.:f", "m:f()"],
+        (
+            f"must be {PACKAGE}.RoundRobinPartitioner, or a function of Python's as "
+            "'module:function': no Java class runs here"
+        ),
+    ),
+    "partitioner.ignore.keys": (["1", "yes", ""], "must be true or false"),
+}
+
+
+def read(**settings: str) -> ProducerSettings:
+    """Settings that can be used; ``__`` stands for a dot."""
+    found, problems = producer_settings(
+        {name.replace("__", "."): text for name, text in settings.items()}
+    )
+    assert problems == []
+    return found
+
+
+def texts(name: str) -> st.SearchStrategy[str]:
+    """Return texts that a setting may have."""
+    if name in CHOICES:
+        return st.sampled_from(sorted(CHOICES[name]))
+    return st.integers(*BOUNDS[name]).map(str)
+
+
+def test_defaults() -> None:
+    """Records are acknowledged by all replicas, once each, as Java's client has it since 3.0."""
+    assert producer_settings({}) == (ProducerSettings(), [])
+    assert (read().acks, read().is_idempotent, read().retries) == (ALL_REPLICAS, True, INT32_MAX)
+
+
+def test_every_setting_is_tried() -> None:
+    """A setting that is added is added to the tables of this module."""
+    assert BOUNDS.keys() | CHOICES.keys() == WRITES.keys() - WITHOUT_EFFECT.keys() - REFUSED.keys()
+    assert {*FIELDS.values(), "compression_level"} == {
+        field.name for field in fields(ProducerSettings)
+    }
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers(name: str) -> None:
+    """A number may be any that Java takes and a producer can follow, its bounds included."""
+    for bound in NUMBERS[name]:
+        found, problems = producer_settings({name: str(bound)})
+        assert (getattr(found, FIELDS[name]), problems) == (bound, [])
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_numbers_out_of_bounds(name: str) -> None:
+    """What is no number, or none between the bounds, is told with them."""
+    least, most = BOUNDS[name]
+    for text in (str(least - 1), str(most + 1), "", "x", "1.0", "1e3", "9" * 5_000):
+        _, problems = producer_settings({name: text})
+        assert problems == [
+            f"Option 'kafka.{name}' must be a whole number from {least} to {most}, got '{text}'"
+        ]
+
+
+@pytest.mark.parametrize(("name", "meanings"), CHOICES.items())
+def test_choices(name: str, meanings: Mapping[str, object]) -> None:
+    """A choice is read as Java reads it, in upper or lower case only where Java does so."""
+    for text, meaning in meanings.items():
+        found, problems = producer_settings({name: text})
+        assert (getattr(found, FIELDS[name]), problems) == (meaning, [])
+
+
+@pytest.mark.parametrize(("name", "refusal"), REFUSALS.items())
+def test_no_choices(name: str, refusal: tuple[list[str], str]) -> None:
+    """What is none of a setting's choices is told with them."""
+    wrong, problem = refusal
+    for text in wrong:
+        assert producer_settings({name: text})[1] == [
+            f"Option 'kafka.{name}' {problem}, got '{text}'"
+        ]
+
+
+@pytest.mark.parametrize("codec", LEVELS)
+def test_the_level_of_a_codec(codec: str) -> None:
+    """The level is the chosen codec's; levels of other codecs have no effect."""
+    levels = {f"compression.{name}.level": str(most) for name, (_, most) in LEVELS.items()}
+    most = LEVELS[codec][1]
+    found, problems = producer_settings(levels | {"compression.type": codec})
+    assert (found.compression, found.compression_level, problems) == (codec, most, [])
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip"])
+def test_no_level_of_a_codec(codec: str) -> None:
+    """Without a level of its own a codec has its default, and that is what gzip's -1 is, too."""
+    settings = {"compression.type": codec, "compression.gzip.level": "-1"}
+    found, problems = producer_settings(settings | {"compression.zstd.level": "1"})
+    assert (found.compression_level, problems) == (None, [])
+
+
+def test_the_sticky_partitioner_ignores_keys() -> None:
+    """Java's UniformStickyPartitioner looks at no key, unlike the partitioner it resembles."""
+    sticky = read(partitioner__class=f"{PACKAGE}.UniformStickyPartitioner")
+    assert (sticky.partitioner, sticky.ignores_keys) == (None, True)
+    assert read(partitioner__class=f"{PACKAGE}.internals.DefaultPartitioner") == read()
+
+
+@given(st.sets(st.sampled_from(sorted(CONFLICTS)), min_size=1))
+def test_idempotence_gives_way(names: set[str]) -> None:
+    """Settings that rule idempotence out turn it off, unless it is asked for."""
+    settings = {name: CONFLICTS[name][0] for name in names}
+    found, problems = producer_settings(settings)
+    assert (found.is_idempotent, problems) == (False, [])
+    assert producer_settings(settings | {"enable.idempotence": "false"}) == (found, [])
+
+
+@given(st.sets(st.sampled_from(sorted(CONFLICTS))))
+def test_idempotence_that_is_asked_for(names: set[str]) -> None:
+    """If idempotence is asked for, all settings that rule it out are reported in Java's words."""
+    settings = {name: CONFLICTS[name][0] for name in names} | {"enable.idempotence": "true"}
+    found, problems = producer_settings(settings)
+    assert found.is_idempotent
+    assert problems == [problem for name, (_, problem) in CONFLICTS.items() if name in names]
+
+
+def test_a_setting_that_cannot_be_read_contradicts_nothing() -> None:
+    """One mistake is one problem."""
+    settings = {"acks": "2", "enable.idempotence": "true", "retries": "-1"}
+    problems = producer_settings(settings)[1]
+    assert [problem.partition(" must")[0] for problem in problems] == [
+        "Option 'kafka.acks'",
+        "Option 'kafka.retries'",
+    ]
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            name: texts(name) for name in (BOUNDS.keys() | CHOICES.keys()) - CONFLICTS.keys()
+        },
+    ),
+    st.dictionaries(st.sampled_from(sorted(WITHOUT_EFFECT)), st.text()),
+)
+def test_any_settings_together(settings: dict[str, str], others: dict[str, str]) -> None:
+    """Settings that may be set alone may be set together; those without effect have none."""
+    found, problems = producer_settings(settings)
+    assert problems == []
+    assert producer_settings(settings | others) == (found, [])
+    for name in FIELDS.keys() & settings.keys():
+        meaning = CHOICES[name][settings[name]] if name in CHOICES else int(settings[name])
+        assert getattr(found, FIELDS[name]) == meaning
+
+
+@given(st.sets(st.sampled_from(sorted(BOUNDS.keys() | CHOICES.keys() | REFUSED.keys()))))
+def test_all_problems_are_reported_together(names: set[str]) -> None:
+    """One run tells every setting that has to be corrected, the refused ones first."""
+    problems = producer_settings(dict.fromkeys(names, "?"))[1]
+    refused = [problem for name, problem in REFUSED.items() if name in names]
+    assert problems[: len(refused)] == refused
+    assert [problem.split("'")[1] for problem in problems[len(refused) :]] == [
+        f"kafka.{name}" for name in sorted(names - REFUSED.keys())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("key.serializer", "is not supported as keys are serialized with ByteArraySerializer."),
+        ("value.serializer", "is not supported as value are serialized with ByteArraySerializer."),
+        ("interceptor.classes", "is not supported: no Java class runs here; "),
+        ("transactional.id", "is not supported: set the option 'deliveryGuarantee' to "),
+    ],
+)
+@pytest.mark.parametrize("text", ["", "x"])
+def test_refused(name: str, start: str, text: str) -> None:
+    """What a sink decides by itself is refused with any value, serializers in Spark's words."""
+    [problem] = producer_settings({name: text})[1]
+    assert problem.startswith(f"Kafka option '{name}' {start}")
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
+def test_reasons(name: str) -> None:
+    """A setting without effect says why it has none, and a read ignores it, too."""
+    assert WITHOUT_EFFECT[name]
+    assert name in OF_READS
+
+
+def test_settings_of_others_are_left_alone() -> None:
+    """The settings of connections and of consumers are no business of the producer's."""
+    others = {"bootstrap.servers": "b:1", "sasl.password": "hush", "group.id": "g", "": ""}
+    assert producer_settings(others) == (ProducerSettings(), [])
+
+
+def test_a_read_takes_settings_of_writing() -> None:
+    """A read accepts the settings of writes."""
+    # One setting is every client's, not the producer's alone.
+    of_clients = {"max.in.flight.requests.per.connection"}
+    assert WRITES.keys() - REFUSED.keys() - of_clients <= OF_READS

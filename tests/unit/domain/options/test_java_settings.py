@@ -1,0 +1,598 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from pyspark_kafka.domain.options.client_settings import not_known, read_java_settings
+from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Number, Setting
+from pyspark_kafka.domain.security.login import Login
+from pyspark_kafka.domain.security.secrets import Secret
+from pyspark_kafka.domain.security.tls import Store, StoreFormat, Tls, pem, store_format
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+MSK = "software.amazon.msk.auth.iam.IAMLoginModule"
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
+KEY = "-----BEGIN PRIVATE KEY-----\nREVG\n-----END PRIVATE KEY-----\n"
+
+
+def login(jaas: str, mechanism: str = "PLAIN", **others: str) -> Login | None:
+    read = read_java_settings(
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+        | others
+    )
+    assert read.problems == ()
+    return read.login
+
+
+def problem(settings: dict[str, str]) -> str:
+    [text] = read_java_settings(settings).problems
+    return text
+
+
+def tls(settings: dict[str, str]) -> Tls:
+    read = read_java_settings({"security.protocol": "SSL"} | settings)
+    assert read.problems == ()
+    assert read.tls is not None
+    return read.tls
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [setting for setting in SETTINGS if isinstance(setting.read, Ignored)],
+    ids=lambda setting: setting.name,
+)
+def test_without_effect(setting: Setting) -> None:
+    """A setting that a read of a range has no use for is taken and left out, for a reason."""
+    read = read_java_settings({setting.name: "anything"})
+    assert read.others == {}
+    assert read.problems == ()
+    assert isinstance(setting.read, Ignored)
+    assert setting.read.reason
+
+
+@pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.jvm])
+def test_refused(name: str) -> None:
+    """A setting that needs a JVM is refused by its name, unless it is empty."""
+    start = f"Option 'kafka.{name}' is not supported: "
+    assert problem({name: "com.example.Something"}).startswith(start)
+    assert read_java_settings({name: ""}).problems == ()
+
+
+def test_providers_of_values() -> None:
+    """A provider of values is refused once, with any parameters."""
+    settings = {"config.providers": "file", "config.providers.file.class": "com.example.Provider"}
+    assert problem(settings).startswith("Option 'kafka.config.providers' is not supported: ")
+    del settings["config.providers"]
+    read = read_java_settings(settings)
+    assert (read.others, read.problems) == ({}, ())
+
+
+def test_a_login_class_is_refused() -> None:
+    """A JAAS line says what a class for logins would."""
+    assert "set 'kafka.sasl.jaas.config'" in problem({"sasl.login.class": "com.example.Login"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("metric.reporters", "org.apache.kafka.common.metrics.JmxReporter"),
+        ("ssl.provider", "SunJSSE"),
+    ],
+)
+def test_spelled_out_default(name: str, value: str) -> None:
+    """Java's default of a setting that is refused otherwise may be spelled out."""
+    assert read_java_settings({name: value}).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("fetch.min.bytes", "+7", "7"),
+        ("connections.max.idle.ms", "-1", "-1"),
+        ("metadata.max.age.ms", "9223372036854775807", "2147483647"),
+        ("check.crcs", "FALSE", "false"),
+        ("client.dns.lookup", "USE_ALL_DNS_IPS", "use_all_dns_ips"),
+        ("client.id", "7", "7"),
+    ],
+)
+def test_value(name: str, value: str, read: str) -> None:
+    """Values are read as Java reads them."""
+    assert read_java_settings({name: value}).others == {name: read}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("fetch.min.bytes", "many", "must be a whole number from 0 on, got 'many'"),
+        ("receive.buffer.bytes", "-2", "must be a whole number from -1 on, got '-2'"),
+        ("check.crcs", "1", "must be true or false, got '1'"),
+        (
+            "security.protocol",
+            "TLS",
+            "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, got 'TLS'",
+        ),
+    ],
+)
+def test_malformed_value(name: str, value: str, text: str) -> None:
+    """A value that Java would not read is refused with what it must be."""
+    assert problem({name: value}) == f"Option 'kafka.{name}' {text}"
+
+
+@pytest.mark.parametrize(
+    ("given", "first", "most"),
+    [
+        ({"reconnect.backoff.ms": "700"}, "700", "700"),
+        ({"reconnect.backoff.max.ms": "20"}, "20", "20"),
+        ({"reconnect.backoff.max.ms": "9000"}, "50", "9000"),
+        ({"reconnect.backoff.ms": "5", "reconnect.backoff.max.ms": "9"}, "5", "9"),
+    ],
+)
+def test_reconnecting(given: dict[str, str], first: str, most: str) -> None:
+    """The first wait before a connection is made again never passes the longest one."""
+    assert read_java_settings(given).others == {
+        "reconnect.backoff.ms": first,
+        "reconnect.backoff.max.ms": most,
+    }
+
+
+def test_all_problems() -> None:
+    """Everything that is wrong is told at once."""
+    read = read_java_settings(
+        {
+            "security.protocol": "SASL_SSL",
+            "fetch.min.bytes": "x",
+            "ssl.provider": "BCFIPS",
+            "ssl.enabled.protocols": "SSLv3",
+            "sasl.jaas.config": "x",
+        }
+    )
+    assert [text.split("'")[1] for text in read.problems] == [
+        "kafka.fetch.min.bytes",
+        "kafka.ssl.provider",
+        "kafka.sasl.jaas.config",
+        "kafka.ssl.enabled.protocols",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "username", "password"),
+    [
+        ('username="u" password="p";', "u", "p"),
+        ("password='p'   username=u ;", "u", "p"),
+        ('\n  username = "u"\n  password = "p";\n', "u", "p"),
+        (r'username="u" password="a\"b\\c\101\n";', "u", 'a"b\\cA\n'),
+        ('username="u;v=w" password="//p /*q*/";', "u;v=w", "//p /*q*/"),
+        ('username="u" /* who */ password="p"; // end', "u", "p"),
+        (
+            'username="$ConnectionString" password="Endpoint=sb://x/;Key=a/b+c=";',
+            "$ConnectionString",
+            "Endpoint=sb://x/;Key=a/b+c=",
+        ),
+        ('serviceName="x" username="u"password="p";', "u", "p"),
+        ('username=";" password="=";', ";", "="),
+    ],
+)
+def test_jaas(options: str, username: str, password: str) -> None:
+    """A login module's options are read as Java reads them, in any order and quotes."""
+    assert login(f"{PLAIN} required {options}") == Login("PLAIN", username, Secret(password))
+
+
+@pytest.mark.parametrize("module", [SCRAM, f"kafkashaded.{SCRAM}"])
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_scram(module: str, mechanism: str) -> None:
+    """SCRAM's login module goes with both of its mechanisms, under a platform's name as well."""
+    jaas = f'{module} Required username="u" password="p";'
+    assert login(jaas, mechanism) == Login(mechanism, "u", Secret("p"))
+
+
+def test_delegation_token() -> None:
+    """A delegation token is SCRAM's user and password, and only the brokers know its owner."""
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": f'{SCRAM} required username="id" password="hmac" tokenauth="true";',
+    }
+    read = read_java_settings(settings)
+    assert read.login == Login("SCRAM-SHA-256", "id", Secret("hmac"), is_delegation_token=True)
+    assert read.principal is None
+
+
+@pytest.mark.parametrize(
+    ("options", "read"),
+    [
+        (
+            'useKeyTab=true keyTab="/k" principal="me@R" serviceName="kafka"',
+            Login("GSSAPI", service_name="kafka", keytab="/k", principal="me@R"),
+        ),
+        ("useTicketCache=true", Login("GSSAPI", uses_ticket_cache=True)),
+        (
+            'useTicketCache=true ticketCache="/cc"',
+            Login("GSSAPI", uses_ticket_cache=True, ticket_cache="/cc"),
+        ),
+    ],
+)
+def test_kerberos(options: str, read: Login) -> None:
+    """Kerberos is told by the service's name, the key table and the principal."""
+    assert login(f"{KERBEROS} required {options};", "GSSAPI") == read
+
+
+def test_plain_names() -> None:
+    """A user's name and password may be settings of their own."""
+    read = read_java_settings(
+        {
+            "security.protocol": "sasl_plaintext",
+            "sasl.mechanism": "plain",
+            "sasl.username": "u",
+            "sasl.password": "p",
+        }
+    )
+    assert (read.protocol, read.login) == ("SASL_PLAINTEXT", Login("PLAIN", "u", Secret("p")))
+
+
+@pytest.mark.parametrize(
+    ("jaas", "mechanism", "text"),
+    [
+        (f'{PLAIN} required username="u" password="p"', "PLAIN", "does not end with a semicolon"),
+        (f"{PLAIN} required", "PLAIN", "does not end with a semicolon"),
+        (PLAIN, "PLAIN", "must be a login module's class"),
+        (f'{PLAIN} required username="u" password=;', "PLAIN", "option 2 of the login module"),
+        (f'{PLAIN} username="u" password="p";', "PLAIN", "must be a login module's class"),
+        (f'{PLAIN} required username="u";', "PLAIN", "the login module has no password"),
+        (f"{PLAIN} required; {PLAIN} required;", "PLAIN", "must hold one login module"),
+        (f'{PLAIN} required username="u" password="p";', "GSSAPI", "mechanism' PLAIN, not GSSAPI"),
+        (
+            f'{SCRAM} required username="u" password="p";',
+            "PLAIN",
+            (
+                ": ScramLoginModule requires 'kafka.sasl.mechanism' SCRAM-SHA-256 or "
+                "SCRAM-SHA-512, not PLAIN"
+            ),
+        ),
+        (f"{OAUTH} required;", "PLAIN", "requires 'kafka.sasl.mechanism' OAUTHBEARER, not PLAIN"),
+        (f"{MSK} required;", "OAUTHBEARER", "requires 'kafka.sasl.mechanism' AWS_MSK_IAM"),
+        ("com.example.Module required;", "PLAIN", "'com.example.Module' is not supported"),
+    ],
+)
+def test_jaas_refused(jaas: str, mechanism: str, text: str) -> None:
+    """A login that no client here has is refused with its reason."""
+    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism}
+    assert text in problem({**settings, "sasl.jaas.config": jaas})
+
+
+@pytest.mark.parametrize(
+    "jaas",
+    [
+        "hunter2",
+        "username=hunter2 password=hunter2;",
+        f'{PLAIN} required username="u" password=hun hunter2;',
+        f'{PLAIN} required username="u" password="hunter2"',
+        f'{PLAIN} required "hunter2"="x";x',
+        f'{PLAIN} required password="hunter2";',
+    ],
+)
+def test_no_secret_in_problems(jaas: str) -> None:
+    """What is wrong with a login is told without what may be its password."""
+    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    assert "hunter2" not in problem({**settings, "sasl.jaas.config": jaas})
+
+
+def test_no_secret_in_repr() -> None:
+    """Settings that were read show no password and no key, and keep them when they cross."""
+    read = read_java_settings(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{PLAIN} required username="u" password="hunter2";',
+            "ssl.truststore.location": "/t",
+            "ssl.truststore.password": "hunter2",
+            "ssl.keystore.key": KEY,
+            "ssl.keystore.certificate.chain": CERTIFICATE,
+            "ssl.key.password": "hunter2",
+        }
+    )
+    assert read.problems == ()
+    assert "hunter2" not in repr(read)
+    assert "REVG" not in repr(read)
+    assert repr([Secret("hunter2")]) == "[[hidden]]"
+    assert pickle.loads(pickle.dumps(Secret("hunter2"))) == "hunter2"  # noqa: S301
+
+
+def test_login_needs_credentials() -> None:
+    """A mechanism with a password and no password is refused with where it belongs."""
+    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    assert problem(settings) == (
+        "Option 'kafka.sasl.mechanism' PLAIN requires a user name and a password in "
+        "'kafka.sasl.jaas.config'; a JVM's JAAS file is not read here"
+    )
+
+
+def test_kerberos_is_the_default_and_needs_no_login_module() -> None:
+    """The service, the key table and the principal may be settings of their own."""
+    read = read_java_settings(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.kerberos.service.name": "kafka",
+            "sasl.kerberos.keytab": "/k",
+            "sasl.kerberos.principal": "me@R",
+        }
+    )
+    assert read.problems == ()
+    assert read.login == Login("GSSAPI", service_name="kafka", keytab="/k", principal="me@R")
+
+
+def test_no_security() -> None:
+    """As in Java, logins and stores mean nothing to a protocol that has neither."""
+    read = read_java_settings({"sasl.jaas.config": "?", "ssl.truststore.location": "/nowhere"})
+    assert (read.login, read.tls, read.problems) == (None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("settings", "read"),
+    [
+        ({}, Tls()),
+        ({"ssl.endpoint.identification.algorithm": ""}, Tls(checks_hostname=False)),
+        ({"ssl.endpoint.identification.algorithm": "HTTPS"}, Tls()),
+        (
+            {"ssl.truststore.location": "/t", "ssl.truststore.password": "p"},
+            Tls(Store("truststore", "/t", Secret("p"))),
+        ),
+        (
+            {"ssl.truststore.certificates": CERTIFICATE, "ssl.truststore.type": "PEM"},
+            Tls(Store("truststore", pem=Secret(CERTIFICATE))),
+        ),
+        (
+            {"ssl.keystore.location": "/k", "ssl.keystore.type": "pkcs12", "ssl.key.password": "p"},
+            Tls(keystore=Store("keystore", "/k"), key_password=Secret("p")),
+        ),
+        (
+            {"ssl.keystore.key": KEY, "ssl.keystore.certificate.chain": CERTIFICATE},
+            Tls(keystore=Store("keystore", pem=Secret(KEY + CERTIFICATE))),
+        ),
+        ({"ssl.enabled.protocols": "TLSv1.2,TLSv1.1,TLSv1"}, Tls(versions=frozenset({"TLSv1.2"}))),
+        ({"ssl.cipher.suites": "ECDHE+AESGCM"}, Tls(ciphers="ECDHE+AESGCM")),
+        (
+            {"ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"},
+            Tls(versions=frozenset({"TLSv1.3"})),
+        ),
+        (
+            {"ssl.cipher.suites": "TLS_RSA_WITH_AES_128_CBC_SHA, TLS_AES_128_GCM_SHA256"},
+            Tls(ciphers="AES128-SHA"),
+        ),
+    ],
+)
+def test_tls(settings: dict[str, str], read: Tls) -> None:
+    """Stores, versions and suites are read as Java reads them."""
+    assert tls(settings) == read
+
+
+@pytest.mark.parametrize(
+    ("java", "openssl"),
+    [
+        ("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+        ("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", "ECDHE-RSA-AES128-SHA256"),
+        ("TLS_DHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "DHE-RSA-CHACHA20-POLY1305"),
+        ("TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"),
+    ],
+)
+def test_suite(java: str, openssl: str) -> None:
+    """Java's names of cipher suites become OpenSSL's."""
+    assert tls({"ssl.cipher.suites": java}).ciphers == openssl
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (
+            {"ssl.truststore.location": "/t", "ssl.truststore.certificates": CERTIFICATE},
+            (
+                "Options 'kafka.ssl.truststore.location' and 'kafka.ssl.truststore.certificates' "
+                "cannot be set together"
+            ),
+        ),
+        (
+            {"ssl.keystore.location": "/k", "ssl.keystore.key": KEY},
+            (
+                "Options 'kafka.ssl.keystore.location' and 'kafka.ssl.keystore.key' cannot be set "
+                "together"
+            ),
+        ),
+        (
+            {"ssl.keystore.key": KEY},
+            (
+                "Options 'kafka.ssl.keystore.key' and 'kafka.ssl.keystore.certificate.chain' must "
+                "be set together"
+            ),
+        ),
+        (
+            {"ssl.truststore.type": "BKS"},
+            "Option 'kafka.ssl.truststore.type' must be one of JKS, PKCS12, PEM, got 'BKS'",
+        ),
+        (
+            {"ssl.keystore.type": "BKS"},
+            "Option 'kafka.ssl.keystore.type' must be one of JKS, PKCS12, PEM, got 'BKS'",
+        ),
+        (
+            {"ssl.truststore.certificates": "x"},
+            "Option 'kafka.ssl.truststore.certificates' must be PEM, as '-----BEGIN ...'",
+        ),
+        (
+            {"ssl.keystore.key": "x", "ssl.keystore.certificate.chain": CERTIFICATE},
+            "Option 'kafka.ssl.keystore.key' must be PEM",
+        ),
+        (
+            {"ssl.keystore.key": KEY, "ssl.keystore.certificate.chain": "x"},
+            "Option 'kafka.ssl.keystore.certificate.chain' must be PEM",
+        ),
+        (
+            {"ssl.enabled.protocols": "TLSv1.1"},
+            (
+                "Option 'kafka.ssl.enabled.protocols' must name TLSv1.2, TLSv1.3 or both, got "
+                "'TLSv1.1'"
+            ),
+        ),
+        ({"ssl.cipher.suites": "SSL_RSA_WITH_RC4_128_MD5"}, "'SSL_RSA_WITH_RC4_128_MD5'"),
+        (
+            {"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256", "ssl.enabled.protocols": "TLSv1.2"},
+            (
+                "Option 'kafka.ssl.cipher.suites' has no suite for the versions in "
+                "'kafka.ssl.enabled.protocols'"
+            ),
+        ),
+        (
+            {"ssl.endpoint.identification.algorithm": "ldaps"},
+            (
+                "Option 'kafka.ssl.endpoint.identification.algorithm' must be one of https, none, "
+                "got 'ldaps'"
+            ),
+        ),
+    ],
+)
+def test_tls_refused(settings: dict[str, str], text: str) -> None:
+    """What Java's TLS would not take, or OpenSSL does not have, is refused."""
+    assert text in problem({"security.protocol": "SSL"} | settings)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"\x30\x82\0\2ab", StoreFormat.PKCS12),
+        (b"\x30\x02ab", StoreFormat.PKCS12),
+        (b"\x30\x80ab", StoreFormat.PKCS12),
+        (b"\xfe\xed\xfe\xed\0\0\0\2", StoreFormat.JKS),
+        (CERTIFICATE.encode(), StoreFormat.PEM),
+    ],
+)
+def test_store_format(content: bytes, kind: StoreFormat) -> None:
+    """A store is known by its content."""
+    assert store_format(Store("truststore", "/t.jks"), content) is kind
+
+
+def test_jceks() -> None:
+    """A store of Java's extended format is refused with the command that converts it."""
+    with pytest.raises(ValueError, match="JCEKS") as caught:
+        store_format(Store("keystore", "/my store.jks"), b"\xce\xce\xce\xce\0\0\0\2")
+    assert str(caught.value).endswith(
+        "keytool -importkeystore -srcstoretype JCEKS -srckeystore '/my store.jks' "
+        "-destkeystore '/my store.p12' -deststoretype PKCS12"
+    )
+
+
+@pytest.mark.parametrize("content", [b"\x30", b"\x30\x82\x01\0" + bytes(255), b"\x30\x82"])
+def test_cut_off(content: bytes) -> None:
+    """A PKCS12 store that ends before its length is refused: it is not written yet."""
+    with pytest.raises(ValueError, match="'/t' is cut off before its end"):
+        store_format(Store("truststore", "/t"), content)
+
+
+def test_unknown_store() -> None:
+    """A file that is no store is refused by its name."""
+    with pytest.raises(ValueError, match="'/t' is neither PKCS12 nor JKS nor PEM"):
+        store_format(Store("truststore", "/t"), b"hello")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CERTIFICATE,
+        CERTIFICATE.replace("\n", " "),
+        CERTIFICATE.replace("\n", "\r\n"),
+        f"Bag Attributes\n{CERTIFICATE}",
+    ],
+)
+def test_pem(text: str) -> None:
+    """PEM may stand in one line, as in a file of properties."""
+    assert pem("x", text) == CERTIFICATE
+
+
+def test_a_line_that_breaks_off_in_an_escape_is_refused() -> None:
+    """What cannot be read is told by its place, since it may be a password."""
+    line = f'{PLAIN} required username="a" password="s3cret\\'
+    read = read_java_settings(
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": line}
+    )
+    [problem] = read.problems
+    place = line.index('"s3cret') + 1
+    assert problem.endswith(f" cannot be read from character {place} on")
+    assert "s3cret" not in problem
+
+
+def test_two_names_of_a_kerberos_service_are_refused() -> None:
+    """The JAAS line and the setting have to name the same service."""
+    read = read_java_settings(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "GSSAPI",
+            "sasl.kerberos.service.name": "kafka",
+            "sasl.jaas.config": f'{KERBEROS} required serviceName="other";',
+        }
+    )
+    [problem] = read.problems
+    assert problem.endswith(
+        "serviceName 'other' is not the 'kafka' of 'kafka.sasl.kerberos.service.name'"
+    )
+
+
+def test_the_headers_of_an_old_key_keep_their_lines() -> None:
+    """An encrypted key of the old kind has headers, which are no base64."""
+    body = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nREVG"
+    text = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
+    assert pem("ssl.keystore.key", text) == text
+
+
+def test_an_unknown_setting_is_named_with_the_client() -> None:
+    """Both clients refuse a setting in the same words."""
+    expected = "Option 'kafka.x.y' is not known to the client 'confluent'."
+    assert not_known("x.y", "confluent") == expected
+
+
+def test_the_nearest_setting_of_javas_client_is_suggested() -> None:
+    """A spelling mistake is found without a search."""
+    assert not_known("securty.protocol", "kafka-python").endswith(
+        "to the client 'kafka-python'. Did you mean 'kafka.security.protocol'?"
+    )
+
+
+@pytest.mark.parametrize(("number", "nearest"), [(-1, 7), (0, 1), (5, 5), (10, 9)])
+def test_nearest_number(number: int, nearest: int) -> None:
+    """A number that a client does not accept becomes the nearest, Java's -1 its equivalent."""
+    assert Number(1, 9, unlimited=7).nearest(number) == nearest
+    assert Number(1, 9).nearest(-1) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "User:ANONYMOUS"),
+        ({"security.protocol": "SSL"}, None),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": f'{PLAIN} required username="ada" password="p";',
+            },
+            "User:ada",
+        ),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.jaas.config": f'{KERBEROS} required principal="ada/host@REALM";',
+            },
+            "User:ada",
+        ),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.jaas.config": f"{KERBEROS} required useTicketCache=true;",
+            },
+            None,
+        ),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, None),
+    ],
+)
+def test_principal(settings: dict[str, str], expected: str | None) -> None:
+    """Kafka's name of the user is known if the login has a name."""
+    assert read_java_settings(settings).principal == expected

@@ -1,0 +1,562 @@
+"""From the texts of all options of a sink to its values, or to all that is wrong with them."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.client_settings import ProducerSettings
+from pyspark_kafka.domain.options.option import Option, QueryKind
+from pyspark_kafka.domain.options.settings_table import ALL_REPLICAS, SETTINGS, Refused
+from pyspark_kafka.domain.options.sink import (
+    SINK_TABLE,
+    DeliveryGuarantee,
+    SinkOptions,
+    dead_letter_sink,
+    ignored_sink_options,
+    parse_sink_options,
+)
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.options.source_table import TABLE
+
+from .given import BASE, BOTH, SERVERS, sink_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+NO_SERVERS: Final = (
+    "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"
+)
+NEEDS_IDEMPOTENCE: Final = (
+    "deliveryGuarantee 'exactly-once' needs 'kafka.enable.idempotence' to be true."
+)
+NEEDS_A_PATH: Final = (
+    "deliveryGuarantee 'exactly-once' needs the option 'metadataPath' where "
+    "'checkpointLocation' is not among the query's options"
+)
+ACKS: Final = (
+    "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
+    "idempotence."
+)
+RETRIES: Final = "Must set retries to non-zero when using the idempotent producer."
+EXACTLY_ONCE: Final = SERVERS | {"deliveryGuarantee": "exactly-once", "checkpointLocation": "/c"}
+CHECKPOINT: Final = StoragePath("/c")
+FOUND_BY_IT: Final = StoragePath("/c/sinks/pyspark_kafka")
+
+
+@BOTH
+def test_defaults(query: QueryKind) -> None:
+    """Records are written at least once, to the topics that rows name."""
+    assert parse_sink_options(SERVERS, query) == SinkOptions(
+        client="kafka-python",
+        topic=None,
+        guarantee=DeliveryGuarantee.AT_LEAST_ONCE,
+        metadata_path=None,
+        checkpoint=None,
+        transactional_id_prefix="pyspark-kafka",
+        producer=ProducerSettings(),
+        kafka=(("bootstrap.servers", "b:9092"),),
+    )
+
+
+ALL_GIVEN: Final = {
+    "client": "confluent",
+    "topic": "T",
+    "deliveryGuarantee": "Exactly-Once",
+    "metadataPath": "/M",
+    "metadataStorageOptions": '{"K": "V"}',
+    "transactionalIdPrefix": "P",
+    "checkpointLocation": "/C",
+    "kafka.bootstrap.servers": "B:9092",
+    "kafka.Compression.Type": "zstd",
+    "kafka.compression.ZSTD.level": "-1",
+    "kafka.linger.ms": "5",
+    "kafka.sasl.password": "Hush",
+}
+SPELLINGS: Final = st.sampled_from([str.lower, str.upper, str.title, str.swapcase])
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(ALL_GIVEN, SPELLINGS)))
+def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+    """Names mean the same in any case, and values keep theirs."""
+    raw = {spelling[name](name): text for name, text in ALL_GIVEN.items()}
+    assert parse_sink_options(raw, QueryKind.STREAM) == SinkOptions(
+        client="confluent",
+        topic="T",
+        guarantee=DeliveryGuarantee.EXACTLY_ONCE,
+        metadata_path=StoragePath("/M", '{"K": "V"}'),
+        checkpoint=StoragePath("/C", '{"K": "V"}'),
+        transactional_id_prefix="P",
+        producer=ProducerSettings(compression="zstd", compression_level=-1),
+        kafka=(("bootstrap.servers", "B:9092"), ("sasl.password", "Hush")),
+    )
+
+
+@given(
+    st.sets(st.sampled_from(sorted(ALL_GIVEN.keys() - SERVERS.keys()))), st.sampled_from(QueryKind)
+)
+def test_any_options_together(names: set[str], query: QueryKind) -> None:
+    """Options that may be given alone may be given together, but for what exactly-once needs."""
+    is_exactly_once = query is QueryKind.STREAM and "deliveryGuarantee" in names
+    raw = SERVERS | {name: ALL_GIVEN[name] for name in names}
+    if is_exactly_once:
+        raw["checkpointLocation"] = "/C"
+    else:
+        raw.pop("deliveryGuarantee", None)
+    options = parse_sink_options(raw, query)
+    assert options.bootstrap_servers == "b:9092"
+    assert options.topic == ("T" if "topic" in names else None)
+    assert options.is_exactly_once == is_exactly_once
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("/c", "/c/sinks/pyspark_kafka"),
+        (" /c/ ", "/c/sinks/pyspark_kafka"),
+        ("hdfs://n:9000/c", "hdfs://n:9000/c/sinks/pyspark_kafka"),
+        ("s3://bucket", "s3://bucket/sinks/pyspark_kafka"),
+        ("/", "/sinks/pyspark_kafka"),
+    ],
+)
+def test_the_checkpoint_holds_the_metadata(location: str, expected: str) -> None:
+    """Without a path of its own, what exactly-once remembers is a part of the checkpoint."""
+    options = parse_sink_options(EXACTLY_ONCE | {"checkpointLocation": location}, QueryKind.STREAM)
+    assert options.metadata_path == StoragePath(expected)
+    assert options.checkpoint == StoragePath(location.strip())
+
+
+def test_storage_options_open_the_checkpoint_too() -> None:
+    """The checkpoint is on the storage that the metadata are on."""
+    options = parse_sink_options(
+        EXACTLY_ONCE | {"metadataStorageOptions": '{"k": "v"}'}, QueryKind.STREAM
+    )
+    assert options.is_log_in_checkpoint
+    assert options.checkpoint is not None
+    assert options.metadata_path is not None
+    assert options.checkpoint.options == options.metadata_path.options == {"k": "v"}
+
+
+@pytest.mark.parametrize(
+    ("path", "location", "is_read"),
+    [
+        ("/m", "/c", True),
+        ("s3://b/m", "s3://b/c", True),
+        ("s3://b/m", "s3://other/c", False),
+        ("s3://b/m", "/c", False),
+        ("/m", "hdfs://h:9000/c", False),
+    ],
+)
+def test_a_path_overrides_the_checkpoint(path: str, location: str, *, is_read: bool) -> None:
+    """The checkpoint is only read on the same storage: another may let only Spark in."""
+    raw = EXACTLY_ONCE | {"metadataPath": path, "checkpointLocation": location}
+    options = parse_sink_options(raw, QueryKind.STREAM)
+    checkpoint = StoragePath(location) if is_read else None
+    assert (options.metadata_path, options.checkpoint) == (StoragePath(path), checkpoint)
+    assert not options.is_log_in_checkpoint
+
+
+@pytest.mark.parametrize("location", [{}, {"checkpointLocation": " "}])
+def test_exactly_once_needs_a_place(location: dict[str, str]) -> None:
+    """A checkpoint that Spark's configuration names is not told to the sink."""
+    raw = SERVERS | {"deliveryGuarantee": "exactly-once"} | location
+    assert sink_problems(raw, QueryKind.STREAM) == (NEEDS_A_PATH,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"acks": "1"}, (f"{NEEDS_IDEMPOTENCE} {ACKS}",)),
+        ({"acks": "0", "retries": "0"}, (f"{NEEDS_IDEMPOTENCE} {ACKS} {RETRIES}",)),
+        ({"enable.idempotence": "false"}, (NEEDS_IDEMPOTENCE,)),
+        ({"enable.idempotence": "false", "acks": "1"}, (f"{NEEDS_IDEMPOTENCE} {ACKS}",)),
+        ({"enable.idempotence": "true", "acks": "1"}, (ACKS,)),
+    ],
+)
+def test_exactly_once_needs_idempotence(
+    settings: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    """Each setting that rules idempotence out is reported, once."""
+    raw = EXACTLY_ONCE | {f"kafka.{name}": text for name, text in settings.items()}
+    assert sink_problems(raw, QueryKind.STREAM) == expected
+
+
+@pytest.mark.parametrize("settings", [{"kafka.acks": "-1"}, {"kafka.enable.idempotence": "TRUE"}])
+def test_exactly_once_with_what_it_needs(settings: dict[str, str]) -> None:
+    """What exactly-once needs may be spelled out."""
+    options = parse_sink_options(EXACTLY_ONCE | settings, QueryKind.STREAM)
+    assert (options.producer.acks, options.producer.is_idempotent) == (ALL_REPLICAS, True)
+
+
+@given(st.sets(st.sampled_from(["metadataPath", "checkpointLocation"])))
+def test_a_batch_is_written_at_least_once(names: set[str]) -> None:
+    """A batch query has no micro-batches: what exactly-once needs is not looked at."""
+    options = parse_sink_options(SERVERS | dict.fromkeys(names, "/m"), QueryKind.BATCH)
+    assert options.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
+    assert (options.metadata_path, options.checkpoint) == (None, None)
+
+
+def test_a_batch_cannot_be_written_exactly_once() -> None:
+    """A batch that asks for exactly-once is refused, and not written with less in silence."""
+    with pytest.raises(OptionsError, match="'exactly-once' is for streams"):
+        parse_sink_options(SERVERS | {"deliveryGuarantee": "exactly-once"}, QueryKind.BATCH)
+
+
+OF_STREAMS: Final = [
+    "metadataPath",
+    "transactionalIdPrefix",
+    "checkpointLocation",
+]
+OF_SOURCES: Final = [
+    option.name for option in TABLE if option.name not in {other.name for other in SINK_TABLE}
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [(QueryKind.BATCH, [*OF_STREAMS, *OF_SOURCES]), (QueryKind.STREAM, OF_SOURCES)],
+)
+def test_ignored_options(query: QueryKind, names: list[str]) -> None:
+    """What a write does not look at is named as the tables spell it, its own options first."""
+    both = {option.name.upper(): "x" for option in (*TABLE, *SINK_TABLE)}
+    assert ignored_sink_options(both | {"kafka.acks": "1", "zzz": "x"}, query) == names
+    assert ignored_sink_options(SERVERS | {"topic": "t"}, query) == []
+
+
+@BOTH
+@given(st.dictionaries(st.sampled_from(OF_SOURCES), st.text()))
+def test_options_of_a_source_are_ignored(query: QueryKind, of_source: dict[str, str]) -> None:
+    """Options of reads have no effect on a write, with any values."""
+    assert parse_sink_options(SERVERS | of_source, query) == parse_sink_options(SERVERS, query)
+
+
+@BOTH
+def test_one_set_of_options_for_both_sides(query: QueryKind) -> None:
+    """A topic is copied to another one with the same options on either side."""
+    raw = BASE | {
+        "topic": "copy",
+        "checkpointLocation": "/c",
+        "failOnDataLoss": "false",
+        "kafka.group.id": "g",
+        "kafka.acks": "all",
+        "kafka.sasl.password": "hush",
+    }
+    source, sink = parse_source_options(raw, query), parse_sink_options(raw, query)
+    assert dict(source.kafka)["sasl.password"] == dict(sink.kafka)["sasl.password"] == "hush"
+    assert sink.topic == "copy"
+    assert not source.fail_on_data_loss
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        setting.name
+        for setting in SETTINGS
+        if isinstance(setting.read, Refused) and setting.write is None
+    ],
+)
+def test_settings_of_a_consumer_are_left_out(name: str) -> None:
+    """What a read refuses is no mistake in a write, which has no consumer to give it to."""
+    raw = SERVERS | {f"kafka.{name}": "x", "kafka.group.id": "g"}
+    kafka = parse_sink_options(raw, QueryKind.STREAM).kafka
+    assert kafka == (("bootstrap.servers", "b:9092"), ("group.id", "g"))
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["queryName", "path", "outputMode"])
+def test_what_spark_hands_over_is_ignored(query: QueryKind, name: str) -> None:
+    """Spark gives a sink options of its own, which are neither refused nor told."""
+    raw = SERVERS | {name: "x"}
+    assert parse_sink_options(raw, query) == parse_sink_options(SERVERS, query)
+    assert ignored_sink_options(raw, query) == []
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("topics", "Option 'topics' is not known. Did you mean 'topic'?"),
+        (
+            "Delivery.Guarantee",
+            "Option 'delivery.guarantee' is not known. Did you mean 'deliveryGuarantee'?",
+        ),
+        ("startingOfsets", "Option 'startingofsets' is not known."),
+        ("zzz", "Option 'zzz' is not known."),
+        ("kafka", "Option 'kafka' is not known."),
+    ],
+)
+def test_unknown_options(query: QueryKind, name: str, problem: str) -> None:
+    """An unknown name is refused, with the nearest one that a write looks at."""
+    assert sink_problems(SERVERS | {name: "x"}, query) == (problem,)
+
+
+@pytest.mark.parametrize("servers", [{}, {"kafka.bootstrap.servers": " "}])
+def test_bootstrap_servers(servers: dict[str, str]) -> None:
+    """A sink cannot go without brokers."""
+    assert sink_problems({"topic": "t", **servers}, QueryKind.BATCH) == (NO_SERVERS,)
+
+
+def test_bootstrap_servers_have_no_user() -> None:
+    """It may be a password, and is not repeated."""
+    servers = {"kafka.bootstrap.servers": "SASL_SSL://ann:SECRET@b:9092"}
+    (problem,) = sink_problems({"topic": "t", **servers}, QueryKind.BATCH)
+    assert problem.startswith("Option 'kafka.bootstrap.servers' must be host:port, without a user")
+    assert "SECRET" not in problem
+
+
+WRONG: Final = {
+    "kafka.key.serializer": "Kafka option 'key.serializer' is not supported as",
+    "kafka.transactional.id": "Kafka option 'transactional.id' is not supported:",
+    "kafka.acks": "Option 'kafka.acks' must be",
+    "kafka.retries": "Option 'kafka.retries' must be",
+    "kafka.default.api.timeout.ms": (
+        "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, got '?'"
+    ),
+    "kafka.bootstrap.servers": NO_SERVERS,
+    "topic": "topic must name a topic",
+    "deliveryGuarantee": "deliveryGuarantee must be",
+    "metadataPath": "metadataPath must name",
+    "metadataStorageOptions": "metadataStorageOptions must be",
+    "transactionalIdPrefix": "transactionalIdPrefix must not",
+    "aaa": "Option 'aaa' is not known.",
+    "zzz": "Option 'zzz' is not known.",
+}
+EMPTY: Final = {"kafka.bootstrap.servers", "topic", "metadataPath", "transactionalIdPrefix"}
+
+
+@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
+def test_all_problems_are_reported_together(names: set[str], query: QueryKind) -> None:
+    """One run tells every option to correct, the client's first, unknown ones last."""
+    raw = SERVERS | {name: "" if name in EMPTY else "?" for name in names}
+    told = sink_problems(raw, query)
+    expected = [start for name, start in WRONG.items() if name in names]
+    assert len(told) == len(expected)
+    assert all(map(str.startswith, told, expected))
+
+
+def test_options_survive_a_pickle() -> None:
+    """Options reach the executors whole, the client's settings included."""
+    options = parse_sink_options(ALL_GIVEN, QueryKind.STREAM)
+    assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
+
+
+SECRETS: Final = {
+    "kafka.sasl.password": "hush-hush",
+    "kafka.sasl.jaas.config": "hush-hush",
+    "kafka.anything": "hush-hush",
+    "metadataPath": "s3://key:hush-hush@bucket/p",
+    "metadataStorageOptions": '{"secret": "hush-hush"}',
+    "checkpointLocation": "s3://key:hush-hush@bucket/c",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_are_not_represented(name: str) -> None:
+    """The representation of options shows what is written and nothing that opens a door."""
+    options = parse_sink_options(
+        EXACTLY_ONCE | {"topic": "t", name: SECRETS[name]}, QueryKind.STREAM
+    )
+    for text in (repr(options), str(options), f"{options}"):
+        assert "topic='t'" in text
+        assert "hush-hush" not in text
+
+
+@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
+def test_secrets_are_not_shown(names: set[str], query: QueryKind) -> None:
+    """No message tells a secret, or the value of an unknown option."""
+    wrong = dict.fromkeys(names, "?") | dict.fromkeys(names & EMPTY, "")
+    raw = EXACTLY_ONCE | SECRETS | wrong | dict.fromkeys(("aaa", "password"), "hush-hush")
+    with pytest.raises(OptionsError) as caught:
+        parse_sink_options(raw | {"metadataStorageOptions": "hush-hush"}, query)
+    assert "metadataStorageOptions must be a JSON object" in caught.value.problems
+    assert "hush-hush" not in str(caught.value)
+    assert "hush-hush" not in repr(caught.value)
+
+
+def test_settings_of_the_producer_are_its_own() -> None:
+    """The client is given nothing that the producer's settings say already."""
+    settings = [
+        setting.name
+        for setting in SETTINGS
+        if setting.write and not isinstance(setting.write, Refused)
+    ]
+    raw = SERVERS | dict.fromkeys((f"kafka.{name}" for name in settings), "1")
+    raw |= {"kafka.compression.type": "none", "kafka.partitioner.class": ""}
+    booleans = ("kafka.enable.idempotence", "kafka.partitioner.ignore.keys")
+    options = parse_sink_options(raw | dict.fromkeys(booleans, "false"), QueryKind.BATCH)
+    assert options.kafka == (("bootstrap.servers", "b:9092"),)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of one option; ``bad`` are texts with the problems that they make."""
+
+    default: object
+    good: Mapping[str, object]
+    bad: Mapping[str, str] = field(default_factory=dict)
+
+
+CASES: Final[Mapping[str, Case]] = {
+    "client": Case("kafka-python", {" confluent ": "confluent"}),
+    "topic": Case(None, {" t ": "t"}, dict.fromkeys(["", " "], "topic must name a topic")),
+    "deliveryGuarantee": Case(
+        DeliveryGuarantee.AT_LEAST_ONCE,
+        {
+            " At-Least-Once ": DeliveryGuarantee.AT_LEAST_ONCE,
+            "exactly-once": DeliveryGuarantee.EXACTLY_ONCE,
+        },
+        {
+            text: f"deliveryGuarantee must be at-least-once or exactly-once, got '{text}'"
+            for text in ("", "exactly_once", "at-most-once")
+        },
+    ),
+    "metadataPath": Case(
+        None,
+        {" s3://b/p ": "s3://b/p"},
+        dict.fromkeys(["", " "], "metadataPath must name a directory"),
+    ),
+    "metadataStorageOptions": Case(
+        "{}",
+        {'{"b":1,"a":{}}': '{"a": {}, "b": 1}'},
+        dict.fromkeys(["x", "[]", ""], "metadataStorageOptions must be a JSON object"),
+    ),
+    "tokenProvider": Case(
+        None,
+        {" azure ": "azure", "my.module:get": "my.module:get"},
+        {
+            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
+            for text in ("", "my.module", "my-module:get")
+        },
+    ),
+    "transactionalIdPrefix": Case(
+        "pyspark-kafka",
+        {" mine ": "mine"},
+        dict.fromkeys(["", " "], "transactionalIdPrefix must not be empty"),
+    ),
+    "checkpointLocation": Case(None, {" /c ": "/c", "": ""}),
+}
+OPTIONS = pytest.mark.parametrize("option", SINK_TABLE, ids=lambda option: option.name)
+
+
+def test_every_option_has_a_case() -> None:
+    """An option that is added to the table is added to the cases, too."""
+    assert [option.name for option in SINK_TABLE] == list(CASES)
+
+
+def test_names_are_distinct() -> None:
+    """No two options of a sink are looked up under one name."""
+    keys = [option.key for option in SINK_TABLE]
+    assert len(set(keys)) == len(keys)
+
+
+def test_names_that_a_source_has_too() -> None:
+    """What both sides look at means much the same on either."""
+    shared = {option.name for option in SINK_TABLE} & {option.name for option in TABLE}
+    assert shared == {"client", "metadataPath", "metadataStorageOptions", "tokenProvider"}
+
+
+@OPTIONS
+def test_default(option: Option[Any]) -> None:
+    """An option that is left out asks for nothing."""
+    assert option.default == CASES[option.name].default
+
+
+@OPTIONS
+def test_values(option: Option[Any]) -> None:
+    """Each option is read as what it means, without the space around it."""
+    for text, value in CASES[option.name].good.items():
+        assert option.parse(text) == value
+
+
+@OPTIONS
+@pytest.mark.parametrize("query", QueryKind)
+def test_refusals(option: Option[Any], query: QueryKind) -> None:
+    """What an option cannot be is refused on its own and by a query, which tells nothing else."""
+    for text, problem in CASES[option.name].bad.items():
+        with pytest.raises(ValueError, match=r"\S") as caught:
+            option.parse(text)
+        assert str(caught.value) == problem
+        assert sink_problems(SERVERS | {option.name: text}, query) == (problem,)
+
+
+@OPTIONS
+def test_documentation(option: Option[Any]) -> None:
+    """Every option says what it means in whole sentences, and which values it takes."""
+    assert option.doc.endswith(".")
+    assert option.values
+
+
+def test_options_of_one_kind_of_query() -> None:
+    """What exactly-once needs is a stream's, the rest is for both kinds of query."""
+    both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
+    streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
+    assert both == {
+        "client",
+        "topic",
+        "deliveryGuarantee",
+        "metadataStorageOptions",
+        "tokenProvider",
+    }
+    assert streams == CASES.keys() - both
+
+
+def sink(given: dict[str, str]) -> SinkOptions:
+    return dead_letter_sink(parse_source_options(BASE | given, QueryKind.STREAM), "letters")
+
+
+def test_the_client_and_its_settings_are_the_querys() -> None:
+    """The letters go to the cluster that is read, with the same login."""
+    given = {"client": "confluent", "kafka.security.protocol": "SSL", "kafka.fetch.min.bytes": "1"}
+    made = sink(given)
+    assert (made.client, made.topic) == ("confluent", "letters")
+    assert made.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
+    assert dict(made.kafka) == {
+        "bootstrap.servers": made.bootstrap_servers,
+        "security.protocol": "SSL",
+        "fetch.min.bytes": "1",
+    }
+
+
+def test_a_letter_may_be_as_large_as_a_record() -> None:
+    """The producer's limits are those of the records that are read, where these are higher."""
+    largest = (64 + 16) * 1024 * 1024
+    assert sink({}).producer == ProducerSettings(max_request_size=largest, buffer_memory=largest)
+    low = sink({"maxRecordBytes": "1", "maxRecordHeaderBytes": "1"}).producer
+    assert low == ProducerSettings()
+    limits = {"maxRecordBytes": str(2**31 - 1), "maxRecordHeaderBytes": str(2**31 - 1)}
+    assert sink(limits).producer.max_request_size == 2**31 - 1
+
+
+def test_settings_of_a_producer_apply() -> None:
+    """A read ignores them otherwise."""
+    given = {"kafka.compression.type": "zstd", "kafka.delivery.timeout.ms": "5000"}
+    producer = sink(given).producer
+    assert (producer.compression, producer.delivery_timeout_ms) == ("zstd", 5_000)
+
+
+def test_no_setting_makes_a_letter_less_safe() -> None:
+    """All replicas acknowledge, without duplicates, and the key decides the partition."""
+    given = {
+        "kafka.acks": "0",
+        "kafka.enable.idempotence": "false",
+        "kafka.retries": "0",
+        "kafka.max.in.flight.requests.per.connection": "9",
+        "kafka.partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner",
+        "kafka.partitioner.ignore.keys": "true",
+        "kafka.transactional.id": "mine",
+    }
+    assert sink(given).producer == sink({}).producer
+
+
+def test_an_invalid_setting_is_refused() -> None:
+    """A read ignores settings of producers, but one with dead letters has a producer."""
+    with pytest.raises(OptionsError, match=r"kafka\.compression\.type"):
+        sink({"kafka.compression.type": "rar"})

@@ -1,0 +1,1200 @@
+"""From the texts of all options of a query to its values, or to all that is wrong with them."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import (
+    SourceOptions,
+    ending_problems,
+    ignored_options,
+    mismatches,
+    parse_any_source_options,
+    parse_source_options,
+    starting_problems,
+    with_any_topic,
+)
+from pyspark_kafka.domain.reading.admission import (
+    CompositeReadLimit,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
+from pyspark_kafka.domain.reading.offset_limits import (
+    ByTimestamp,
+    CommittedOffsets,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    OffsetLimit,
+    OnMissingCommit,
+    OnNoMatch,
+)
+from pyspark_kafka.domain.reading.ranges import TaskLimits
+from pyspark_kafka.domain.reading.record_limits import RecordLimits
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, COLUMNS, WITHOUT_HEADERS, Projection
+from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .given import (
+    ASSIGN_EXAMPLE,
+    AUTO_COMMIT,
+    BASE,
+    BOTH,
+    ENDING_EARLIEST,
+    ENDING_IN_STREAM,
+    ENDING_TIME_IN_STREAM,
+    INTERCEPTORS,
+    MANY_STRATEGIES,
+    MIN_ABOVE_MAX,
+    NO_COLUMN,
+    NO_SERVERS,
+    NO_STRATEGY,
+    OFFSETS_EXAMPLE,
+    SERVERS,
+    STARTING_LATEST,
+    T0,
+    T1,
+    TIMESTAMPS_EXAMPLE,
+    named,
+    problems,
+    specific,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def test_limits_of_tasks() -> None:
+    """They are of three options."""
+    given = {"minPartitions": "2", "maxPartitions": "4", "maxRecordsPerPartition": "300"}
+    options = parse_source_options({**BASE, **given}, QueryKind.BATCH)
+    assert options.task_limits == TaskLimits(2, 4, 300)
+    assert parse_source_options(BASE, QueryKind.BATCH).task_limits == TaskLimits()
+
+
+def test_defaults_of_a_stream() -> None:
+    """A stream reads new records only, fails on data loss and has Spark's times and attempts."""
+    assert parse_source_options(BASE, QueryKind.STREAM) == SourceOptions(
+        client="kafka-python",
+        subscription=Subscribe(("t",)),
+        starting_offsets=Latest(),
+        ending_offsets=Latest(),
+        fail_on_data_loss=True,
+        projection=WITHOUT_HEADERS,
+        read_limit=ReadAllAvailable(),
+        min_partitions=None,
+        max_partitions=None,
+        max_records_per_partition=None,
+        max_record_bytes=64 * 1024 * 1024,
+        max_record_headers=10_000,
+        max_record_header_bytes=16 * 1024 * 1024,
+        skip_oversized_records=False,
+        poll_timeout_ms=120_000,
+        fetch_attempts=3,
+        fetch_retry_interval_ms=1_000,
+        metadata_ttl_ms=-1,
+        allow_limits_without_trigger=False,
+        push_filters=False,
+        metadata_path=None,
+        commit_offsets_to_group=None,
+        kafka=(("bootstrap.servers", "b:9092"),),
+    )
+
+
+def test_record_limits() -> None:
+    """The limits of a record and whether it is skipped are one value; the defaults are its own."""
+    options = parse_source_options(BASE, QueryKind.BATCH)
+    assert options.record_limits == RecordLimits()
+    given = {
+        "maxRecordBytes": "9",
+        "maxRecordHeaders": "10",
+        "maxRecordHeaderBytes": "11",
+        "skipOversizedRecords": "true",
+    }
+    options = parse_source_options({**BASE, **given}, QueryKind.STREAM)
+    assert options.record_limits == RecordLimits(9, 10, 11, skips=True)
+
+
+def test_defaults_of_a_batch() -> None:
+    """A batch query reads all that there is."""
+    options = parse_source_options(BASE, QueryKind.BATCH)
+    assert (options.starting_offsets, options.ending_offsets) == (Earliest(), Latest())
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "text", "attribute", "value"),
+    [
+        ("client", " confluent ", "client", "confluent"),
+        ("startingOffsets", "earLiEst", "starting_offsets", Earliest()),
+        ("startingOffsets", '{"t":{"0":23}}', "starting_offsets", specific({T0: 23})),
+        ("startingOffsets", ' {"t":{"0":-2}} ', "starting_offsets", specific({T0: -2})),
+        ("failOnDataLoss", "FALSE", "fail_on_data_loss", False),
+        ("includeHeaders", "true", "projection", ALL_COLUMNS),
+        ("minPartitions", "4", "min_partitions", 4),
+        ("maxPartitions", "4", "max_partitions", 4),
+        ("maxRecordsPerPartition", "9223372036854775807", "max_records_per_partition", 2**63 - 1),
+        ("kafkaConsumer.pollTimeoutMs", "512", "poll_timeout_ms", 512),
+        ("fetchOffset.numRetries", "1", "fetch_attempts", 1),
+        ("fetchOffset.retryIntervalMs", "0", "fetch_retry_interval_ms", 0),
+        ("partition.metadata.cache.ttl.ms", "30000", "metadata_ttl_ms", 30_000),
+        ("allowLimitsWithoutTrigger", "true", "allow_limits_without_trigger", True),
+        ("pushFilters", "true", "push_filters", True),
+        ("groupIdPrefix", "mine", "group_id", None),
+        ("kafka.group.id", "g", "group_id", "g"),
+        ("kafka.bootstrap.servers", " x:1,y:2 ", "bootstrap_servers", "x:1,y:2"),
+        ("kafka.isolation.level", "read_committed", "reads_committed_only", True),
+        ("kafka.isolation.level", "read_uncommitted", "reads_committed_only", False),
+        ("kafka.isolation_level", "read_committed", "reads_committed_only", True),
+        ("kafka.group_id", "g", "group_id", "g"),
+    ],
+)
+def test_value(query: QueryKind, name: str, text: str, attribute: str, value: object) -> None:
+    """An option that is given takes the place of its default, in both kinds of query."""
+    raw = BASE | {name: text}
+    assert getattr(parse_source_options(raw, query), attribute) == value
+
+
+def test_unset_settings() -> None:
+    """Without settings of the user's there is no group id, and uncommitted records are read."""
+    options = parse_source_options(BASE, QueryKind.STREAM)
+    assert options.group_id is None
+    assert not options.reads_committed_only
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("latest", Latest()),
+        ('{"t":{"0":-1}}', specific({T0: -1})),
+    ],
+)
+def test_stream_from_latest(text: str, limit: OffsetLimit) -> None:
+    """A stream, unlike a batch query, may start at the end."""
+    options = parse_source_options(BASE | {"startingOffsets": text}, QueryKind.STREAM)
+    assert options.starting_offsets == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("LATEST", Latest()),
+        ('{"t":{"0":23}}', specific({T0: 23})),
+        ('{"t":{"0":-1}}', specific({T0: -1})),
+    ],
+)
+def test_end_of_a_batch(text: str, limit: OffsetLimit) -> None:
+    """A batch query ends at the latest offsets or at those that are named."""
+    options = parse_source_options(BASE | {"endingOffsets": text}, QueryKind.BATCH)
+    assert options.ending_offsets == limit
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "text", "subscription"),
+    [
+        ("subscribe", " b, a ,,b", Subscribe(("b", "a"))),
+        ("subscribePattern", " a.* ", SubscribePattern("a.*")),
+        ("assign", ' {"t":[0]} ', Assign(frozenset({T0}))),
+    ],
+)
+def test_subscription(query: QueryKind, name: str, text: str, subscription: Subscription) -> None:
+    """Topics, a pattern or partitions are what is read."""
+    assert parse_source_options(SERVERS | {name: text}, query).subscription == subscription
+
+
+@pytest.mark.parametrize("name", ["subscribe", "SUBSCRIBEPATTERN", "assign"])
+def test_any_topic(name: str) -> None:
+    """A topic is named where none is, however its option is spelled; the rest stays as it is.
+
+    No topic of Kafka has that name, so that it is none that another option names.
+    """
+    assert with_any_topic(SERVERS) == SERVERS | {"subscribe": "(any)"}
+    assert with_any_topic(SERVERS | {name: "x"}) == SERVERS | {name: "x"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("strategies", "problem"),
+    [
+        ({}, NO_STRATEGY),
+        ({"subscribe": "t", "assign": '{"t":[0]}'}, MANY_STRATEGIES),
+        ({"subscribe": "", "subscribePattern": ""}, MANY_STRATEGIES),
+        (
+            {"assign": "t"},
+            "No topicpartitions to assign as specified value for option 'assign' is 't'",
+        ),
+        (
+            {"assign": ""},
+            "No topicpartitions to assign as specified value for option 'assign' is ''",
+        ),
+        ({"assign": "{t"}, named("assign", f"{ASSIGN_EXAMPLE}{{t")),
+        ({"assign": '{"t":1}'}, named("assign", f'{ASSIGN_EXAMPLE}{{"t":1}}')),
+        (
+            {"subscribe": ""},
+            "No topics to subscribe to as specified value for option 'subscribe' is ''",
+        ),
+        (
+            {"subscribe": ", ,"},
+            "No topics to subscribe to as specified value for option 'subscribe' is ', ,'",
+        ),
+        (
+            {"subscribePattern": ""},
+            "Pattern to subscribe is empty as specified value for option 'subscribePattern' is ''",
+        ),
+        (
+            {"subscribePattern": "("},
+            (
+                "Option 'subscribePattern': not a regular expression: '(': missing ), "
+                "unterminated subpattern at position 0"
+            ),
+        ),
+    ],
+)
+def test_bad_subscription(query: QueryKind, strategies: dict[str, str], problem: str) -> None:
+    """Exactly one strategy is given, with a value, or the JVM connector's words are heard."""
+    assert problems(SERVERS | strategies, query) == (problem,)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("includeKey", "1", named("includeKey", 'For input string: "1"')),
+        (
+            "startingOffsets",
+            '{"t":"latest","t":{"0":1}}',
+            (
+                "Option 'startingOffsets': Topic 't' has both a topic-level offset and offsets of "
+                "partitions, "
+                'got {"t":"latest","t":{"0":1}}'
+            ),
+        ),
+        ("kafka.enable.auto.commit", "false", AUTO_COMMIT),
+        ("kafka.interceptor.classes", "x", INTERCEPTORS),
+        ("kafka.bootstrap.servers", " ", NO_SERVERS),
+        (
+            "startingOfsets",
+            "x",
+            "Option 'startingofsets' is not known. Did you mean 'startingOffsets'?",
+        ),
+        (
+            "Subscribe_Pattern",
+            "x",
+            "Option 'subscribe_pattern' is not known. Did you mean 'subscribePattern'?",
+        ),
+        ("zzz", "x", "Option 'zzz' is not known."),
+    ],
+)
+def test_bad_value(query: QueryKind, name: str, text: str, problem: str) -> None:
+    """A value that cannot be used is told in the JVM connector's words, an unknown name in ours."""
+    assert problems(BASE | {name: text}, query) == (problem,)
+
+
+@pytest.mark.parametrize("text", ["earliest", "latest", "abc", '{"t":{"0":-2}}'])
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("endingOffsets", ENDING_IN_STREAM),
+        ("endingOffsetsByTimestamp", ENDING_TIME_IN_STREAM),
+    ],
+)
+def test_stream_has_no_end(name: str, text: str, problem: str) -> None:
+    """A stream refuses ending offsets of any kind."""
+    assert problems(BASE | {name: text}, QueryKind.STREAM) == (problem,)
+
+
+def test_a_stream_takes_no_notice_of_an_ending_time() -> None:
+    """A stream lets an ending time pass, right or wrong, as the JVM connector's does."""
+    options = parse_source_options(BASE | {"endingTimestamp": "x"}, QueryKind.STREAM)
+    assert options.ending_offsets == Latest()
+
+
+BY_TIME: Final = '{"t":{"1":6,"0":5}}'
+STARTS: Final = {
+    "startingTimestamp": "7",
+    "startingOffsetsByTimestamp": BY_TIME,
+    "startingOffsets": '{"t":{"0":1}}',
+}
+STARTING: Final = {
+    "startingTimestamp": GlobalTimestamp(7, OnNoMatch.ERROR),
+    "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), OnNoMatch.ERROR),
+    "startingOffsets": specific({T0: 1}),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_precedence_of_starts(query: QueryKind, first: int) -> None:
+    """One time for all stands above times by partition, and these above offsets."""
+    names = list(STARTS)[first:]
+    raw = BASE | {name: STARTS[name] for name in reversed(names)}
+    assert parse_source_options(raw, query).starting_offsets == STARTING[names[0]]
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_precedence_of_ends(first: int) -> None:
+    """Ends have the precedence of starts; where no record is of a time, all is read."""
+    names = list(STARTS)[first:]
+    raw = BASE | {name.replace("starting", "ending"): STARTS[name] for name in reversed(names)}
+    raw["startingOffsetsByTimestampStrategy"] = "error"
+    expected = {
+        "startingTimestamp": GlobalTimestamp(7, OnNoMatch.LATEST),
+        "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), OnNoMatch.LATEST),
+        "startingOffsets": specific({T0: 1}),
+    }
+    assert parse_source_options(raw, QueryKind.BATCH).ending_offsets == expected[names[0]]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("start", "limit"),
+    [
+        ({"startingTimestamp": "0"}, GlobalTimestamp(0, OnNoMatch.LATEST)),
+        (
+            {"startingOffsetsByTimestamp": '{"t":{"0":5}}'},
+            ByTimestamp(((T0, 5),), OnNoMatch.LATEST),
+        ),
+        ({"startingOffsets": "earliest"}, Earliest()),
+    ],
+)
+def test_strategy(query: QueryKind, start: dict[str, str], limit: OffsetLimit) -> None:
+    """The strategy goes with a time to begin at, and means nothing for offsets."""
+    raw = BASE | start | {"startingOffsetsByTimestampStrategy": "LATEST"}
+    assert parse_source_options(raw, query).starting_offsets == limit
+
+
+@pytest.mark.parametrize("milliseconds", [0, 1])
+def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds: int) -> None:
+    """The time of the epoch itself is one, too."""
+    options = parse_source_options(BASE | {"endingTimestamp": str(milliseconds)}, QueryKind.BATCH)
+    assert options.ending_offsets == GlobalTimestamp(milliseconds, OnNoMatch.LATEST)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ('{"t":"earliest"}', specific({}, t=-2)),
+        ('{"u":"EARLIEST","t":{"0":23,"1":-2}}', specific({T0: 23, T1: -2}, u=-2)),
+        ("{}", specific({})),
+    ],
+)
+def test_offsets_of_topics(query: QueryKind, text: str, limit: OffsetLimit) -> None:
+    """Whole topics have an offset beside partitions that have one of their own."""
+    raw = BASE | {"startingOffsets": text}
+    assert parse_source_options(raw, query).starting_offsets == limit
+
+
+MIN = ReadMinRows(15, 5_000)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"maxTriggerDelay": "5s"}, ReadAllAvailable()),
+        ({"maxOffsetsPerTrigger": "20"}, ReadMaxRows(20)),
+        ({"maxBytesPerTrigger": "99"}, ReadMaxBytes(99)),
+        ({"minOffsetsPerTrigger": "15"}, ReadMinRows(15, 900_000)),
+        ({"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s"}, MIN),
+        (
+            {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "15"},
+            CompositeReadLimit((MIN, ReadMaxRows(15))),
+        ),
+        (
+            {
+                "maxBytesPerTrigger": "99",
+                "maxOffsetsPerTrigger": "20",
+                "minOffsetsPerTrigger": "15",
+                "maxTriggerDelay": "5s",
+            },
+            CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99))),
+        ),
+    ],
+)
+def test_read_limit(limits: dict[str, str], expected: ReadLimit) -> None:
+    """Each limit that is given holds; the delay means nothing without a least number."""
+    assert parse_source_options(BASE | limits, QueryKind.STREAM).read_limit == expected
+
+
+@BOTH
+def test_least_above_most(query: QueryKind) -> None:
+    """No batch can have at least more offsets than it has at most."""
+    raw = BASE | {"minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"}
+    assert problems(raw, query) == (MIN_ABOVE_MAX,)
+
+
+GENERAL_PROBLEMS: Final = [
+    NO_STRATEGY,
+    "minPartitions must be positive",
+    "maxrecordsperpartition must be positive",
+    AUTO_COMMIT,
+    INTERCEPTORS,
+    NO_SERVERS,
+    MIN_ABOVE_MAX,
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            QueryKind.BATCH,
+            [STARTING_LATEST, ENDING_EARLIEST, *GENERAL_PROBLEMS],
+        ),
+        (QueryKind.STREAM, [ENDING_IN_STREAM, *GENERAL_PROBLEMS]),
+    ],
+)
+def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
+    """Problems are told in the JVM connector's order, unknown options after them by their names."""
+    unknown = ["qqq", "uuu", "vvv", "www", "xxx", "yyy", "zzz"]
+    raw = {
+        **dict.fromkeys(reversed(unknown), "x"),
+        "minOffsetsPerTrigger": "20",
+        "maxOffsetsPerTrigger": "15",
+        "maxRecordsPerPartition": "0",
+        "minPartitions": "-1",
+        "kafka.interceptor.classes": "x",
+        "kafka.enable.auto.commit": "x",
+        "endingOffsets": "earliest",
+        "startingOffsets": "latest",
+    }
+    told = [f"Option '{name}' is not known." for name in unknown]
+    assert problems(raw, query) == (*expected, *told)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"minPartitions": "0"}, ("minPartitions must be positive",)),
+        (
+            {"minPartitions": "5", "maxPartitions": "4"},
+            ("minPartitions(5) is higher than maxPartitions(4)",),
+        ),
+        ({"kafka.bootstrap.servers": ""}, (NO_SERVERS,)),
+        # What only one kind of query refuses is left out, if both refuse something.
+        (
+            {"startingOffsets": "latest", "minPartitions": "0"},
+            ("minPartitions must be positive",),
+        ),
+        (
+            {"endingOffsets": "latest", "minPartitions": "0"},
+            ("minPartitions must be positive",),
+        ),
+        (
+            {"endingOffsets": "abc"},
+            (named("endingOffsets", f"{OFFSETS_EXAMPLE}abc"), ENDING_IN_STREAM),
+        ),
+        (
+            {"startingOffsets": "latest", "endingOffsetsByTimestamp": BY_TIME},
+            (STARTING_LATEST, ENDING_TIME_IN_STREAM),
+        ),
+    ],
+)
+def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]) -> None:
+    """Options that a batch and a stream refuse can be refused before the kind is known."""
+    with pytest.raises(OptionsError) as caught:
+        parse_any_source_options(BASE | limits)
+    assert caught.value.problems == expected
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {},
+        {"startingOffsets": "latest"},
+        {"endingOffsets": "latest"},
+        {"endingTimestamp": "x"},
+    ],
+)
+def test_what_one_kind_of_query_accepts(limits: dict[str, str]) -> None:
+    """Options that only one kind of query refuses cannot be refused before the kind is known."""
+    assert parse_any_source_options(BASE | limits).projection == WITHOUT_HEADERS
+
+
+@BOTH
+def test_all_bad_values_are_reported_together(query: QueryKind) -> None:
+    """One run tells every option that has to be corrected."""
+    raw = {
+        "subscribe": "",
+        "startingOffsets": "s",
+        "failOnDataLoss": "f",
+        "includeHeaders": "h",
+        "kafkaConsumer.pollTimeoutMs": "p",
+        "fetchOffset.numRetries": "n",
+        "fetchOffset.retryIntervalMs": "i",
+        "minPartitions": "m",
+        "maxRecordsPerPartition": "r",
+        "partition.metadata.cache.ttl.ms": "c",
+        "pushFilters": "u",
+        "kafka.isolation.level": "l",
+        "kafka.default.api.timeout.ms": "t",
+        "zzz": "z",
+    }
+    found = problems(raw, query)
+    assert sorted(found) == sorted(
+        [
+            "No topics to subscribe to as specified value for option 'subscribe' is ''",
+            named("startingOffsets", f"{OFFSETS_EXAMPLE}s"),
+            *(
+                named(name, f'For input string: "{text}"')
+                for name, text in raw.items()
+                if text in set("fhpnimrcu")
+            ),
+            (
+                "Option 'kafka.isolation.level' must be 'read_uncommitted' or 'read_committed', "
+                "got 'l'"
+            ),
+            (
+                "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, "
+                "got 't'"
+            ),
+            NO_SERVERS,
+            "Option 'zzz' is not known.",
+        ]
+    )
+    assert found[-1] == "Option 'zzz' is not known."
+
+
+ALL_GIVEN: Final = {
+    "client": "confluent",
+    "subscribePattern": "T.*",
+    "startingTimestamp": "1",
+    "startingOffsetsByTimestamp": '{"T":{"0":1}}',
+    "startingOffsets": '{"T":{"0":1}}',
+    "startingOffsetsByTimestampStrategy": "LATEST",
+    "startingOffsetsGroupFallback": "earliest",
+    "failOnDataLoss": "false",
+    "minPartitions": "2",
+    "maxPartitions": "4",
+    "maxRecordsPerPartition": "3",
+    "maxRecordBytes": "9",
+    "maxRecordHeaders": "10",
+    "maxRecordHeaderBytes": "11",
+    "skipOversizedRecords": "true",
+    "kafkaConsumer.pollTimeoutMs": "5",
+    "fetchOffset.numRetries": "6",
+    "fetchOffset.retryIntervalMs": "7",
+    "groupIdPrefix": "P",
+    "includeKey": "false",
+    "includeValue": "true",
+    "includeTopic": "false",
+    "includePartition": "false",
+    "includeOffset": "true",
+    "includeTimestamp": "false",
+    "includeTimestampType": "false",
+    "includeHeaders": "true",
+    "kafka.bootstrap.servers": "B:9092",
+    "kafka.Group.Id": "G",
+}
+OF_A_BATCH: Final = {
+    "endingTimestamp": "8",
+    "endingOffsetsByTimestamp": '{"T":{"0":1}}',
+    "endingOffsets": '{"T":{"0":1}}',
+    "pushFilters": "true",
+}
+OF_A_STREAM: Final = {
+    "minOffsetsPerTrigger": "15",
+    "maxOffsetsPerTrigger": "20",
+    "maxTriggerDelay": "5s",
+    "maxBytesPerTrigger": "99",
+    "allowLimitsWithoutTrigger": "true",
+    "partition.metadata.cache.ttl.ms": "4",
+    "metadataPath": "/M",
+    "metadataStorageOptions": '{"K": "V"}',
+    "commitOffsetsToGroup": "L",
+}
+
+
+def all_read(
+    ending: OffsetLimit,
+    limit: ReadLimit,
+    ttl_ms: int,
+    *,
+    push_filters: bool,
+    metadata_path: StoragePath | None = None,
+) -> SourceOptions:
+    """Return the parsed options of all rows together."""
+    assert not isinstance(ending, Earliest)
+    return SourceOptions(
+        client="confluent",
+        subscription=SubscribePattern("T.*"),
+        starting_offsets=GlobalTimestamp(1, OnNoMatch.LATEST),
+        ending_offsets=ending,
+        fail_on_data_loss=False,
+        projection=Projection(("value", "offset", "headers")),
+        read_limit=limit,
+        min_partitions=2,
+        max_partitions=4,
+        max_records_per_partition=3,
+        max_record_bytes=9,
+        max_record_headers=10,
+        max_record_header_bytes=11,
+        skip_oversized_records=True,
+        poll_timeout_ms=5,
+        fetch_attempts=6,
+        fetch_retry_interval_ms=7,
+        metadata_ttl_ms=ttl_ms,
+        allow_limits_without_trigger=metadata_path is not None,
+        push_filters=push_filters,
+        metadata_path=metadata_path,
+        commit_offsets_to_group=None if metadata_path is None else "L",
+        kafka=(("bootstrap.servers", "B:9092"), ("group.id", "G")),
+    )
+
+
+def spelled(names: Mapping[str, str]) -> st.SearchStrategy[dict[str, Callable[[str], str]]]:
+    spellings = st.sampled_from([str.lower, str.upper, str.title, str.swapcase])
+    return st.fixed_dictionaries(dict.fromkeys(names, spellings))
+
+
+@given(spelled(ALL_GIVEN | OF_A_BATCH))
+def test_names_of_a_batch_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+    """Names mean the same in any case, and values keep theirs."""
+    raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_BATCH).items()}
+    assert parse_source_options(raw, QueryKind.BATCH) == all_read(
+        GlobalTimestamp(8, OnNoMatch.LATEST), ReadAllAvailable(), -1, push_filters=True
+    )
+
+
+@given(spelled(ALL_GIVEN | OF_A_STREAM))
+def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+    """The names of a stream's options mean the same in any case, too."""
+    raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_STREAM).items()}
+    limit = CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99)))
+    assert parse_source_options(raw, QueryKind.STREAM) == all_read(
+        Latest(),
+        limit,
+        4,
+        push_filters=False,
+        metadata_path=StoragePath("/M", '{"K": "V"}'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (
+            QueryKind.BATCH,
+            [
+                "maxOffsetsPerTrigger",
+                "minOffsetsPerTrigger",
+                "maxTriggerDelay",
+                "maxBytesPerTrigger",
+                "allowLimitsWithoutTrigger",
+                "metadataPath",
+                "commitOffsetsToGroup",
+            ],
+        ),
+        (
+            QueryKind.STREAM,
+            ["endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets", "pushFilters"],
+        ),
+    ],
+)
+def test_ignored_options(query: QueryKind, names: list[str]) -> None:
+    """What a kind of query does not look at is named as the table spells it, in its order."""
+    given_names = [*reversed((ALL_GIVEN | OF_A_BATCH | OF_A_STREAM).keys()), "zzz"]
+    assert ignored_options({name.upper(): "x" for name in given_names}, query) == names
+    assert ignored_options(ALL_GIVEN, query) == []
+
+
+OF_A_SINK: Final = ("topic", "deliveryGuarantee", "transactionalIdPrefix", "checkpointLocation")
+
+
+@BOTH
+def test_options_of_a_sink_are_ignored(query: QueryKind) -> None:
+    """Options of a sink are reported as ignored, in the order of their table."""
+    raw = BASE | {name.upper(): "" for name in reversed(OF_A_SINK)}
+    assert parse_source_options(raw, query) == parse_source_options(BASE, query)
+    assert ignored_options(raw, query) == list(OF_A_SINK)
+
+
+def test_options_of_a_sink_are_no_hints() -> None:
+    """No message points to an option that the read would ignore."""
+    assert problems(BASE | {"deliveryGuarante": "x"}, QueryKind.BATCH) == (
+        "Option 'deliveryguarante' is not known.",
+    )
+
+
+def test_options_survive_a_pickle() -> None:
+    """Options reach the executors whole, the client's settings included."""
+    options = parse_source_options(ALL_GIVEN | {"kafka.sasl.password": "hush"}, QueryKind.STREAM)
+    twin = pickle.loads(pickle.dumps(options))  # noqa: S301
+    assert twin == options
+    assert ("sasl.password", "hush") in twin.kafka
+
+
+SECRETS = pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.sasl.password",
+        "kafka.sasl.jaas.config",
+        "kafka.ssl.key.password",
+        "kafka.ssl.truststore.password",
+        "kafka.anything",
+    ],
+)
+
+
+@BOTH
+@SECRETS
+def test_secret_is_not_represented(query: QueryKind, name: str) -> None:
+    """The representation of options shows what is read and none of the client's settings."""
+    options = parse_source_options(BASE | {name: "hush-hush"}, query)
+    for text in (repr(options), str(options), f"{options}"):
+        assert "Subscribe(topics=('t',))" in text
+        assert "hush-hush" not in text
+
+
+@BOTH
+@SECRETS
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"subscribe": ""},
+        {"assign": "{}"},
+        {"startingOffsets": "x", "failOnDataLoss": "x"},
+        {"kafka.auto.offset.reset": "x", "kafka.bootstrap.servers": ""},
+        {"kafka.isolation.level": "x", "kafka.default.api.timeout.ms": "x"},
+        {"sasl.password": "hush-hush", "password": "hush-hush"},
+    ],
+    ids="+".join,
+)
+def test_secret_is_not_shown(query: QueryKind, name: str, wrong: dict[str, str]) -> None:
+    """No message tells a client's setting or the value of an unknown option."""
+    with pytest.raises(OptionsError) as caught:
+        parse_source_options(BASE | {name: "hush-hush"} | wrong, query)
+    assert "hush-hush" not in str(caught.value)
+    assert "hush-hush" not in repr(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "projection"),
+    [
+        ({}, WITHOUT_HEADERS),
+        ({"includeHeaders": "true"}, ALL_COLUMNS),
+        ({"INCLUDEHEADERS": "TRUE"}, ALL_COLUMNS),
+        ({"includeheaders": "false"}, WITHOUT_HEADERS),
+        ({"includeHeaders": "true", "startingOffsets": "latest"}, ALL_COLUMNS),
+        ({"includeHeaders": "true", "endingOffsets": "latest"}, ALL_COLUMNS),
+        (
+            {"includeKey": "false", "includeTimestampType": "FALSE"},
+            Projection(("value", "topic", "partition", "offset", "timestamp")),
+        ),
+        (
+            {**{f"include{c}": "false" for c in COLUMNS}, "includeHeaders": "true"},
+            Projection(("headers",)),
+        ),
+    ],
+)
+def test_projection(raw: dict[str, str], projection: Projection) -> None:
+    """The columns are known before the kind of query is, and are the same for either kind."""
+    assert parse_any_source_options(BASE | raw).projection == projection
+    known = {name: text for name, text in raw.items() if not name.endswith("Offsets")}
+    assert parse_source_options(BASE | known, QueryKind.BATCH).projection == projection
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({"includeHeaders": "x"}, (named("includeHeaders", 'For input string: "x"'),)),
+        (
+            {"includeKey": "k", "includeHeaders": "h"},
+            (
+                named("includeKey", 'For input string: "k"'),
+                named("includeHeaders", 'For input string: "h"'),
+            ),
+        ),
+        ({f"include{column}": "false" for column in COLUMNS}, (NO_COLUMN,)),
+        ({f"include{column}": "false" for column in COLUMNS[:-1]}, (NO_COLUMN,)),
+    ],
+)
+def test_projection_refusal(raw: dict[str, str], expected: tuple[str, ...]) -> None:
+    """A column is wanted or not, and at least one of them is."""
+    with pytest.raises(OptionsError) as caught:
+        parse_any_source_options(BASE | raw)
+    assert caught.value.problems == expected
+
+
+@BOTH
+def test_no_column_is_left(query: QueryKind) -> None:
+    """A query that reads no column is refused."""
+    raw = BASE | {f"include{column}": "false" for column in COLUMNS}
+    assert problems(raw, query) == (NO_COLUMN,)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("subscribe", " , ", "No topics to subscribe to as specified value for option 'subscribe'"),
+        ("subscribePattern", "  ", "Pattern to subscribe is empty as specified value for option"),
+        ("assign", " x", "No topicpartitions to assign as specified value for option 'assign'"),
+    ],
+)
+def test_a_value_is_quoted_as_it_was_written(name: str, text: str, problem: str) -> None:
+    """An empty or malformed strategy is quoted with the space around it."""
+    [message] = problems({name: text, **SERVERS}, QueryKind.BATCH)
+    assert message.startswith(problem)
+    assert message.endswith(f"is '{text}'")
+
+
+def test_offsets_are_quoted_without_the_space_around_them() -> None:
+    """Spark trims offsets before it reads them."""
+    [message] = problems({**BASE, "startingOffsets": " abc "}, QueryKind.BATCH)
+    assert message == named("startingOffsets", f"{OFFSETS_EXAMPLE}abc")
+
+
+@pytest.mark.parametrize(
+    ("raw", "query", "expected"),
+    [
+        (
+            {"startingOffsets": "latest", "endingOffsets": "bad"},
+            QueryKind.BATCH,
+            [
+                STARTING_LATEST,
+                named("endingOffsets", f"{OFFSETS_EXAMPLE}bad"),
+                NO_STRATEGY,
+                NO_SERVERS,
+            ],
+        ),
+        (
+            {"startingOffsets": "bad", "endingOffsets": "latest"},
+            QueryKind.STREAM,
+            [
+                ENDING_IN_STREAM,
+                NO_STRATEGY,
+                NO_SERVERS,
+                named("startingOffsets", f"{OFFSETS_EXAMPLE}bad"),
+            ],
+        ),
+        (
+            {"failOnDataLoss": "x"},
+            QueryKind.BATCH,
+            [NO_STRATEGY, NO_SERVERS, named("failOnDataLoss", 'For input string: "x"')],
+        ),
+        (
+            {"startingOffsetsByTimestamp": "bad", "startingOffsetsByTimestampStrategy": "foo"},
+            QueryKind.BATCH,
+            [
+                named("startingOffsetsByTimestampStrategy", "No value found for 'FOO'"),
+                named("startingOffsetsByTimestamp", f"{TIMESTAMPS_EXAMPLE}bad"),
+                NO_STRATEGY,
+                NO_SERVERS,
+            ],
+        ),
+    ],
+)
+def test_problems_stand_in_the_jvm_connector_s_order(
+    raw: Mapping[str, str], query: QueryKind, expected: list[str]
+) -> None:
+    """The first problem is the one that the JVM connector would have named."""
+    assert list(problems(raw, query)) == expected
+
+
+def test_a_number_beyond_any_bound_is_one_problem() -> None:
+    """More digits than Python reads are refused like any other wrong number."""
+    raw = {**BASE, "kafka.default.api.timeout.ms": "9" * 5_000}
+    assert len(problems(raw, QueryKind.BATCH)) == 1
+
+
+def test_a_time_for_all_partitions_is_trimmed() -> None:
+    """Spark trims the option before it reads it."""
+    raw = {**BASE, "startingTimestamp": " 5 "}
+    assert parse_source_options(raw, QueryKind.BATCH).starting_offsets == GlobalTimestamp(
+        5, OnNoMatch.ERROR
+    )
+
+
+def test_ends_are_held_against_one_another_last() -> None:
+    """The JVM connector compares both ends after everything else was checked."""
+    raw = {
+        **SERVERS,
+        "startingOffsets": '{"t":{"0":5}}',
+        "endingOffsets": '{"t":{"0":1}}',
+    }
+    first, last = problems(raw, QueryKind.BATCH)
+    assert first.startswith("One of the following options must be specified")
+    assert last.startswith("The specified start offset 5 is greater than the end offset 1")
+
+
+@pytest.mark.parametrize(
+    ("given", "group"),
+    [
+        ({"kafka.group.id": "g"}, "g"),
+        ({"kafka.group_id": "g"}, "g"),
+        ({"commitOffsetsToGroup": "c"}, "c"),
+        ({"kafka.group.id": "g", "commitOffsetsToGroup": "c"}, "g"),
+    ],
+)
+def test_a_stream_begins_where_its_group_is(given: dict[str, str], group: str) -> None:
+    """`group` stands for the group of the client, or else for the one that is committed to."""
+    options = parse_source_options(BASE | given | {"startingOffsets": " Group "}, QueryKind.STREAM)
+    assert options.starting_offsets == CommittedOffsets(group)
+
+
+@pytest.mark.parametrize("parse", [parse_source_options, parse_sink_options])
+@pytest.mark.parametrize("name", ["group.id", "isolation.level", "transactional.id"])
+def test_underscores_are_checked_as_dots(parse: Callable[..., object], name: str) -> None:
+    """A setting that is refused with dots is refused with kafka-python's underscores, and twice."""
+    with pytest.raises(OptionsError) as twice:
+        parse({f"kafka.{name}": "a", f"kafka.{name.replace('.', '_')}": "b"}, QueryKind.BATCH)
+    assert twice.value.problems[0] == (
+        f"Option 'kafka.{name}' is set twice, with dots and with underscores: set it once"
+    )
+    found = []
+    for spelling in (name, name.replace(".", "_")):
+        with pytest.raises(OptionsError) as caught:
+            parse({f"kafka.{spelling}": "a"}, QueryKind.BATCH)
+        found.append(caught.value.problems)
+    assert found[0] == found[1]
+
+
+@BOTH
+def test_a_group_needs_a_name(query: QueryKind) -> None:
+    """Without any consumer group there is no offset to begin with."""
+    [problem] = problems(BASE | {"startingOffsets": "group"}, query)
+    assert problem == (
+        "startingOffsets 'group' needs a consumer group: set 'kafka.group.id', or "
+        "'commitOffsetsToGroup' in a stream"
+    )
+
+
+def test_the_fallback_of_a_group() -> None:
+    """A batch query falls back on its start only, a stream on its end, too."""
+    given = BASE | {"startingOffsets": "group", "kafka.group.id": "g"}
+    latest = given | {"startingOffsetsGroupFallback": "latest"}
+    assert problems(latest, QueryKind.BATCH) == (
+        "startingOffsetsGroupFallback can't be latest for batch queries on Kafka",
+    )
+    assert parse_source_options(latest, QueryKind.STREAM).starting_offsets == CommittedOffsets(
+        "g", OnMissingCommit.LATEST
+    )
+    earliest = given | {"startingOffsetsGroupFallback": "earliest"}
+    assert parse_source_options(earliest, QueryKind.BATCH).starting_offsets == CommittedOffsets(
+        "g", OnMissingCommit.EARLIEST
+    )
+
+
+def test_storage_options_are_never_shown() -> None:
+    """What opens a storage stands neither in the options' `repr` nor in a complaint about them."""
+    given = BASE | {
+        "metadataPath": "s3://key:hush@bucket/p",
+        "metadataStorageOptions": '{"s":"hush"}',
+    }
+    assert "hush" not in repr(parse_source_options(given, QueryKind.STREAM))
+    [problem] = problems(given | {"metadataStorageOptions": "hush"}, QueryKind.STREAM)
+    assert problem == "metadataStorageOptions must be a JSON object"
+
+
+def test_a_metadata_path_is_not_empty() -> None:
+    """An empty path would be the working directory of the driver."""
+    assert problems(BASE | {"metadataPath": " "}, QueryKind.STREAM) == (
+        "metadataPath must name a directory",
+    )
+
+
+OTHERS = "The specified start offset and end offset should have the same topic-partitions.\n"
+TIME = GlobalTimestamp(5, OnNoMatch.ERROR)
+
+
+def times(first: int, second: int | None = None) -> ByTimestamp:
+    more = () if second is None else ((T1, second),)
+    return ByTimestamp(((T0, first), *more), OnNoMatch.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("starting", "expected"),
+    [
+        (Earliest(), []),
+        (TIME, []),
+        (times(5), []),
+        (specific({T0: 5, T1: -2}, u=-2), []),
+        (Latest(), [STARTING_LATEST]),
+        (
+            specific({T0: -1, T1: -1}, u=-1, v=-2),
+            [
+                "startingOffsets for t-0 can't be latest for batch queries on Kafka",
+                "startingOffsets for t-1 can't be latest for batch queries on Kafka",
+                "startingOffsets for topic u can't be latest for batch queries on Kafka",
+            ],
+        ),
+    ],
+)
+def test_start(starting: OffsetLimit, expected: list[str]) -> None:
+    """A batch query does not begin at the end, in no partition and no topic."""
+    assert starting_problems(starting) == expected
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (Latest(), []),
+        (TIME, []),
+        (times(5), []),
+        (specific({T0: 5, T1: -1}, u=-1), []),
+        (Earliest(), [ENDING_EARLIEST]),
+        (
+            specific({T0: -2, T1: -1}, u=-2, v=-1),
+            [
+                "ending offset for t-0 can't be earliest for batch queries on Kafka",
+                "ending offset for topic u can't be earliest for batch queries on Kafka",
+            ],
+        ),
+    ],
+)
+def test_end(ending: OffsetLimit, expected: list[str]) -> None:
+    """A batch query does not end at the start, in no partition and no topic."""
+    assert ending_problems(ending) == expected
+
+
+@pytest.mark.parametrize(
+    ("starting", "ending", "expected"),
+    [
+        (
+            specific({T0: 1, T1: 1}),
+            specific({T0: 2}),
+            [
+                (
+                    f"{OTHERS}Topic-partitions for start offset: t-0, t-1, "
+                    "topic-partitions for end offset: t-0."
+                )
+            ],
+        ),
+        (
+            times(1),
+            times(1, 2),
+            [
+                (
+                    f"{OTHERS}Topic-partitions for start offset: t-0, "
+                    "topic-partitions for end offset: t-0, t-1."
+                )
+            ],
+        ),
+        (
+            specific({T0: 5, T1: 1}),
+            specific({T0: 1, T1: 1}),
+            [
+                (
+                    "The specified start offset 5 is greater than the end offset 1 "
+                    "for topic t partition 0."
+                )
+            ],
+        ),
+        (
+            specific({T0: 5}),
+            specific({T0: 0}),
+            [
+                (
+                    "The specified start offset 5 is greater than the end offset 0 "
+                    "for topic t partition 0."
+                )
+            ],
+        ),
+        (
+            times(5, 6),
+            times(1, 2),
+            [
+                (
+                    "The specified start timestamp 5 is greater than the end timestamp 1 "
+                    "for topic t partition 0."
+                ),
+                (
+                    "The specified start timestamp 6 is greater than the end timestamp 2 "
+                    "for topic t partition 1."
+                ),
+            ],
+        ),
+        # Neither end is compared where it is open.
+        (specific({T0: -2, T1: 5}), specific({T0: 0, T1: -1}), []),
+        (times(5), times(-1), []),
+        # The partitions of whole topics are not known yet.
+        (specific({T0: 5}), specific({}, t=-1), []),
+        (specific({}, t=-2), specific({T0: 5}), []),
+        # Ends of two kinds are compared when both are offsets of the log.
+        (specific({T0: 5}), times(1), []),
+        (times(5), specific({T1: 1}), []),
+        (Earliest(), specific({T0: 0}), []),
+        (GlobalTimestamp(5, OnNoMatch.ERROR), GlobalTimestamp(1, OnNoMatch.LATEST), []),
+    ],
+)
+def test_both_ends(starting: OffsetLimit, ending: OffsetLimit, expected: list[str]) -> None:
+    """Ends of one kind name the same partitions, and no start lies behind its end."""
+    assert mismatches(starting, ending) == expected
+
+
+def test_partitions_are_reported_in_order() -> None:
+    """Partitions that differ are listed by topic and number."""
+    ten = TopicPartition("t", 10)
+    [text] = mismatches(specific({ten: 1, T1: 1, T0: 1}), specific({ten: 1}))
+    assert text.splitlines()[1] == (
+        "Topic-partitions for start offset: t-0, t-1, t-10, topic-partitions for end offset: t-10."
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"startingOffsets": "latest"}, [STARTING_LATEST]),
+        ({"endingOffsets": "earliest"}, [ENDING_EARLIEST]),
+        ({"endingOffsets": "abc"}, [named("endingOffsets", f"{OFFSETS_EXAMPLE}abc")]),
+        (
+            {"startingOffsets": "latest", "endingOffsets": "earliest"},
+            [STARTING_LATEST, ENDING_EARLIEST],
+        ),
+        (
+            {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":-2,"1":1}}'},
+            ["ending offset for t-0 can't be earliest for batch queries on Kafka"],
+        ),
+        (
+            {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'},
+            [
+                (
+                    "The specified start offset 5 is greater than the end offset 4 "
+                    "for topic t partition 0."
+                )
+            ],
+        ),
+        (
+            {
+                "startingOffsetsByTimestamp": '{"t":{"0":5}}',
+                "endingOffsetsByTimestamp": '{"t":{"0":4}}',
+            },
+            [
+                (
+                    "The specified start timestamp 5 is greater than the end timestamp 4 "
+                    "for topic t partition 0."
+                )
+            ],
+        ),
+    ],
+)
+def test_batch_options(limits: dict[str, str], expected: list[str]) -> None:
+    """The options of a batch query are held against these rules."""
+    assert problems(BASE | limits, QueryKind.BATCH) == tuple(expected)
+
+
+def test_ends_that_are_overruled_are_not_compared() -> None:
+    """An end that another option stands above cannot be wrong."""
+    raw = {
+        **BASE,
+        "startingTimestamp": "5",
+        "startingOffsets": "latest",
+        "endingTimestamp": "1",
+        "endingOffsets": "earliest",
+    }
+    options = parse_source_options(raw, QueryKind.BATCH)
+    assert options.starting_offsets == GlobalTimestamp(5, OnNoMatch.ERROR)
+    assert options.ending_offsets == GlobalTimestamp(1, OnNoMatch.LATEST)

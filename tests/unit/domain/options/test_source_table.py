@@ -1,0 +1,249 @@
+"""Every option alone: its default, what it is read from, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pyspark_kafka.domain.options.option import Option, QueryKind
+from pyspark_kafka.domain.options.source_table import TABLE
+from pyspark_kafka.domain.reading.offset_limits import (
+    CommittedOffsets,
+    Earliest,
+    Latest,
+    OnMissingCommit,
+    OnNoMatch,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .given import BASE, OFFSETS_EXAMPLE, T0, T1, TIMESTAMPS_EXAMPLE, named, problems, specific
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+TIME_HELP = (
+    "Time must be specified as seconds (s), milliseconds (ms), microseconds (us), "
+    "minutes (m or min), hour (h), or day (d). E.g. 50s, 100ms, or 250us.\n"
+)
+LONGEST = 9_223_372_036_854_775_807
+
+
+def not_a_number(*texts: str) -> dict[str, str]:
+    return {text: f'For input string: "{text}"' for text in texts}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of one option; ``bad`` are texts with the problems that they make."""
+
+    default: object
+    good: Mapping[str, object]
+    bad: Mapping[str, str] = field(default_factory=dict)
+
+
+def flag(*, default: bool) -> Case:
+    good = {"true": True, "FALSE": False}
+    return Case(default, good, not_a_number("x", "", "1", " true"))
+
+
+def positive(name: str, default: int | None, most: int) -> Case:
+    below = dict.fromkeys(["0", "-1"], f"{name} must be positive")
+    wrong = not_a_number("a", "1.0", "", str(most + 1), str(-most - 2))
+    return Case(default, {"1": 1, str(most): most}, below | wrong)
+
+
+INT32_MAX = 2**31 - 1
+U0 = TopicPartition("u", 0)
+OFFSETS: Final = {
+    "earLiEst": Earliest(),
+    "LATEST": Latest(),
+    ' {"t":{"0":23,"1":-2}} ': specific({T0: 23, T1: -2}),
+    '{"t":"Earliest","u":{"0":5}}': specific({U0: 5}, t=-2),
+}
+TIMES: Final = {'{"t":{"1":-1,"0":1700000000000}}': ((T0, 1_700_000_000_000), (T1, -1))}
+NO_OFFSETS: Final = {text: f"{OFFSETS_EXAMPLE}{text}" for text in ("abc", '{"t":[0]}', "5")}
+NO_TIMES: Final = {text: f"{TIMESTAMPS_EXAMPLE}{text}" for text in ("x", '{"t":{"0":"1"}}')}
+NO_TIME: Final = {
+    text: f"Expected a single long value, got {text}" for text in ("abc", "1.0", str(LONGEST + 1))
+}
+
+CASES: Final[Mapping[str, Case]] = {
+    "client": Case("kafka-python", {" confluent ": "confluent"}),
+    "tokenProvider": Case(
+        None,
+        {" vault-tokens ": "vault-tokens", "my.module:tokens.get": "my.module:tokens.get"},
+        {
+            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
+            for text in ("", "my.module", "my-module:get", "module:", "os:system('x')")
+        },
+    ),
+    "subscribe": Case(None, {" a,b ": "a,b"}),
+    "subscribePattern": Case(None, {" a.* ": "a.*"}),
+    "assign": Case(None, {' {"t":[0]} ': '{"t":[0]}'}),
+    "startingTimestamp": Case(None, {"1700000000000": 1_700_000_000_000, "0": 0}, NO_TIME),
+    "startingOffsetsByTimestamp": Case((), TIMES, NO_TIMES),
+    "startingOffsets": Case(None, OFFSETS | {" Group ": CommittedOffsets("")}, NO_OFFSETS),
+    "startingOffsetsGroupFallback": Case(
+        OnMissingCommit.ERROR,
+        {one.value.title(): one for one in OnMissingCommit},
+        {
+            "none": "startingOffsetsGroupFallback must be one of 'error', 'earliest', 'latest', "
+            "got 'none'"
+        },
+    ),
+    "startingOffsetsByTimestampStrategy": Case(
+        OnNoMatch.ERROR,
+        {"error": OnNoMatch.ERROR, "Latest": OnNoMatch.LATEST},
+        {"foo": "No value found for 'FOO'", "": "No value found for ''"},
+    ),
+    "endingTimestamp": Case(None, {"1700000000000": 1_700_000_000_000, "0": 0}, NO_TIME),
+    "endingOffsetsByTimestamp": Case((), TIMES, NO_TIMES),
+    "endingOffsets": Case(
+        None, {"latest": Latest(), '{"t":"LATEST"}': specific({}, t=-1)}, NO_OFFSETS
+    ),
+    "failOnDataLoss": flag(default=True),
+    "minPartitions": positive("minPartitions", None, INT32_MAX),
+    "maxPartitions": positive("maxPartitions", None, INT32_MAX),
+    "maxRecordsPerPartition": positive("maxrecordsperpartition", None, LONGEST),
+    "maxOffsetsPerTrigger": positive("maxOffsetsPerTrigger", None, LONGEST),
+    "minOffsetsPerTrigger": positive("minOffsetsPerTrigger", None, LONGEST),
+    "maxTriggerDelay": Case(
+        900_000,
+        {"30s": 30_000, "15m": 900_000, "0": 0, "1h": 3_600_000},
+        {
+            "-1s": "maxTriggerDelay must not be negative, got -1s",
+            "soon": f"{TIME_HELP}Failed to parse time string: soon",
+            "5y": f'{TIME_HELP}Invalid suffix: "y"',
+        },
+    ),
+    "maxBytesPerTrigger": positive("maxBytesPerTrigger", None, LONGEST),
+    "allowLimitsWithoutTrigger": flag(default=False),
+    "maxRecordBytes": positive("maxRecordBytes", 64 * 1024 * 1024, INT32_MAX),
+    "maxRecordHeaders": positive("maxRecordHeaders", 10_000, INT32_MAX),
+    "maxRecordHeaderBytes": positive("maxRecordHeaderBytes", 16 * 1024 * 1024, INT32_MAX),
+    "skipOversizedRecords": flag(default=False),
+    "kafkaConsumer.pollTimeoutMs": positive("kafkaConsumer.pollTimeoutMs", 120_000, INT32_MAX),
+    "fetchOffset.numRetries": positive("fetchOffset.numRetries", 3, INT32_MAX),
+    "fetchOffset.retryIntervalMs": Case(
+        1_000,
+        {"0": 0, str(INT32_MAX): INT32_MAX},
+        {"-1": "fetchOffset.retryIntervalMs must not be negative", **not_a_number("a", "")},
+    ),
+    "partition.metadata.cache.ttl.ms": Case(
+        -1,
+        {"-1": -1, "1": 1, "30000": 30_000},
+        {
+            **{
+                text: f"partition.metadata.cache.ttl.ms must be -1 or positive, got {text}"
+                for text in ("0", "-2", "-100")
+            },
+            **not_a_number("a"),
+        },
+    ),
+    "groupIdPrefix": Case(None, {"mine": "mine"}),
+    "metadataPath": Case(None, {" /a/b ": "/a/b"}),
+    "metadataStorageOptions": Case(
+        "{}",
+        {'{"b":1,"a":{}}': '{"a": {}, "b": 1}'},
+        dict.fromkeys(["x", "[]", "", '"a"', "["], "metadataStorageOptions must be a JSON object"),
+    ),
+    "commitOffsetsToGroup": Case(
+        None, {" g ": "g"}, {" ": "commitOffsetsToGroup must name a consumer group"}
+    ),
+    **{
+        f"include{column}": flag(default=column != "Headers")
+        for column in (
+            "Key",
+            "Value",
+            "Topic",
+            "Partition",
+            "Offset",
+            "Timestamp",
+            "TimestampType",
+            "Headers",
+        )
+    },
+    "pushFilters": flag(default=False),
+}
+
+OPTIONS = pytest.mark.parametrize("option", TABLE, ids=lambda option: option.name)
+
+
+def test_every_option_has_a_case() -> None:
+    """An option that is added to the table is added to the cases, too."""
+    assert [option.name for option in TABLE] == list(CASES)
+
+
+def test_names_are_distinct() -> None:
+    """No two options are looked up under one name."""
+    keys = [option.key for option in TABLE]
+    assert len(set(keys)) == len(keys)
+    assert keys == [option.name.lower() for option in TABLE]
+
+
+@OPTIONS
+def test_default(option: Option[Any]) -> None:
+    """Each option has the JVM connector's default, if that one knows it."""
+    assert option.default == CASES[option.name].default
+
+
+@OPTIONS
+def test_values(option: Option[Any]) -> None:
+    """Each option is read as what it means, at its bounds, too."""
+    for text, value in CASES[option.name].good.items():
+        assert option.parse(text) == value
+
+
+@OPTIONS
+def test_refusals(option: Option[Any]) -> None:
+    """What an option cannot be is refused on its own with the words that a query tells."""
+    for text, problem in CASES[option.name].bad.items():
+        with pytest.raises(ValueError, match=r"\S") as caught:
+            option.parse(text)
+        assert str(caught.value) == problem
+
+
+@OPTIONS
+@pytest.mark.parametrize("query", QueryKind)
+def test_refusals_of_a_query(option: Option[Any], query: QueryKind) -> None:
+    """A query that looks at an option tells what is wrong with it, and nothing else."""
+    if query in option.queries:
+        for text, problem in CASES[option.name].bad.items():
+            told = (named(option.name, problem),)
+            assert problems(BASE | {option.name: text}, query) == told
+
+
+@OPTIONS
+def test_documentation(option: Option[Any]) -> None:
+    """Every option says what it means in whole sentences, and which values it takes."""
+    assert option.doc.endswith(".")
+    assert option.values
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (
+            QueryKind.BATCH,
+            ["endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets", "pushFilters"],
+        ),
+        (
+            QueryKind.STREAM,
+            [
+                "maxOffsetsPerTrigger",
+                "minOffsetsPerTrigger",
+                "maxTriggerDelay",
+                "maxBytesPerTrigger",
+                "allowLimitsWithoutTrigger",
+                "metadataPath",
+                "commitOffsetsToGroup",
+            ],
+        ),
+    ],
+)
+def test_options_of_one_kind_of_query(query: QueryKind, names: list[str]) -> None:
+    """Ends and filters are for batch queries, limits of batches for streams, the rest for both."""
+    assert [option.name for option in TABLE if option.queries == {query}] == names

@@ -1,0 +1,384 @@
+"""The options of typed values, of a read and of a write."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.errors import DisallowedOptionError, OptionsError
+from pyspark_kafka.domain.options.option import Option, QueryKind
+from pyspark_kafka.domain.options.sink import ignored_sink_options, parse_sink_options
+from pyspark_kafka.domain.options.source import ignored_options, parse_source_options
+from pyspark_kafka.domain.options.value_table import SINK_TABLE, TABLE
+from pyspark_kafka.domain.security.policy import (
+    UNRESTRICTED,
+    AllowList,
+    OptionPolicy,
+    allowing,
+    check_parsed,
+    disallowing,
+)
+from pyspark_kafka.domain.values.value_options import (
+    LATEST,
+    Framing,
+    OnNewSchema,
+    ParseMode,
+    RegistryOptions,
+    SubjectNameStrategy,
+    ValueOptions,
+)
+
+from .given import BASE, BOTH, SERVERS, problems, sink_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+URL: Final = "https://registry:8081"
+JSON: Final = {"valueFormat": "json", "valueSchema": "a int"}
+AVRO: Final = {"valueFormat": "avro", "schema.registry.url": URL}
+KEEPS: Final = "needs the mode PERMISSIVE, which keeps records that cannot be decoded"
+
+NO_MODE: Final = "mode must be one of 'FAILFAST', 'PERMISSIVE', 'DROPMALFORMED', got 'strict'"
+FAILS_FIRST: Final = (
+    "Option 'deadLetterTopic' needs another mode: FAILFAST fails the query at the first record "
+    "that cannot be decoded"
+)
+
+
+def read(given: Mapping[str, str], policy: OptionPolicy = UNRESTRICTED) -> tuple[ValueOptions, ...]:
+    return parse_source_options({**BASE, **given}, QueryKind.STREAM, policy).values
+
+
+def written(given: Mapping[str, str]) -> tuple[ValueOptions, ...]:
+    return parse_sink_options({**SERVERS, **given}, QueryKind.STREAM, UNRESTRICTED).values
+
+
+@pytest.mark.parametrize(
+    "option", list(dict.fromkeys((*TABLE, *SINK_TABLE))), ids=lambda option: option.name
+)
+def test_documentation(option: Option[Any]) -> None:
+    """Every option says what it means in whole sentences, and which values it takes."""
+    assert option.doc.endswith(".")
+    assert option.values
+
+
+def test_values_are_bytes_by_default() -> None:
+    """Without a format nothing is decoded or encoded, and there is no registry."""
+    options = parse_source_options(BASE | {"valueFormat": "BYTES"}, QueryKind.BATCH)
+    assert (options.values, options.registry, options.dead_letter_topic) == ((), None, None)
+    assert parse_sink_options(SERVERS, QueryKind.BATCH).values == ()
+
+
+def test_the_least_that_a_format_needs() -> None:
+    """A format alone fails at the first bad record and reads no framing."""
+    assert read({"valueFormat": " JSON "}) == (ValueOptions("value", "json"),)
+    assert written({"keyFormat": "avro"}) == (ValueOptions("key", "avro"),)
+
+
+def test_all_options_of_a_read() -> None:
+    """Both columns have their own options, and share those of bad records and of the registry."""
+    given = {
+        "keyFormat": "json",
+        "keySchema": "a int",
+        "keyFraming": "none",
+        "flattenKey": "true",
+        "allowComments": "true",
+        "valueFormat": "protobuf",
+        "valueMessage": "shop.Order",
+        "valueFraming": "Confluent-Header",
+        "valueSubject": "orders",
+        "valueSchemaVersion": "3",
+        "subjectNameStrategy": "io.confluent.kafka.serializers.subject.RecordNameStrategy",
+        "emit.default.values": "true",
+        "mode": "permissive",
+        "columnNameOfCorruptRecord": "bad",
+        "includeErrors": "true",
+        "deadLetterTopic": "bad",
+        "onNewSchema": "fail",
+        "schema.registry.url": URL,
+        "schema.registry.basic.auth.user.info": "ada:hush",
+    }
+    options = parse_source_options(BASE | given, QueryKind.STREAM, UNRESTRICTED)
+    shared: dict[str, Any] = {
+        "subject_name_strategy": SubjectNameStrategy.RECORD_NAME,
+        "mode": ParseMode.PERMISSIVE,
+        "include_errors": True,
+        "on_new_schema": OnNewSchema.FAIL,
+    }
+    assert options.values == (
+        ValueOptions(
+            "key",
+            "json",
+            schema="a int",
+            framing=Framing.NONE,
+            corrupt_record_column="bad",
+            flatten=True,
+            settings=(("allowcomments", "true"),),
+            **shared,
+        ),
+        ValueOptions(
+            "value",
+            "protobuf",
+            message="shop.Order",
+            framing=Framing.CONFLUENT_HEADER,
+            subject="orders",
+            schema_version=3,
+            settings=(("emit.default.values", "true"),),
+            **shared,
+        ),
+    )
+    assert options.registry == RegistryOptions(URL, (("basic.auth.user.info", "ada:hush"),))
+    assert options.dead_letter_topic == "bad"
+    assert "hush" not in repr(options)
+    assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
+    assert ignored_options(given, QueryKind.BATCH) == []
+
+
+def test_options_of_a_read_are_ignored_by_a_write() -> None:
+    """A write does not look at modes and dead letters, and says so."""
+    given = {
+        **AVRO,
+        "mode": "nonsense",
+        "includeErrors": "true",
+        "deadLetterTopic": "x",
+        "valueSchemaVersion": "3",
+        "flattenValue": "true",
+        "subjectNameStrategy": "TopicRecordNameStrategy",
+    }
+    assert written(given) == (
+        ValueOptions(
+            "value",
+            "avro",
+            framing=Framing.CONFLUENT,
+            schema_version=3,
+            subject_name_strategy=SubjectNameStrategy.TOPIC_RECORD_NAME,
+        ),
+    )
+    assert sorted(ignored_sink_options(given, QueryKind.STREAM)) == [
+        "deadLetterTopic",
+        "flattenValue",
+        "includeErrors",
+        "mode",
+    ]
+
+
+def test_options_of_the_registration_of_a_write() -> None:
+    """Schemas are registered unless the options say which one the values have."""
+    assert [one.auto_register_schemas for one in written(AVRO)] == [True]
+    assert [one.use_latest_version for one in written(AVRO)] == [False]
+    given = {"autoRegisterSchemas": "false", "useLatestVersion": "true"}
+    [one] = written(AVRO | given)
+    assert (one.auto_register_schemas, one.use_latest_version) == (False, True)
+    assert sink_problems(SERVERS | JSON | given, QueryKind.STREAM) == (
+        "Option 'autoRegisterSchemas' needs 'schema.registry.url'",
+        "Option 'useLatestVersion' needs 'schema.registry.url'",
+    )
+    assert sink_problems(SERVERS | given, QueryKind.STREAM) == (
+        "Option 'autoRegisterSchemas' needs 'valueFormat' or 'keyFormat'",
+        "Option 'useLatestVersion' needs 'valueFormat' or 'keyFormat'",
+    )
+
+
+def test_options_of_the_formats_of_a_write() -> None:
+    """A write has options of its own."""
+    [one] = written(
+        JSON | {"ignoreNullFields": "false", "writeNonAsciiCharacterAsCodePoint": "true"}
+    )
+    assert one.settings == (
+        ("ignorenullfields", "false"),
+        ("writenonasciicharacterascodepoint", "true"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"),
+    [
+        ({}, ParseMode.FAILFAST),
+        ({"includeErrors": "false"}, ParseMode.FAILFAST),
+        ({"includeErrors": "true"}, ParseMode.PERMISSIVE),
+        ({"columnNameOfCorruptRecord": "c"}, ParseMode.PERMISSIVE),
+        ({"deadLetterTopic": "d"}, ParseMode.DROPMALFORMED),
+        ({"deadLetterTopic": "d", "includeErrors": "true"}, ParseMode.PERMISSIVE),
+        ({"deadLetterTopic": "d", "mode": "PERMISSIVE"}, ParseMode.PERMISSIVE),
+        ({"mode": "dropMalformed"}, ParseMode.DROPMALFORMED),
+    ],
+)
+def test_default_modes(given: dict[str, str], mode: ParseMode) -> None:
+    """The mode is the one that the other options need, unless it is given."""
+    assert [one.mode for one in read(JSON | given)] == [mode]
+
+
+def test_framing_is_confluents_where_there_is_a_registry() -> None:
+    """Of both columns; each can be set apart from the other."""
+    given = AVRO | {"keyFormat": "json", "keyFraming": "NONE"}
+    assert [one.framing for one in read(given)] == [Framing.NONE, Framing.CONFLUENT]
+
+
+def test_framing_without_a_registry() -> None:
+    """A read skips ids that it cannot look up; a write would have none."""
+    given = JSON | {"valueFraming": "confluent"}
+    assert [one.framing for one in read(given)] == [Framing.CONFLUENT]
+    assert sink_problems(SERVERS | given, QueryKind.STREAM) == (
+        "valueFraming 'confluent' needs 'schema.registry.url'",
+    )
+
+
+def test_versions() -> None:
+    """A version is a number or the latest one."""
+    assert [one.schema_version for one in read(AVRO)] == [None]
+    assert [one.schema_version for one in read(AVRO | {"valueSchemaVersion": "Latest"})] == [LATEST]
+    assert [one.schema_version for one in read(AVRO | {"valueSchemaVersion": " 7 "})] == [7]
+
+
+@pytest.mark.parametrize("path", ["/s/o.avsc", "/s/O.AVSC", "s3://s/o.desc", "/s/o.pb", "/o.proto"])
+def test_a_schema_in_a_file(path: str) -> None:
+    """The path is kept for the driver, with the storage options."""
+    given = {"valueFormat": "avro", "valueSchema": path, "metadataStorageOptions": '{"key":"k"}'}
+    assert [one.schema for one in read(given | {"valueSchema": '"string"'})] == ['"string"']
+    [value] = read(given)
+    assert (value.schema, value.schema_file) == (None, StoragePath(path, '{"key": "k"}'))
+
+
+def test_options_of_another_distributions_format() -> None:
+    """They begin with the name of the format, and are passed to it without that."""
+    given = {"valueFormat": "thrift", "thrift.protocol": "Compact", "keyFormat": "json"}
+    assert [one.settings for one in read(given)] == [(), (("protocol", "Compact"),)]
+    assert [one.settings for one in written(given)] == [(), (("protocol", "Compact"),)]
+    assert problems(BASE | {"thrift.protocol": "x"}, QueryKind.BATCH) == (
+        "Option 'thrift.protocol' is not known.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"valueFormat": "a b"}, ("valueFormat must be the name of a format, got 'a b'",)),
+        (
+            {"valueFormat": "json", "valueSchema": "a in"},
+            ("Option 'valueSchema': the type 'in' is not known",),
+        ),
+        (
+            {"valueFormat": "avro", "valueSchema": "s3://k:SECRET@b/orders"},
+            ("Option 'valueSchema': the file of a schema must end with .avsc, .desc, .pb, .proto",),
+        ),
+        ({"valueSchema": "a int"}, ("Option 'valueSchema' needs 'valueFormat'",)),
+        (
+            JSON | {"keyFraming": "none", "flattenKey": "true"},
+            ("Option 'keyFraming' needs 'keyFormat'", "Option 'flattenKey' needs 'keyFormat'"),
+        ),
+        (
+            {"mode": "PERMISSIVE", "deadLetterTopic": "d", "onNewSchema": "fail"},
+            (
+                "Option 'mode' needs 'valueFormat' or 'keyFormat'",
+                "Option 'deadLetterTopic' needs 'valueFormat' or 'keyFormat'",
+                "Option 'onNewSchema' needs 'valueFormat' or 'keyFormat'",
+            ),
+        ),
+        (JSON | {"mode": "strict"}, (NO_MODE,)),
+        (JSON | {"valueMessage": "M"}, ("Option 'valueMessage' needs the format 'protobuf'",)),
+        (JSON | {"enums.as.ints": "1"}, ("Option 'enums.as.ints' needs the format 'protobuf'",)),
+        (
+            JSON | {"allowComments": "maybe"},
+            ("Option 'allowComments': For input string: \"maybe\"",),
+        ),
+        (
+            JSON | {"allowComment": "true"},
+            ("Option 'allowcomment' is not known. Did you mean 'allowComments'?",),
+        ),
+        (
+            {"valueFormat": "avro", "columnNameOfCorruptRecord": "c"},
+            ("Option 'columnNameOfCorruptRecord' needs the format 'json'",),
+        ),
+        (
+            JSON | {"deadLetterTopic": "d", "mode": "FAILFAST"},
+            (FAILS_FIRST,),
+        ),
+        (
+            JSON | {"mode": "FAILFAST", "includeErrors": "true", "columnNameOfCorruptRecord": "c"},
+            (
+                f"Option 'includeErrors' {KEEPS}",
+                f"Option 'columnNameOfCorruptRecord' {KEEPS}",
+            ),
+        ),
+        (
+            JSON | {"deadLetterTopic": "t"},
+            ("deadLetterTopic 't' must not be a topic that the query reads",),
+        ),
+        (
+            JSON | {"includeValue": "false"},
+            ("Option 'valueFormat' needs the column 'value', and 'includeValue' is false",),
+        ),
+        (
+            JSON
+            | {
+                "valueFraming": "confluent",
+                "onNewSchema": "fail",
+                "valueSubject": "s",
+                "valueSchemaVersion": "1",
+                "schema.registry.bearer.auth.token": "hush",
+            },
+            (
+                "Option 'schema.registry.bearer.auth.token' needs 'schema.registry.url'",
+                "Option 'onNewSchema' needs 'schema.registry.url'",
+                "Option 'valueSubject' needs 'schema.registry.url'",
+                "Option 'valueSchemaVersion' needs 'schema.registry.url'",
+            ),
+        ),
+        (
+            {"valueFormat": "avro", "valueSchemaVersion": "0"},
+            (
+                "Option 'valueSchemaVersion' needs 'schema.registry.url'",
+                "valueSchemaVersion must be positive",
+            ),
+        ),
+    ],
+)
+@BOTH
+def test_refusals(given: dict[str, str], expected: tuple[str, ...], query: QueryKind) -> None:
+    """All problems are reported together, each with the option that has to change."""
+    assert problems(BASE | given, query) == expected
+
+
+def test_refusals_of_a_write() -> None:
+    """A write needs its formats for schemas as well, and not for what only a read looks at."""
+    given = {"valueSchema": "a int", "schema.registry.url": "https://r", "mode": "x"}
+    allowed = allowing(AllowList.URLS, "https://r", "L")
+    with pytest.raises(OptionsError) as caught:
+        parse_sink_options(SERVERS | given, QueryKind.BATCH, allowed)
+    assert caught.value.problems == (
+        "Option 'valueSchema' needs 'valueFormat'",
+        "Option 'schema.registry.url' needs 'valueFormat' or 'keyFormat'",
+    )
+    assert sink_problems(
+        SERVERS | {"valueFormat": "json", "valueSchema": "x"}, QueryKind.BATCH
+    ) == ("Option 'valueSchema': the schema needs a type at its end",)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"valueFormat": "avro", "valueSchema": "/s/o.avsc"},
+        {"valueFormat": "avro", "schema.registry.url": "http://registry:8081"},
+    ],
+)
+def test_files_and_registries_need_no_permission(given: Mapping[str, str]) -> None:
+    """Neither on the driver nor in tasks."""
+    check_parsed(parse_source_options({**BASE, **given}, QueryKind.BATCH), OptionPolicy())
+
+
+def test_settings_of_a_registry_can_be_forbidden() -> None:
+    """As settings of Kafka, by their names, for reads, writes and tasks."""
+    policy = disallowing("schema.registry.ssl.keystore.location, schema.registry.url", "L")
+    given = AVRO | {"schema.registry.ssl.keystore.location": "/k"}
+    expected = "The Kafka option 'schema.registry.ssl.keystore.location' is not allowed"
+    with pytest.raises(DisallowedOptionError, match=expected):
+        parse_source_options(BASE | given, QueryKind.BATCH, policy | UNRESTRICTED)
+    with pytest.raises(DisallowedOptionError, match=expected):
+        parse_sink_options(SERVERS | given, QueryKind.BATCH, policy | UNRESTRICTED)
+    options = parse_source_options(BASE | given, QueryKind.BATCH, UNRESTRICTED)
+    with pytest.raises(DisallowedOptionError, match=expected):
+        check_parsed(options, policy | UNRESTRICTED)

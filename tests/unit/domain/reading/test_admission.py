@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.admission import (
+    DEFAULT_BYTES_PER_RECORD,
+    CompositeReadLimit,
+    Decision,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SingleReadLimit,
+    TriggerDelay,
+    default_read_limit,
+    limits_of,
+    rate_limit,
+    rate_limit_bytes,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..strategies import LARGEST_OFFSET
+
+DELAY_MS = 900_000
+MIN = ReadMinRows(15, DELAY_MS)
+MAX = ReadMaxRows(20)
+BYTES = ReadMaxBytes(1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("min_offsets", "max_offsets", "max_bytes", "limit"),
+    [
+        (None, None, None, ReadAllAvailable()),
+        (None, 20, None, MAX),
+        (15, None, None, MIN),
+        (15, 20, None, CompositeReadLimit((MIN, MAX))),
+        (None, None, 1_000_000, BYTES),
+        (None, 20, 1_000_000, CompositeReadLimit((MAX, BYTES))),
+        (15, None, 1_000_000, CompositeReadLimit((MIN, BYTES))),
+        (15, 20, 1_000_000, CompositeReadLimit((MIN, MAX, BYTES))),
+    ],
+)
+def test_default(
+    min_offsets: int | None, max_offsets: int | None, max_bytes: int | None, limit: ReadLimit
+) -> None:
+    """Each option that is given limits a batch, several do so together, and none reads it all."""
+    assert default_read_limit(min_offsets, max_offsets, DELAY_MS, max_bytes) == limit
+
+
+@pytest.mark.parametrize(
+    ("limit", "parts"),
+    [
+        (ReadAllAvailable(), (ReadAllAvailable(),)),
+        (MAX, (MAX,)),
+        (CompositeReadLimit((MIN, MAX)), (MIN, MAX)),
+    ],
+)
+def test_limits_of(limit: ReadLimit, parts: tuple[SingleReadLimit, ...]) -> None:
+    """A composite is taken apart, and any other limit is its own only part."""
+    assert limits_of(limit) == parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "problem"),
+    [
+        (ReadMaxRows, (0,), "max_rows must be at least 1, got 0"),
+        (ReadMaxBytes, (0,), "max_bytes must be at least 1, got 0"),
+        (ReadMinRows, (-1, 0), "min_rows must not be negative, got -1"),
+        (ReadMinRows, (0, -1), "max_trigger_delay_ms must not be negative, got -1"),
+        (CompositeReadLimit, ((),), "a composite limit needs at least one limit"),
+        (
+            CompositeReadLimit,
+            ((MIN, CompositeReadLimit((MAX,))),),
+            "a composite limit cannot contain another one",
+        ),
+    ],
+)
+def test_refusal(kind: type[Any], values: tuple[object, ...], problem: str) -> None:
+    """A limit under which no batch could ever be read, or that means nothing, cannot be built."""
+    with pytest.raises(ValueError, match=f"^{problem}$"):
+        kind(*values)
+
+
+def test_smallest() -> None:
+    """One row or byte at most, and no row at least, are limits."""
+    assert ReadMaxRows(1).max_rows == ReadMaxBytes(1).max_bytes == 1
+    assert ReadMinRows(0, 0) == ReadMinRows(min_rows=0, max_trigger_delay_ms=0)
+
+
+def test_pickle() -> None:
+    """A limit survives the pickle between Spark's processes."""
+    limit = CompositeReadLimit((MIN, MAX, BYTES, ReadAllAvailable()))
+    assert pickle.loads(pickle.dumps(limit)) == limit  # noqa: S301
+
+
+T = [TopicPartition("t", number) for number in range(6)]
+Offsets = dict[TopicPartition, int]
+Limit = Callable[[int, Mapping[TopicPartition, int], PartitionOffsets], PartitionOffsets]
+
+# Up to here a double holds every number of offsets, and of bytes.
+EXACT = 2**46
+limits = st.integers(1, EXACT)
+
+
+def by_bytes(
+    limit: int, begin: Mapping[TopicPartition, int], until: PartitionOffsets
+) -> PartitionOffsets:
+    """Limit to as many bytes as there are records of one byte."""
+    return rate_limit_bytes(limit, begin, until, dict.fromkeys(until, 1.0))
+
+
+BOTH = pytest.mark.parametrize("limited", [rate_limit, by_bytes])
+
+
+@st.composite
+def backlogs(draw: st.DrawFn, most: int = 6) -> tuple[Offsets, PartitionOffsets]:
+    partitions = draw(st.lists(st.sampled_from(T), min_size=1, max_size=most, unique=True))
+    begin = {partition: draw(st.integers(0, EXACT)) for partition in partitions}
+    sizes = st.integers(0, 30) | st.integers(0, EXACT)
+    return begin, PartitionOffsets({p: start + draw(sizes) for p, start in begin.items()})
+
+
+def read(begin: Offsets, end: PartitionOffsets) -> list[int]:
+    """Return the number of offsets read from each partition."""
+    return [end[partition] - start for partition, start in sorted(begin.items())]
+
+
+def from_zero(*ends: int) -> tuple[Offsets, PartitionOffsets]:
+    partitions = T[: len(ends)]
+    return dict.fromkeys(partitions, 0), PartitionOffsets(zip(partitions, ends, strict=True))
+
+
+@BOTH
+@given(limit=limits, backlog=backlogs())
+def test_bounds(limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOffsets]) -> None:
+    """No partition goes back, none beyond its end, and none is left out."""
+    begin, until = backlog
+    end = limited(limit, begin, until)
+    assert end.keys() == until.keys()
+    assert all(begin[partition] <= end[partition] <= until[partition] for partition in until)
+
+
+@BOTH
+@given(limit=limits, backlog=backlogs(most=1))
+def test_one_partition(
+    limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOffsets]
+) -> None:
+    """A single partition is read up to exactly the limit, or to its end."""
+    begin, until = backlog
+    assert read(begin, limited(limit, begin, until)) == [min(limit, *read(begin, until))]
+
+
+@BOTH
+@given(limit=limits, backlog=backlogs())
+def test_progress(limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOffsets]) -> None:
+    """As long as anything is left, something is read."""
+    begin, until = backlog
+    assume(until != begin)
+    assert sum(read(begin, limited(limit, begin, until))) > 0
+
+
+@BOTH
+@given(some=limits, more=limits, backlog=backlogs())
+def test_monotone(
+    limited: Limit, some: int, more: int, backlog: tuple[Offsets, PartitionOffsets]
+) -> None:
+    """A higher limit never makes a partition end earlier."""
+    begin, until = backlog
+    low, high = (limited(limit, begin, until) for limit in sorted((some, more)))
+    assert all(low[partition] <= high[partition] for partition in until)
+
+
+@given(backlog=backlogs(), extra=st.integers(0, EXACT))
+def test_limit_of_bytes_that_suffices(
+    backlog: tuple[Offsets, PartitionOffsets], extra: int
+) -> None:
+    """A limit that holds every byte reads everything."""
+    begin, until = backlog
+    assert by_bytes(max(1, sum(read(begin, until)) + extra), begin, until) == until
+
+
+@given(backlog=backlogs())
+def test_limit_of_offsets_that_suffices(backlog: tuple[Offsets, PartitionOffsets]) -> None:
+    """A limit that holds all offsets reads them, but for one that a double's rounding may cost."""
+    begin, until = backlog
+    total = max(1, sum(read(begin, until)))
+    assert rate_limit(total + 2 * len(until) + total // 2, begin, until) == until
+    end = rate_limit(total, begin, until)
+    assert all(0 <= until[partition] - end[partition] <= 1 for partition in until)
+
+
+@pytest.mark.parametrize(
+    ("limit", "ends", "shares"),
+    [
+        # The JVM connector's own example: 8 + 1 + 1 of 101, 11 and 1, then 9 + 1.
+        (10, (101, 11, 1), [8, 1, 1]),
+        (10, (93, 10, 0), [9, 1, 0]),
+        # Shares below one are rounded up, so the limit is exceeded.
+        (1, (5, 5, 5), [1, 1, 1]),
+        (2, (1_000_000, 1, 1), [1, 1, 1]),
+        # 22 * (15 / 22) is a little less than 15 as a double.
+        (22, (15, 7), [14, 7]),
+        (30, (15, 7), [15, 7]),
+        (0, (15, 7), [0, 0]),
+    ],
+)
+def test_share(limit: int, ends: tuple[int, ...], shares: list[int]) -> None:
+    """Shares are the same as the JVM connector's, offset for offset."""
+    begin, until = from_zero(*ends)
+    assert read(begin, rate_limit(limit, begin, until)) == shares
+
+
+@BOTH
+@pytest.mark.parametrize("limit", [LARGEST_OFFSET, LARGEST_OFFSET - 1])
+def test_largest_limit(limited: Limit, limit: int) -> None:
+    """The largest limit does not lead beyond a partition's end."""
+    until = PartitionOffsets({T[0]: 23, T[1]: LARGEST_OFFSET})
+    assert limited(limit, {T[0]: 5, T[1]: LARGEST_OFFSET - 1}, until) == until
+
+
+@BOTH
+def test_partitions_without_size(limited: Limit) -> None:
+    """A partition whose begin is unknown, or not before its end, goes to its end."""
+    until = PartitionOffsets({T[0]: 100, T[1]: 7, T[2]: 5, T[3]: 50})
+    end = limited(10, {T[0]: 0, T[1]: 7, T[2]: 9}, until)
+    assert end == until.merge({T[0]: 10})
+
+
+@BOTH
+def test_nothing_to_read(limited: Limit) -> None:
+    """If no partition has anything, all of them stay at their ends."""
+    until = PartitionOffsets({T[0]: 5, T[1]: 7})
+    assert limited(1, {T[0]: 5, T[1]: 7}, until) == until
+    assert limited(1, {}, until) == until
+    assert limited(1, {}, PartitionOffsets()) == PartitionOffsets()
+
+
+@pytest.mark.parametrize(
+    ("limit", "ends", "measures", "shares"),
+    [
+        # Both have 1,000 bytes, and half of them may be read.
+        (1_000, (10, 100), {T[0]: 100.0, T[1]: 10.0}, [5, 50]),
+        # One that was not measured is taken for the mean of the others, 200 bytes.
+        (2_000, (10, 10, 10), {T[0]: 100.0, T[1]: 300.0}, [3, 3, 3]),
+        # A measure of a partition that is not read any more counts for the mean, too.
+        (1_000, (10,), {T[5]: 200.0}, [5]),
+        # Parts of a record are not read, wherever they add up.
+        (1_000, (5, 5), {T[0]: 150.0, T[1]: 150.0}, [3, 3]),
+        # The record that is read alone is one of the longest backlog.
+        (10, (5, 6, 6), {T[0]: 100.0, T[1]: 100.0, T[2]: 100.0}, [0, 1, 0]),
+        # Without keys and values, nothing is limited.
+        (1, (5, 6), {T[0]: 0.0, T[1]: 0.0}, [5, 6]),
+        (5 * DEFAULT_BYTES_PER_RECORD, (10, 10), {}, [2, 2]),
+    ],
+)
+def test_bytes(
+    limit: int, ends: tuple[int, ...], measures: dict[TopicPartition, float], shares: list[int]
+) -> None:
+    """Bytes are shared by the records' sizes, as far as these are known."""
+    begin, until = from_zero(*ends)
+    assert read(begin, rate_limit_bytes(limit, begin, until, measures)) == shares
+
+
+@given(
+    limit=limits,
+    backlog=backlogs(),
+    measures=st.dictionaries(st.sampled_from(T), st.floats(1e-3, 1e9)),
+)
+def test_bytes_stay_within_the_limit(
+    limit: int,
+    backlog: tuple[Offsets, PartitionOffsets],
+    measures: dict[TopicPartition, float],
+) -> None:
+    """The records that are read hold no more than the limit, unless it is a single record."""
+    begin, until = backlog
+    known = {partition: measures.get(partition, 7.0) for partition in begin}
+    end = rate_limit_bytes(limit, begin, until, known)
+    held = math.fsum((end[p] - start) * known[p] for p, start in begin.items())
+    assert held <= limit * (1 + 1e-9) or sum(read(begin, end)) == 1
+
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+NEVER = TriggerDelay()
+AT_1000 = TriggerDelay(1_000)
+WAITED = "Maximum wait time is passed, triggering batch"
+NOT_ENOUGH = "Delaying batch as number of records available is less than minOffsetsPerTrigger"
+
+
+@given(now=st.integers(), min_rows=st.integers(0), max_delay_ms=st.integers(0))
+def test_first_batch(now: int, min_rows: int, max_delay_ms: int) -> None:
+    """The first batch runs at any time, however little there is."""
+    decision = NEVER.decide(now, min_rows, max_delay_ms, {T0: 5}, {T0: 5})
+    assert decision == Decision(is_delayed=False, next=TriggerDelay(now), message=WAITED)
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "new_rows", "decision"),
+    [
+        (1_001, 14, Decision(is_delayed=True, next=AT_1000, message=NOT_ENOUGH)),
+        (5_999, 14, Decision(is_delayed=True, next=AT_1000, message=NOT_ENOUGH)),
+        (6_000, 14, Decision(is_delayed=False, next=TriggerDelay(6_000), message=WAITED)),
+        (6_000, 15, Decision(is_delayed=False, next=TriggerDelay(6_000), message=WAITED)),
+        (6_001, 0, Decision(is_delayed=False, next=TriggerDelay(6_001), message=WAITED)),
+        (1_001, 15, Decision(is_delayed=False, next=TriggerDelay(1_001))),
+        (5_999, 99, Decision(is_delayed=False, next=TriggerDelay(5_999))),
+    ],
+)
+def test_later_batch(now_ms: int, new_rows: int, decision: Decision) -> None:
+    """A later batch runs once there is enough to read, or after the delay, which then restarts."""
+    assert AT_1000.decide(now_ms, 15, 5_000, {T0: 100 + new_rows}, {T0: 100}) == decision
+
+
+@pytest.mark.parametrize(
+    ("latest", "current", "is_delayed"),
+    [
+        ({T0: 10, T1: 5}, {T0: 0, T1: 0}, False),
+        ({T0: 10, T1: 4}, {T0: 0, T1: 0}, True),
+        ({T0: 110, T1: 5}, {T0: 100}, False),
+        ({T0: 110, T1: 4}, {T0: 100}, True),
+        ({T0: 110}, {T0: 100, T1: 0}, True),
+        ({T0: 10, T1: 20}, {T0: 16, T1: 0}, True),
+        ({}, {T0: 0}, True),
+    ],
+)
+def test_new_rows(
+    latest: dict[TopicPartition, int], current: dict[TopicPartition, int], is_delayed: bool
+) -> None:
+    """New are all offsets since the last batch, of new partitions all that they ever had."""
+    assert AT_1000.decide(1_001, 15, 5_000, latest, current).is_delayed is is_delayed
+
+
+def test_no_minimum() -> None:
+    """Without a minimum every batch runs."""
+    assert not AT_1000.decide(1_001, 0, 5_000, {T0: 5}, {T0: 5}).is_delayed

@@ -1,0 +1,477 @@
+"""Ranges that one task reads."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from itertools import chain, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.partition_offsets import EARLIEST, LATEST
+from pyspark_kafka.domain.reading.ranges import (
+    RANGE_COST,
+    OffsetRange,
+    TaskLimits,
+    are_small,
+    join_ranges,
+    needs_join,
+    needs_split,
+    split_ranges,
+    split_unbound,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..strategies import LARGEST_OFFSET
+
+T0 = TopicPartition("t", 0)
+bounds = st.lists(st.integers(0, LARGEST_OFFSET), min_size=3, max_size=3).map(sorted)
+
+
+@given(bounds)
+def test_rest(offsets: list[int]) -> None:
+    """A range that is cut in two keeps its partition, its end, and, in sum, its size."""
+    start, middle, end = offsets
+    whole = OffsetRange(T0, start, end)
+    rest = whole.starting_at(middle)
+    assert (rest.partition, rest.from_offset, rest.until_offset) == (T0, middle, end)
+    assert OffsetRange(T0, start, middle).size + rest.size == whole.size
+
+
+@pytest.mark.parametrize(("start", "end", "size"), [(0, 0, 0), (5, 5, 0), (3, 10, 7)])
+def test_size(start: int, end: int, size: int) -> None:
+    """A range's size is the number of offsets in it, its end left out."""
+    assert OffsetRange(T0, start, end).size == size
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "is_bound"),
+    [(0, 0, True), (3, 10, True), (EARLIEST, 10, False), (3, LATEST, False), (-2, -1, False)],
+)
+def test_is_bound(start: int, end: int, is_bound: bool) -> None:
+    """A range is bound when neither of its ends waits for the broker's answer."""
+    assert OffsetRange(T0, start, end).is_bound is is_bound
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "text"),
+    [(EARLIEST, 10, "t-0[-2, 10)"), (3, LATEST, "t-0[3, -1)"), (-2, -1, "t-0[-2, -1)")],
+)
+def test_open_range_has_no_size(start: int, end: int, text: str) -> None:
+    """A range with an open end has no size yet, and says so."""
+    problem = f"{text} has no size before its ends are bound"
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        _ = OffsetRange(T0, start, end).size
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "problem"),
+    [
+        (LATEST, 10, "not a valid starting offset: -1"),
+        (-3, LATEST, "not a valid starting offset: -3"),
+        (0, EARLIEST, "not a valid ending offset: -2"),
+        (EARLIEST, -3, "not a valid ending offset: -3"),
+        (11, 10, "t-0[11, 10) ends before it starts"),
+    ],
+)
+def test_refusal(start: int, end: int, problem: str) -> None:
+    """A range starts at an offset or at earliest, and ends there, later or at latest."""
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        OffsetRange(T0, start, end)
+
+
+def test_rest_beyond_the_end() -> None:
+    """A range has no rest beyond its end."""
+    with pytest.raises(ValueError, match=r"^t-0\[11, 10\) ends before it starts$"):
+        OffsetRange(T0, 3, 10).starting_at(11)
+
+
+def test_binding_an_open_start() -> None:
+    """An open start is bound by starting where the broker says, and the end stays open."""
+    assert OffsetRange(T0, EARLIEST, LATEST).starting_at(7) == OffsetRange(T0, 7, LATEST)
+
+
+@given(bounds)
+def test_pickle(offsets: list[int]) -> None:
+    """A range survives the pickle with which it reaches its task."""
+    stretch = OffsetRange(T0, offsets[0], offsets[-1])
+    assert pickle.loads(pickle.dumps(stretch)) == stretch  # noqa: S301
+
+
+T = [TopicPartition(f"t{number}", 1) for number in range(4)]
+Bounds = tuple[int, int]
+
+
+def ranges_of(*bounds: Bounds) -> list[OffsetRange]:
+    """Return one range for each partition in turn."""
+    return [OffsetRange(T[number], *ends) for number, ends in enumerate(bounds)]
+
+
+def cuts(number: int, *offsets: int) -> list[OffsetRange]:
+    """Return the ranges of a partition between each offset and the next."""
+    return [OffsetRange(T[number], start, end) for start, end in pairwise(offsets)]
+
+
+backlogs = st.lists(
+    st.tuples(st.integers(0, 1_000), st.integers(0, 500) | st.integers(0, 2**40)),
+    max_size=4,
+).map(lambda sizes: ranges_of(*((start, start + size) for start, size in sizes)))
+minimums = st.none() | st.integers(1, 50)
+
+
+CASES = [
+    ("N TopicPartitions to N offset ranges", None, None, ((1, 2), (1, 2), (1, 2)), None),
+    (
+        "empty ranges ignored, without minPartitions",
+        None,
+        None,
+        ((1, 2), (1, 1), (1, 2)),
+        [*cuts(0, 1, 2), *cuts(2, 1, 2)],
+    ),
+    (
+        "N TopicPartitions to N offset ranges, as many as minPartitions",
+        3,
+        None,
+        ((1, 2), (1, 2), (1, 2)),
+        None,
+    ),
+    ("1 TopicPartition to N offset ranges", 4, None, ((1, 5),), cuts(0, 1, 2, 3, 4, 5)),
+    (
+        "N skewed TopicPartitions to M offset ranges",
+        4,
+        None,
+        ((1, 5), (1, 21)),
+        [*cuts(0, 1, 5), *cuts(1, 1, 7, 14, 21)],
+    ),
+    (
+        "SPARK-30656: ignore empty ranges and split the rest",
+        4,
+        None,
+        ((1, 1), (1, 21)),
+        cuts(1, 1, 6, 11, 16, 21),
+    ),
+    (
+        "SPARK-30656: N very skewed TopicPartitions to M offset ranges",
+        4,
+        None,
+        ((1, 2), (1, 1001)),
+        [*cuts(0, 1, 2), *cuts(1, 1, 334, 667, 1001)],
+    ),
+    (
+        "SPARK-30656: minPartitions less than the length of topic partitions",
+        1,
+        None,
+        ((1, 5), (1, 21), (1, 1001)),
+        None,
+    ),
+    ("range inexact multiple of minPartitions", 3, None, ((1, 11),), cuts(0, 1, 4, 7, 11)),
+    (
+        "empty ranges ignored",
+        4,
+        None,
+        ((1, 5), (1, 21), (1, 1)),
+        [*cuts(0, 1, 5), *cuts(1, 1, 7, 14, 21)],
+    ),
+    (
+        "SPARK-28489: never drop offsets",
+        6,
+        None,
+        ((0, 10), (0, 10), (0, 1)),
+        [*cuts(0, 0, 3, 6, 10), *cuts(1, 0, 3, 6, 10), *cuts(2, 0, 1)],
+    ),
+    (
+        "SPARK-36576: 0 small unsplit ranges and 3 large split ranges",
+        9,
+        None,
+        ((0, 10_000), (0, 15_000), (0, 20_000)),
+        [
+            *cuts(0, 0, 5_000, 10_000),
+            *cuts(1, 0, 5_000, 10_000, 15_000),
+            *cuts(2, 0, 5_000, 10_000, 15_000, 20_000),
+        ],
+    ),
+    (
+        "SPARK-36576: 1 small unsplit range and 2 large split ranges",
+        6,
+        None,
+        ((0, 500), (0, 12_000), (0, 15_001)),
+        [
+            *cuts(0, 0, 500),
+            *cuts(1, 0, 6_000, 12_000),
+            *cuts(2, 0, 5_000, 10_000, 15_001),
+        ],
+    ),
+    (
+        "SPARK-36576: 2 small unsplit ranges and 1 large split range",
+        6,
+        None,
+        ((0, 1), (0, 1), (0, 10_000)),
+        [*cuts(0, 0, 1), *cuts(1, 0, 1), *cuts(2, 0, 2_500, 5_000, 7_500, 10_000)],
+    ),
+    ("SPARK-49259: 1 TopicPartition to N offset ranges", None, 4, ((1, 6),), cuts(0, 1, 3, 6)),
+    (
+        "SPARK-49259: N TopicPartition to N offset ranges",
+        None,
+        20,
+        ((1, 40), (1, 50), (1, 60)),
+        [*cuts(0, 1, 20, 40), *cuts(1, 1, 17, 33, 50), *cuts(2, 1, 20, 40, 60)],
+    ),
+    (
+        "SPARK-49259: 1 TopicPartition with low minPartitions value",
+        1,
+        20,
+        ((1, 40),),
+        cuts(0, 1, 20, 40),
+    ),
+    (
+        "SPARK-49259: 1 TopicPartition with high minPartitions value",
+        4,
+        20,
+        ((1, 40),),
+        cuts(0, 1, 10, 20, 30, 40),
+    ),
+    (
+        "halves are rounded up, and what is empty after that vanishes",
+        3,
+        None,
+        ((0, 1), (0, 1)),
+        None,
+    ),
+    (
+        "a part that stays whole keeps its partition from being cut on",
+        3,
+        2,
+        ((0, 3),),
+        cuts(0, 0, 1, 3),
+    ),
+    ("nothing to read", 4, 20, ((5, 5), (7, 7)), []),
+    ("no partition", 4, 20, (), []),
+]
+
+
+@pytest.mark.parametrize(
+    ("min_partitions", "max_records", "bounds", "expected"),
+    [case[1:] for case in CASES],
+    ids=[case[0] for case in CASES],
+)
+def test_split(
+    min_partitions: int | None,
+    max_records: int | None,
+    bounds: tuple[Bounds, ...],
+    expected: list[OffsetRange] | None,
+) -> None:
+    """Ranges are cut where Spark's KafkaOffsetRangeCalculator cuts them."""
+    ranges = ranges_of(*bounds)
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
+    assert list(parts) == (ranges if expected is None else expected)
+
+
+@given(backlogs, minimums, st.none() | st.integers(2**34, 2**40))
+def test_no_offset_is_lost(
+    ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None
+) -> None:
+    """The parts of a partition follow one another from its start to its end, and none is empty."""
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
+    assert all(part.size > 0 for part in parts)
+    for stretch in ranges:
+        offset = stretch.from_offset
+        for part in parts:
+            if part.partition == stretch.partition:
+                assert part.from_offset == offset
+                offset = part.until_offset
+        assert offset == stretch.until_offset
+
+
+@given(st.lists(st.integers(0, 500), max_size=4), minimums, st.integers(1, 600))
+def test_largest_part(sizes: list[int], min_partitions: int | None, max_records: int) -> None:
+    """No part has more records than one may have, however many parts are wanted."""
+    ranges = ranges_of(*((0, size) for size in sizes))
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
+    assert all(part.size <= max_records for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "min_partitions", "max_records", "is_needed"),
+    [
+        (((EARLIEST, LATEST),), None, None, False),
+        (((EARLIEST, LATEST),), 1, None, False),
+        (((EARLIEST, LATEST),), 2, None, True),
+        (((EARLIEST, LATEST),), None, 1, False),
+        (((100, LATEST),), None, 1, False),
+        (((EARLIEST, 100),), None, 102, False),
+        (((EARLIEST, 100),), None, 101, True),
+        (((0, 5), (0, 6)), None, 5, True),
+        (((0, 5), (0, 6)), 2, 6, False),
+        ((), None, 1, False),
+    ],
+)
+def test_needs_split(
+    bounds: tuple[Bounds, ...], min_partitions: int | None, max_records: int | None, is_needed: bool
+) -> None:
+    """More tasks than partitions, or too large a range by the numbers as given, ask for a cut."""
+    limits = TaskLimits(min_partitions, None, max_records)
+    assert needs_split(ranges_of(*bounds), limits) is is_needed
+
+
+@pytest.mark.parametrize(
+    ("bounds", "resolved", "min_partitions", "max_records", "expected"),
+    [
+        pytest.param(((1, 4),), ((1, 4),), 3, None, cuts(0, 1, 2, 3, 4), id="specific offsets"),
+        pytest.param(
+            ((EARLIEST, LATEST),),
+            ((0, 4),),
+            3,
+            None,
+            cuts(0, EARLIEST, 1, 2, LATEST),
+            id="special offsets",
+        ),
+        pytest.param(
+            ((EARLIEST, LATEST), (EARLIEST, 3)),
+            ((0, 100), (0, 3)),
+            4,
+            None,
+            [*cuts(0, EARLIEST, 33, 66, LATEST), *cuts(1, EARLIEST, 3)],
+            id="multiple topic partitions",
+        ),
+        pytest.param(
+            ((EARLIEST, LATEST), (5, LATEST)),
+            ((3, 7), (5, 5)),
+            3,
+            None,
+            cuts(0, EARLIEST, 4, 5, LATEST),
+            id="empty once resolved",
+        ),
+        pytest.param(
+            ((EARLIEST, 100), (7, LATEST)),
+            ((50, 100), (7, 57)),
+            None,
+            25,
+            [*cuts(0, EARLIEST, 75, 100), *cuts(1, 7, 32, LATEST)],
+            id="too many records as the numbers stand",
+        ),
+    ],
+)
+def test_split_unbound(
+    bounds: tuple[Bounds, ...],
+    resolved: tuple[Bounds, ...],
+    min_partitions: int | None,
+    max_records: int | None,
+    expected: list[OffsetRange],
+) -> None:
+    """A batch is cut by what its ends resolve to, and open ends stay open at its edges."""
+    found = {stretch.partition: stretch for stretch in ranges_of(*resolved)}
+    parts = split_unbound(ranges_of(*bounds), found, TaskLimits(min_partitions, None, max_records))
+    assert list(parts) == expected
+
+
+def test_unbound_without_need() -> None:
+    """A batch that needs no cut keeps its ranges, empty ones too, without resolving them."""
+    ranges = ranges_of((EARLIEST, LATEST), (5, 5))
+    assert split_unbound(ranges, {}, TaskLimits(2, None, 1_000)) == tuple(ranges)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((900, 10, 0, 90), [225, 225, 225, 225, 10, 90]),
+        ((10, 10, 10, 10), [10, 10, 10, 10]),
+        ((), []),
+        ((0, 0), []),
+    ],
+)
+def test_large_ranges_are_split_though_there_are_enough(
+    sizes: tuple[int, ...], expected: list[int]
+) -> None:
+    """With both limits, no part is larger than a task's share: small ones are joined later."""
+    ranges = ranges_of(*((0, size) for size in sizes))
+    parts = split_ranges(ranges, TaskLimits(min_partitions=4, max_partitions=4))
+    assert [part.size for part in parts] == expected
+
+
+def test_both_limits_need_the_ends() -> None:
+    """Whether a range is larger than a task's share is known once its ends are."""
+    ranges = ranges_of(*[(EARLIEST, LATEST)] * 3)
+    assert needs_split(ranges, TaskLimits(min_partitions=2, max_partitions=2))
+    assert not needs_split(ranges, TaskLimits(max_partitions=2))
+
+
+_joined_backlogs = st.lists(st.integers(0, 10_000), max_size=60).map(
+    lambda sizes: [of(number // 2, 0, size) for number, size in enumerate(sizes)]
+)
+"""Two ranges of each partition."""
+
+
+def of(number: int, start: int, end: int) -> OffsetRange:
+    return OffsetRange(TopicPartition("t", number), start, end)
+
+
+def test_without_a_limit_each_range_has_a_task() -> None:
+    """So has each if there are as many tasks as ranges."""
+    ranges = [of(0, 0, 5), of(1, 3, 4)]
+    for limit in (None, 2, 3):
+        assert not needs_join(ranges, limit)
+        assert join_ranges(ranges, limit) == ((ranges[0],), (ranges[1],))
+    assert join_ranges([], 1) == ()
+
+
+def test_small_ranges_share_a_task() -> None:
+    """A large range has a task of its own, and the rest is read in the order of the ranges."""
+    large, *small = ranges = [of(0, 0, 1_000_000), of(1, 0, 10), of(2, 0, 20), of(3, 0, 5)]
+    assert needs_join(ranges, 2)
+    assert join_ranges(ranges, 2) == ((large,), tuple(small))
+
+
+def test_open_ends_count_as_what_they_resolve_to() -> None:
+    """They stay open."""
+    ranges = [of(number, EARLIEST, LATEST) for number in range(4)]
+    sizes = (1, 50_000, 1, 1)
+    resolved = {
+        one.partition: of(one.partition.partition, 0, sizes[i]) for i, one in enumerate(ranges)
+    }
+    assert join_ranges(ranges, 2, resolved) == ((ranges[1],), (ranges[0], *ranges[2:]))
+    assert sorted(map(len, join_ranges(ranges, 2))) == [2, 2]
+
+
+def test_open_parts_count_as_what_is_left_of_the_partition() -> None:
+    """Each part of a partition has its own size, whatever the other parts have."""
+    ranges = [of(0, EARLIEST, 90_000), of(0, 90_000, LATEST), of(1, 0, 60_000), of(2, 0, 40_000)]
+    resolved = {ranges[0].partition: of(0, 20_000, 95_000)}
+    assert join_ranges(ranges, 2, resolved) == ((ranges[0], ranges[1]), (ranges[2], ranges[3]))
+
+
+@pytest.mark.parametrize(
+    ("count", "end", "expected"),
+    [(301, 999, True), (300, 999, False), (301, 1_000, False), (301, LATEST, False)],
+)
+def test_small_ranges(count: int, end: int, expected: bool) -> None:
+    """There are some hundred of them, with little to read, as far as is known."""
+    assert are_small([of(number, 0, end) for number in range(count)]) is expected
+
+
+@given(_joined_backlogs, st.integers(1, 12))
+def test_each_range_is_read_once(ranges: list[OffsetRange], limit: int) -> None:
+    """No task is empty, none reads a partition backwards, and there are no more than the limit."""
+    tasks = join_ranges(ranges, limit)
+    assert len(tasks) == min(limit, len(ranges))
+    assert all(tasks)
+    places = {id(one): place for place, one in enumerate(ranges)}
+    read = [[places[id(one)] for one in task] for task in tasks]
+    assert sorted(chain.from_iterable(read)) == list(range(len(ranges)))
+    assert all(task == sorted(task) for task in read)
+
+
+@given(_joined_backlogs, st.integers(1, 12))
+def test_tasks_have_about_as_much_to_read(ranges: list[OffsetRange], limit: int) -> None:
+    """The largest task has at most the average and one more range."""
+    costs = [sum(one.size + RANGE_COST for one in task) for task in join_ranges(ranges, limit)]
+    largest = max((one.size for one in ranges), default=0) + RANGE_COST
+    assert not costs or max(costs) <= sum(costs) / limit + largest
+
+
+@pytest.mark.parametrize("limit", [1, 7])
+def test_equal_ranges_are_dealt_out(limit: int) -> None:
+    """Tasks differ by one range at most."""
+    lengths = [len(task) for task in join_ranges([of(n, 0, 50) for n in range(200)], limit)]
+    assert max(lengths) - min(lengths) <= 1

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import pickle
+import re
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import (
+    ALL_COLUMNS,
+    COLUMNS,
+    UNBOUNDED,
+    WITHOUT_HEADERS,
+    Projection,
+    RecordFilter,
+    Span,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+
+def test_columns() -> None:
+    """The columns and their order are the JVM connector's, the headers last."""
+    without = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+    assert WITHOUT_HEADERS.columns == without
+    assert ALL_COLUMNS.columns == (*without, "headers")
+
+
+@given(st.permutations(COLUMNS), st.integers(1, len(COLUMNS)))
+def test_any_choice(columns: list[str], count: int) -> None:
+    """Any columns are projected in the order in which they are wanted."""
+    projection = Projection(tuple(columns[:count]))
+    assert projection.columns == tuple(columns[:count])
+    assert [column for column in COLUMNS if column in projection] == [
+        column for column in COLUMNS if column in columns[:count]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ((), "a projection needs at least one column"),
+        (("key", "Value", "x"), "not a column of a Kafka record: Value, x"),
+        (("key", "value", "key"), "duplicate column"),
+    ],
+)
+def test_refusal(columns: tuple[str, ...], problem: str) -> None:
+    """A projection names some columns of a record, each of them once."""
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        Projection(columns)
+
+
+T0 = TopicPartition("t", 0)
+
+numbers = st.integers(-3, 12)
+bounds = st.none() | numbers
+spans = st.builds(Span, bounds, bounds)
+filters = st.builds(
+    RecordFilter, spans, st.none() | st.frozensets(st.integers(0, 4), max_size=3), spans, bounds
+)
+ranges = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(
+    lambda ends: OffsetRange(T0, min(ends), max(ends))
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a filter looks at."""
+
+    partition: int
+    offset: int
+    timestamp: int
+
+
+records = st.builds(Record, st.integers(0, 4), st.integers(0, 9), numbers)
+
+
+def passes(one: RecordFilter, record: Record) -> bool:
+    """Tell whether a record keeps all bounds."""
+    return (
+        one.admits_partition(record.partition)
+        and record.offset in one.offsets
+        and (one.min_timestamp is None or record.timestamp >= one.min_timestamp)
+    )
+
+
+@pytest.mark.parametrize(
+    ("span", "inside"),
+    [
+        (Span(), [1, 2, 3, 4]),
+        (Span(2), [2, 3, 4]),
+        (Span(None, 4), [1, 2, 3]),
+        (Span(2, 4), [2, 3]),
+        (Span(3, 3), []),
+        (Span(4, 2), []),
+    ],
+)
+def test_span(span: Span, inside: list[int]) -> None:
+    """A span holds its least number and what follows, up to its end and without it."""
+    assert [number for number in range(1, 5) if number in span] == inside
+
+
+@given(one=spans, other=spans, number=numbers)
+def test_both_spans(one: Span, other: Span, number: int) -> None:
+    """A number is in both spans exactly if it is in each."""
+    assert (number in one.intersect(other)) == (number in one and number in other)
+
+
+@given(one=filters, other=filters, record=records)
+def test_both(one: RecordFilter, other: RecordFilter, record: Record) -> None:
+    """A record passes two filters together exactly if it passes each."""
+    assert passes(one.intersect(other), record) == (passes(one, record) and passes(other, record))
+
+
+@given(one=filters, other=filters, third=filters)
+def test_laws(one: RecordFilter, other: RecordFilter, third: RecordFilter) -> None:
+    """Neither the order of filters matters, nor how they are grouped, nor one that comes twice."""
+    assert one.intersect(other) == other.intersect(one)
+    assert one.intersect(other).intersect(third) == one.intersect(other.intersect(third))
+    assert one.intersect(one) == one
+    assert one.intersect(RecordFilter()) == one
+
+
+@given(one=filters, offset_range=ranges, record=records)
+def test_narrow(one: RecordFilter, offset_range: OffsetRange, record: Record) -> None:
+    """A narrowed range lies within the range and has every offset of it that may be wanted."""
+    narrowed = one.narrow(offset_range)
+    assert narrowed.partition == offset_range.partition
+    assert offset_range.from_offset <= narrowed.from_offset
+    assert narrowed.until_offset <= offset_range.until_offset
+    given_span = Span(offset_range.from_offset, offset_range.until_offset)
+    kept = Span(narrowed.from_offset, narrowed.until_offset)
+    assert (record.offset in kept) == (record.offset in given_span and record.offset in one.offsets)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "expected"),
+    [
+        (UNBOUNDED, (2, 8)),
+        (Span(5), (5, 8)),
+        (Span(None, 5), (2, 5)),
+        (Span(0, 100), (2, 8)),
+        (Span(3, 4), (3, 4)),
+        (Span(9), (8, 8)),
+        (Span(None, 0), (2, 2)),
+        (Span(None, -5), (2, 2)),
+        (Span(6, 4), (6, 6)),
+    ],
+)
+def test_narrowed_range(offsets: Span, expected: tuple[int, int]) -> None:
+    """A range is cut to the offsets that are asked for, to none if it has none of them."""
+    narrowed = RecordFilter(offsets=offsets).narrow(OffsetRange(T0, 2, 8))
+    assert (narrowed.from_offset, narrowed.until_offset) == expected
+
+
+def test_both_filters_have_to_name_a_partition() -> None:
+    """A filter without names accepts all of them."""
+    named, others = (
+        RecordFilter(partition_numbers=frozenset(numbers)) for numbers in ({1, 2}, {2, 3})
+    )
+    assert named.intersect(others) == RecordFilter(partition_numbers=frozenset({2}))
+    assert named.intersect(RecordFilter()) == RecordFilter().intersect(named) == named
+
+
+def test_a_range_from_the_first_offset_on_stays_as_it_is() -> None:
+    """Offset 0 is wanted, too."""
+    whole = OffsetRange(T0, 0, 8)
+    assert RecordFilter().narrow(whole) == whole
+
+
+@pytest.mark.parametrize(
+    ("one", "admitted"),
+    [
+        (RecordFilter(), [0, 1, 2, 3]),
+        (RecordFilter(partitions=Span(1, 3)), [1, 2]),
+        (RecordFilter(partition_numbers=frozenset({0, 3, 9})), [0, 3]),
+        (RecordFilter(Span(1), frozenset({0, 3})), [3]),
+        (RecordFilter(partition_numbers=frozenset()), []),
+        (RecordFilter(offsets=Span(5, 5), min_timestamp=9), [0, 1, 2, 3]),
+    ],
+)
+def test_partitions(one: RecordFilter, admitted: list[int]) -> None:
+    """A partition is left out if its number alone says that nothing in it is wanted."""
+    assert [number for number in range(4) if one.admits_partition(number)] == admitted
+
+
+@pytest.mark.parametrize(
+    ("one", "narrows"),
+    [
+        (RecordFilter(), False),
+        (RecordFilter(Span(1), frozenset({1})), False),
+        (RecordFilter(offsets=Span(0)), True),
+        (RecordFilter(offsets=Span(None, 5)), True),
+        (RecordFilter(min_timestamp=0), True),
+    ],
+)
+def test_narrows_offsets(one: RecordFilter, narrows: bool) -> None:
+    """Offsets need not be looked up for a filter that bounds neither them nor time."""
+    assert one.narrows_offsets is narrows
+
+
+def test_pickle() -> None:
+    """A filter survives the pickle between Spark's processes."""
+    one = RecordFilter(Span(1, 2), frozenset({1}), Span(3), 4)
+    assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.client_settings import read_java_settings
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.security.oauth import (
+    AzureIdentity,
+    ClientCredentials,
+    GoogleCredentials,
+    MskIam,
+    TokenFunction,
+    TokenSource,
+)
+from pyspark_kafka.domain.security.secrets import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+MODULE: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+MSK_MODULE: Final = "software.amazon.msk.auth.iam.IAMLoginModule"
+HANDLER: Final = "sasl.login.callback.handler.class"
+ENDPOINT: Final = "https://idp.example.com/token"
+OAUTH: Final = {
+    "bootstrap.servers": "b:9092",
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+}
+ISSUER: Final = {"sasl.oauthbearer.token.endpoint.url": ENDPOINT}
+LOGIN: Final = {
+    "sasl.oauthbearer.client.credentials.client.id": "me",
+    "sasl.oauthbearer.client.credentials.client.secret": "hunter2",
+}
+CREDENTIALS: Final = ClientCredentials(ENDPOINT, "me", Secret("hunter2"))
+
+
+def source(settings: dict[str, str]) -> TokenSource | None:
+    read = read_java_settings(OAUTH | settings)
+    assert read.problems == ()
+    assert read.login is not None
+    return read.login.tokens
+
+
+def problem(settings: dict[str, str]) -> str:
+    [found] = read_java_settings(OAUTH | settings).problems
+    assert "hunter2" not in found
+    return found
+
+
+def jaas(options: str, module: str = MODULE) -> dict[str, str]:
+    return {"sasl.jaas.config": f"{module} required {options};"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        # Java 4.1 (KIP-1139), Java before it, librdkafka and Strimzi.
+        ISSUER | LOGIN,
+        ISSUER | jaas("clientId=me clientSecret=hunter2"),
+        ISSUER | jaas("clientId=me clientSecret=hunter2", f"kafkashaded.{MODULE}"),
+        ISSUER
+        | {
+            "sasl.oauthbearer.method": "OIDC",
+            "sasl.oauthbearer.client.id": "me",
+            "sasl.oauthbearer.client.secret": "hunter2",
+        },
+        jaas(
+            f'oauth.client.id="me" oauth.client.secret="hunter2" '
+            f'oauth.token.endpoint.uri="{ENDPOINT}"'
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "",
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+        "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+        (
+            "kafkashaded.org.apache.kafka.common.security.oauthbearer.secured"
+            ".OAuthBearerLoginCallbackHandler"
+        ),
+        "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler",
+    ],
+)
+def test_client_credentials(settings: dict[str, str], handler: str) -> None:
+    """Java, librdkafka and Strimzi spell the endpoint and the credentials differently."""
+    assert source(settings | {HANDLER: handler}) == CREDENTIALS
+
+
+def test_all_of_client_credentials() -> None:
+    """The scope, the audience, the extensions and the authorities come with the credentials."""
+    line = (
+        "clientId=me clientSecret=hunter2 scope=kafka oauth.audience=brokers "
+        "extension_logicalCluster=lkc-1"
+    )
+    others = {
+        "sasl.oauthbearer.extensions": "identityPoolId=pool-1,logicalCluster=none",
+        "sasl.oauthbearer.header.urlencode": "true",
+        "https.ca.location": "/ca.pem",
+    }
+    assert source(ISSUER | others | jaas(line)) == ClientCredentials(
+        ENDPOINT,
+        "me",
+        Secret("hunter2"),
+        "kafka",
+        "brokers",
+        (("identityPoolId", "pool-1"), ("logicalCluster", "lkc-1")),
+        encodes_header=True,
+        ca_location="/ca.pem",
+    )
+
+
+def test_a_source_travels_without_being_shown() -> None:
+    """Executors get an equal source; its text has no secret."""
+    assert pickle.loads(pickle.dumps(CREDENTIALS)) == CREDENTIALS  # noqa: S301
+    assert "hunter2" not in repr(read_java_settings(OAUTH | ISSUER | LOGIN))
+
+
+@pytest.mark.parametrize(
+    ("servers", "settings", "expected"),
+    [
+        (
+            "b-1.c.abc.c2.kafka.eu-west-1.amazonaws.com:9098,other:9098",
+            {"sasl.mechanism": "AWS_MSK_IAM"},
+            MskIam("eu-west-1"),
+        ),
+        (
+            "boot-x.c1.kafka-serverless.us-east-2.amazonaws.com:9098",
+            {
+                "sasl.mechanism": "AWS_MSK_IAM",
+                "sasl.client.callback.handler.class": (
+                    "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
+                ),
+                **jaas('awsRoleArn="arn:aws:iam::1:role/r" awsRoleSessionName=s', MSK_MODULE),
+            },
+            MskIam("us-east-2", role_arn="arn:aws:iam::1:role/r", session_name="s"),
+        ),
+        (
+            "proxy:9098",
+            {
+                HANDLER: "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler",
+                **jaas("awsProfileName=prod"),
+            },
+            MskIam(profile="prod"),
+        ),
+        ("proxy:9098", {HANDLER: "msk"}, MskIam()),
+        (
+            "bootstrap.c.eu.managedkafka.p.cloud.goog:9092",
+            {
+                HANDLER: "kafkashaded.com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler",
+                **jaas(""),
+            },
+            GoogleCredentials(),
+        ),
+        ("bootstrap.c.eu.managedkafka.p.cloud.goog:9092", {HANDLER: "google"}, GoogleCredentials()),
+        (
+            "ns.servicebus.windows.net:9093",
+            {
+                HANDLER: (
+                    "com.azure.spring.cloud.service.implementation.kafka"
+                    ".KafkaOAuth2AuthenticateCallbackHandler"
+                ),
+                **jaas("clientId=managed"),
+            },
+            AzureIdentity("https://ns.servicebus.windows.net/.default", "managed"),
+        ),
+        (
+            "ns.servicebus.windows.net:9093,",
+            {HANDLER: "azure"},
+            AzureIdentity("https://ns.servicebus.windows.net/.default"),
+        ),
+        ("b:9092", {HANDLER: "my.module:token"}, TokenFunction("my.module:token")),
+        ("b:9092", {HANDLER: "vault"}, TokenFunction("vault")),
+        ("b:9092", {"sasl.oauthbearer.grant.type": "jwt-bearer"}, None),
+        ("b:9092", {"enable.sasl.oauthbearer.unsecure.jwt": "true"}, None),
+    ],
+)
+def test_other_sources(
+    servers: str, settings: dict[str, str], expected: TokenSource | None
+) -> None:
+    """Java's class, a name or a function chooses the provider; librdkafka has ways of its own."""
+    assert source({"bootstrap.servers": servers} | settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (
+            ISSUER,
+            (
+                "requires 'kafka.sasl.oauthbearer.client.credentials.client.id', "
+                "'kafka.sasl.oauthbearer.client.credentials.client.secret'; or set the option "
+                "'tokenProvider'"
+            ),
+        ),
+        (LOGIN, "requires 'kafka.sasl.oauthbearer.token.endpoint.url'; or"),
+        ({HANDLER: "com.example.Handler"}, "no Java class runs here, and 'com.example.Handler'"),
+        (jaas("oauth.access.token=hunter2"), "'oauth.access.token' is not supported"),
+        (
+            {"sasl.oauthbearer.jwt.retriever.class": "com.example.FileJwtRetriever"},
+            "no Java class runs here, and 'com.example.FileJwtRetriever' is not known",
+        ),
+        (ISSUER | LOGIN | {"sasl.oauthbearer.header.urlencode": "1"}, "must be true or false"),
+        (ISSUER | LOGIN | {"sasl.oauthbearer.extensions": "auth=x"}, "the extension 'auth' needs"),
+        (ISSUER | LOGIN | {"sasl.oauthbearer.extensions": "a=x\1"}, "the extension 'a' needs"),
+        (
+            ISSUER | jaas('clientId=me clientSecret=hunter2 ssl.truststore.location="/t.jks"'),
+            "'ssl.truststore.location' must be PEM",
+        ),
+        ({HANDLER: "google"}, "go to brokers of cloud.goog only, not to 'b'"),
+        (
+            {HANDLER: "azure", "bootstrap.servers": "n.servicebus.windows.net:1,evil.net:1"},
+            "not to 'evil.net'",
+        ),
+        (
+            {"sasl.mechanism": "PLAIN", HANDLER: "vault"},
+            "Option 'kafka.sasl.login.callback.handler.class' requires 'kafka.sasl.mechanism'",
+        ),
+    ],
+)
+def test_refused(settings: dict[str, str], text: str) -> None:
+    """What cannot get a token is refused with its reason, and with what to set instead."""
+    assert text in problem(settings)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "is_accepted"),
+    [
+        ("https://idp.example.com:8443/realms/r/token?x=1", True),
+        ("http://localhost:8080/token", True),
+        ("http://127.0.0.1/token", True),
+        ("http://[::1]/token", True),
+        ("http://idp.example.com/token", False),
+        ("http://127.0.0.1.example.com/token", False),
+        ("file:///etc/passwd", False),
+        ("https://user:hunter2@idp.example.com/token", False),
+        ("https://idp.example.com:x/token", False),
+        ("https:///token", False),
+        ("idp.example.com/token", False),
+    ],
+)
+def test_endpoints(endpoint: str, is_accepted: bool) -> None:
+    """A secret is sent by https, or to this machine."""
+    settings = LOGIN | {"sasl.oauthbearer.token.endpoint.url": endpoint}
+    if is_accepted:
+        found = source(settings)
+        assert isinstance(found, ClientCredentials)
+        assert found.endpoint == endpoint
+    else:
+        assert "Option 'kafka.sasl.oauthbearer.token.endpoint.url'" in problem(settings)
+
+
+@pytest.mark.parametrize("parse", [parse_source_options, parse_sink_options])
+def test_a_provider_of_tokens_is_named(parse: Callable[..., SourceOptions | SinkOptions]) -> None:
+    """The option takes precedence over Java's class, and needs the mechanism that has tokens."""
+    options = {f"kafka.{name}": value for name, value in OAUTH.items()}
+    options |= {"tokenProvider": "vault", f"kafka.{HANDLER}": "com.example.Handler"}
+    options |= {"subscribe": "t"} if parse is parse_source_options else {}
+    login = read_java_settings(dict(parse(options, QueryKind.STREAM).kafka)).login
+    assert login is not None
+    assert login.tokens == TokenFunction("vault")
+    with pytest.raises(OptionsError) as caught:
+        parse(options | {"kafka.sasl.mechanism": "PLAIN"}, QueryKind.STREAM)
+    needed = "Option 'tokenProvider' requires 'kafka.sasl.mechanism' OAUTHBEARER"
+    assert caught.value.problems == (needed,)
+
+
+def test_certificates_of_the_endpoint_in_a_jaas_line() -> None:
+    """A JAAS line may name a PEM file of the authorities that the endpoint's certificate has."""
+    line = 'clientId=me clientSecret=s ssl.truststore.location="/ca.pem" ssl.truststore.type=PEM'
+    found = source(ISSUER | jaas(line))
+    assert isinstance(found, ClientCredentials)
+    assert found.ca_location == "/ca.pem"
+
+
+def test_the_identity_of_aws() -> None:
+    """A profile or a role is another identity than the default one."""
+    assert not MskIam("eu-west-1").names_identity
+    assert MskIam(profile="p").names_identity
+    assert MskIam(role_arn="r").names_identity

@@ -1,0 +1,173 @@
+"""Names of options and settings that hold a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.domain.options.settings_table import SETTINGS
+from pyspark_kafka.domain.security.secrets import hide, holds_secret, is_secret, without_secrets
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.sasl.jaas.config",
+        "kafka.sasl.password",
+        "kafka.sasl.pasword",
+        "kafka.sasl.passwd",
+        "kafka.ssl.key",
+        "schema.registry.basic.auth",
+        "kafka.sasl.oauthbearer.config",
+        "sasl_plain_password",
+        "kafka.ssl.keystore.password",
+        "kafka.ssl.keystore.key",
+        "kafka.ssl.key.password",
+        "kafka.ssl.key.pem",
+        "ssl_key_pem",
+        "kafka.sasl.oauthbearer.client.secret",
+        "kafka.sasl.oauthbearer.client.credentials.client.secret",
+        "kafka.sasl.oauthbearer.assertion.private.key.pem",
+        "kafka.sasl.oauthbearer.assertion.private.key.passphrase",
+        "metadataStorageOptions",
+        "metadatastorageoptions",
+        "secret",
+        "token",
+        "account_key",
+        "connection_string",
+        "sas_token",
+        "aws_secret_access_key",
+    ],
+)
+def test_secrets_are_known_by_their_names(name: str) -> None:
+    """Java's, librdkafka's, kafka-python's and fsspec's names of secrets are known."""
+    assert is_secret(name)
+
+
+def test_places_of_secrets_are_no_secrets() -> None:
+    """These settings of Java's clients hold a secret, and no others."""
+    assert [setting.name for setting in SETTINGS if is_secret(setting.name)] == [
+        "sasl.jaas.config",
+        "sasl.password",
+        "sasl.plain.password",
+        "ssl.key.password",
+        "ssl.keystore.key",
+        "ssl.keystore.password",
+        "ssl.truststore.password",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
+        "sasl.oauthbearer.client.credentials.client.secret",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.ssl.keystore.location",
+        "kafka.ssl.key.location",
+        "schema.registry.basic.auth.credentials.source",
+        "kafka.ssl.truststore.certificates",
+        "kafka.ssl.keystore.certificate.chain",
+        "kafka.sasl.oauthbearer.token.endpoint.url",
+        "kafka.sasl.oauthbearer.client.credentials.client.id",
+        "kafka.sasl.oauthbearer.assertion.private.key.file",
+        "key",
+        "includeKey",
+        "tokenProvider",
+    ],
+)
+def test_other_names_are_no_secrets(name: str) -> None:
+    """Files, addresses, users and certificates may be shown."""
+    assert not is_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("secret", "x"),
+        ("metadataPath", "s3://key:secret@bucket/path"),
+        ("metadataPath", "s3://key:sec/ret@bucket/path"),
+        ("metadataPath", "s3a://key:98/secret@bucket/path"),
+        ("metadataPath", "abfss://c@a.dfs.core.windows.net/x?se=1&sig=a"),
+        ("metadataPath", "https://bucket/x?X-Amz-Signature=a"),
+        ("any", "-----BEGIN RSA PRIVATE KEY-----\nAA"),
+        ("client_kwargs", '{"a": [{"aws_secret_access_key": "x"}]}'),
+        ("client_kwargs", '{"endpoint_url": "http://u:p@host"}'),
+    ],
+)
+def test_secrets_are_known_by_their_values_too(name: str, value: str) -> None:
+    """URLs with a password, private keys and JSON with the name of a secret are secrets."""
+    assert holds_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("client_kwargs", '{"endpoint_url": "http://host:9000/a@b", "list": [1, null]}'),
+        ("metadataPath", "s3://bucket/path"),
+        ("subscribe", "password"),
+    ],
+)
+def test_other_values_are_no_secrets(name: str, value: str) -> None:
+    """URLs without a password and other texts may be shown."""
+    assert not holds_secret(name, value)
+
+
+KEY = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"got '{KEY}' here", "got '[hidden]' here"),
+        (f"got {KEY[:36]!r}", "got '[hidden]"),
+        ("at 's3://AKIA:hu/sh@bucket/x', twice", "at 's3://bucket/x', twice"),
+        ("at s3:/AKIA:hush@bucket/x", "at s3:/bucket/x"),
+        ("at s3a://AKIA:98/hush@bucket/x, twice", "at s3a://bucket/x, twice"),
+        ("at S3:/AKIA:98/hush@bucket/x", "at S3:/bucket/x"),
+        ("at ftp://u:98/hu@sh@host:21/x (no)", "at ftp://u:[hidden]@host:21/x (no)"),
+        ("https://hush@host/x (no)", "https://host/x (no)"),
+        ("(abfss://a/x?sv=1&sig=hush)", "(abfss://a/x?[hidden])"),
+        (
+            'P required username="u" password="hush";',
+            'P required username="u" password="[hidden]";',
+        ),
+        ('P required password="hush', 'P required password="[hidden]"'),
+        ('{"key": "AKIA", "secret": "hush"}', '{"key": "AKIA", "secret": "[hidden]"}'),
+    ],
+)
+def test_secrets_are_taken_out_of_texts(text: str, shown: str) -> None:
+    """The rest of a message is as useful as before."""
+    assert without_secrets(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No Kafka broker answered at SASL_SSL://a:9092,SASL_SSL://b:9092 within 10 s",
+        "--allow-principal User:ann@EXAMPLE.COM, kafka/host@EXAMPLE.COM",
+        "Set 'kafka.sasl.password'. Did you mean 'topic'? See https://host/x",
+        "webhdfs://host:9870/user/ann and webhdfs://host/user/ann@example.com",
+    ],
+)
+def test_other_texts_stay(text: str) -> None:
+    """Addresses, principals and names of options are no secrets."""
+    assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        ("hu/sh+1", "hu/sh+1, hu%2Fsh%2B1, a%3Ahu%2Fsh%2B1", "[hidden], [hidden], a%3A[hidden]"),
+        ("a b/c", "a+b%2Fc a%20b%2Fc", "[hidden] [hidden]"),
+        ("x", "Max retries of x exceeded", "Max retries of [hidden] exceeded"),
+        ("", "nothing", "nothing"),
+    ],
+)
+def test_known_secrets_are_taken_out_of_texts(secret: str, text: str, shown: str) -> None:
+    """They are hidden in URLs, too, and those of a few letters as whole words only."""
+    assert hide(text, [secret]) == shown
+
+
+def test_json_that_is_nested_too_deeply_names_no_secret() -> None:
+    """It cannot be parsed, and is shown as any other text."""
+    assert not holds_secret("x", "[" * 100_000)
