@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.data_source import CatalogTableError, SaveModeError
-from pyspark_kafka.application.checkpoints.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
 from pyspark_kafka.application.continuous.errors import (
     FunctionError,
     NotEnoughSlotsError,

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from .domain.options.option import QueryKind
     from .domain.options.sink import SinkOptions, parse_sink_options
     from .domain.options.source import SourceOptions, parse_source_options
-    from .ports.lag.lag_exporter import LagExporter
-    from .ports.lag.progress_listener import ProgressListener
+    from .ports.lag import LagExporter, ProgressListener
 
 __version__: Final = "0.1.0"
 
@@ -64,10 +63,10 @@ __all__ = [
 _LAZY_IMPORTS: Final = {
     "Container": ".bootstrap.container",
     "DefaultSource": ".bootstrap.spark",
-    "LagExporter": ".ports.lag.lag_exporter",
+    "LagExporter": ".ports.lag",
     "LagListener": ".adapters.spark.lag_listener",
     "LoggingLagExporter": ".adapters.system.logged",
-    "ProgressListener": ".ports.lag.progress_listener",
+    "ProgressListener": ".ports.lag",
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PrometheusProgressListener": ".adapters.prometheus.progress_listener",
     "PysparkKafkaError": ".domain.errors",

@@ -16,13 +16,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from .application.continuous.execution_limits import ExecutionLimits
 from .application.continuous.query import ContinuousQuery
 from .bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads, start_on_spark
 from .bootstrap.option_policy import operator_policy
 from .domain.checkpoints.storage_path import StoragePath
-from .domain.continuous.query_options import interval_ms, option_conflicts
-from .domain.continuous.restart_strategy import RestartLimits
+from .domain.continuous.settings import (
+    ExecutionLimits,
+    RestartLimits,
+    interval_ms,
+    option_conflicts,
+)
 from .domain.errors import OptionsError
 from .domain.options.option import QueryKind, lower
 from .domain.options.sink import parse_sink_options
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
     from .domain.options.sink import SinkOptions
     from .domain.options.source import SourceOptions
     from .domain.security.policy import OptionPolicy
-    from .ports.continuous.record_function import FunctionFactory, RecordFunction
-    from .ports.lag.progress_listener import ProgressListener
+    from .ports.continuous import FunctionFactory, RecordFunction
+    from .ports.lag import ProgressListener
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_kafka.application.continuous.query import ContinuousQuery
-    from pyspark_kafka.ports.continuous.record_function import RecordFunction
+    from pyspark_kafka.ports.continuous import RecordFunction
 
 Pair = tuple[str | None, str | None]
 

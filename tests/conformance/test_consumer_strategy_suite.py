@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.reading.offset_fetcher import OffsetFetcher
+from pyspark_kafka.ports.reading import OffsetFetcher
 
 from .peer import Held, peer
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from pyspark_kafka.application.reading.micro_batch_stream import KafkaMicroBatchStream
+    from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
     from pyspark_kafka.brokers import KafkaCluster
     from tests.spark.topics import Topics
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from pyspark_kafka.domain.errors import KafkaRequestError
-from pyspark_kafka.ports.reading.offset_fetcher import OffsetFetcher
+from pyspark_kafka.ports.reading import OffsetFetcher
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark_kafka.domain.continuous.messages import TaskId
-    from pyspark_kafka.ports.continuous.epoch_channel import (
+    from pyspark_kafka.ports.continuous import (
         ChannelAddress,
         EpochChannel,
         TaskChannel,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark_kafka.domain.lag.lag import QueryLag
-    from pyspark_kafka.ports.lag.lag_exporter import LagExporter
+    from pyspark_kafka.ports.lag import LagExporter
 
 
 class TestPrometheusLagExporter(LagExporterContract):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pyspark_kafka.ports.checkpoints.editable_log import EditableLog
+    from pyspark_kafka.ports.checkpoints import EditableLog
 
     from ..servers.hdfs import Hdfs
     from ..servers.s3 import S3Server

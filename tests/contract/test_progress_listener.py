@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark_kafka.domain.continuous.progress import QueryIdentity
-    from pyspark_kafka.ports.lag.progress_listener import ProgressListener
+    from pyspark_kafka.ports.lag import ProgressListener
 
 
 class TestPrometheusProgressListener(ProgressListenerContract):

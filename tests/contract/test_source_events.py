@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
-from pyspark_kafka.ports.reading.source_events import SourceEvents
+from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.testing import SourceEventsContract
 from pyspark_kafka.testing.source_events_contract import REPORTS, report_all
 

@@ -12,7 +12,7 @@ from pyspark_kafka.testing import TaskRunnerContract
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark_kafka.ports.continuous.task_runner import TaskRunner
+    from pyspark_kafka.ports.continuous import TaskRunner
 
 
 class TestThreadTaskRunner(TaskRunnerContract):

@@ -16,9 +16,9 @@ from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.storage.memory_directory import MemoryDirectory
 from pyspark_kafka.adapters.storage.signed_files import SignedFiles
 from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
-from pyspark_kafka.application.checkpoints.query_checkpoint import QueryCheckpoint
-from pyspark_kafka.application.continuous.epoch_log import EpochLog
-from pyspark_kafka.application.reading.initial_offsets import InitialOffsets
+from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
+from pyspark_kafka.application.continuous.epochs import EpochLog
+from pyspark_kafka.application.reading.offsets import InitialOffsets
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.domain.checkpoints.checkpoint_log import (
     COMMITTED,
@@ -27,11 +27,12 @@ from pyspark_kafka.domain.checkpoints.checkpoint_log import (
     read_batch_end,
     write_batch_end,
 )
-from pyspark_kafka.domain.checkpoints.initial_offset_log import (
+from pyspark_kafka.domain.checkpoints.entries import (
+    BatchState,
+    SinkLogEntry,
     read_initial_offsets,
     write_initial_offsets,
 )
-from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import (
     TaskMessage,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyspark_kafka.domain.options.sink import SinkOptions
-    from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
+    from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
     from tests.servers.hostile_broker import HostileBroker
 
     Use = Callable[["HostileWorld"], object]

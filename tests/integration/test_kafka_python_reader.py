@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.ports.reading.record_reader import RecordReader
+    from pyspark_kafka.ports.reading import RecordReader
 
 RECORDS = 50_000
 VALUES = Projection(("offset", "value"))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.ports.continuous.stream_client import StreamClient
-    from pyspark_kafka.ports.reading.record_reader import RecordReader
+    from pyspark_kafka.ports.continuous import StreamClient
+    from pyspark_kafka.ports.reading import RecordReader
 
 COLUMNS: Final = Projection(("offset", "value"))
 

@@ -41,7 +41,7 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.errors import DriverLostError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.continuous.epoch_channel import ChannelAddress
+from pyspark_kafka.ports.continuous import ChannelAddress
 from pyspark_kafka.testing import await_until
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_kafka.ports.continuous.stream_client import StreamClient
+    from pyspark_kafka.ports.continuous import StreamClient
 
 TIMEOUT_S: Final = {"kafka-python": 0.3, "confluent": 0.8}
 """How long each client may wait, which is enough to get to the request that is not answered."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 
 
 @final

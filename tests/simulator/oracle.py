@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, Transaction, TransactionEnd
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, final
 
-from pyspark_kafka.domain.checkpoints.sink_log import BatchState
+from pyspark_kafka.domain.checkpoints.entries import BatchState
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 
 from .checkpoint import Checkpoint

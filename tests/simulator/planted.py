@@ -14,7 +14,7 @@ from pyspark_kafka.adapters.spark import sink_writers
 from pyspark_kafka.application.writing import kafka_sink, sink_task
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.application.writing.sink_task import SinkTask
-from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.writing import transaction
 from pyspark_kafka.domain.writing.transaction import SinkTaskId, TransactionEnd
 

@@ -22,8 +22,8 @@ from pyspark_kafka.domain.writing.transaction import (
     Transaction,
     TransactionDescription,
 )
-from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
-from pyspark_kafka.ports.reading.source_events import SourceEvents
+from pyspark_kafka.ports.checkpoints import MetadataLog
+from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.ports.writing.record_writer import RecordWriter
 from pyspark_kafka.ports.writing.transactions import Transactions
 

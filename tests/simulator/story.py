@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pyspark_kafka.domain.checkpoints.sink_log import SinkLogEntry
+from pyspark_kafka.domain.checkpoints.entries import SinkLogEntry
 from pyspark_kafka.domain.writing.transaction import Transaction
 
 from .faults import Fault

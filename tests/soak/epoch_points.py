@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.errors import MetadataLogError
-from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.ports.checkpoints import MetadataLog
 
 from .trap import Trap
 

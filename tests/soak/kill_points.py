@@ -15,8 +15,8 @@ from dependency_injector import providers
 
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
+from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.writing.transactions import Transactions
 
 from .trap import Trap

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_kafka.ports.continuous.record_function import RecordFunction
+    from pyspark_kafka.ports.continuous import RecordFunction
 
     from .processes import Process
 

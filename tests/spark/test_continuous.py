@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.ports.continuous.record_function import RecordFunction
+    from pyspark_kafka.ports.continuous import RecordFunction
 
     from .topics import Topics
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.data_source import CatalogTableError, SaveModeError
 from pyspark_kafka.application import errors as application_errors
-from pyspark_kafka.application.checkpoints.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
 from pyspark_kafka.application.continuous import errors as continuous_errors
 from pyspark_kafka.application.continuous.errors import (
     FunctionError,

@@ -17,14 +17,13 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
 from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
-from pyspark_kafka.application.checkpoints.query_checkpoint import QueryCheckpoint
-from pyspark_kafka.application.continuous.epoch_log import EpochLog
-from pyspark_kafka.application.reading.initial_offsets import InitialOffsets
+from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
+from pyspark_kafka.application.continuous.epochs import EpochLog
+from pyspark_kafka.application.reading.offsets import InitialOffsets
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.checkpoints.checkpoint_log import write_batch_end
-from pyspark_kafka.domain.checkpoints.initial_offset_log import write_initial_offsets
-from pyspark_kafka.domain.checkpoints.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry, write_initial_offsets
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.options.option import QueryKind

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..domain.options.source import SourceOptions
     from ..domain.reading.ranges import OffsetRange
     from ..domain.topic_partition import TopicPartition
-    from ..ports.reading.offset_fetcher import OffsetFetcher
+    from ..ports.reading import OffsetFetcher
 
 
 @final

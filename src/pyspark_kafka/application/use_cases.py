@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema
     from .reading.batch import KafkaBatch
-    from .reading.micro_batch_stream import KafkaMicroBatchStream
     from .reading.range_read import RangeRead
+    from .reading.stream import KafkaMicroBatchStream
     from .values.sink_encoding import SinkEncoding
     from .values.typed_records import TypedRead
     from .values.value_schemas import ValueSchemas

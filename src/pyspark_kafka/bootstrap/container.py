@@ -16,24 +16,24 @@ from ..adapters.value_framing import wire_format
 from ..application.cluster.topic_list import TopicList
 from ..application.continuous.stream import KafkaContinuousStream
 from ..application.lag.meter import LagMeter
-from ..application.reading.admission import Admission
 from ..application.reading.batch import KafkaBatch
-from ..application.reading.initial_offsets import InitialOffsets
 from ..application.reading.kafka_source import KafkaSource
-from ..application.reading.micro_batch_stream import KafkaMicroBatchStream
-from ..application.reading.offset_reader import KafkaOffsetReader
-from ..application.reading.progress_reports import ProgressReports
-from ..application.reading.range_planner import RangePlanner
+from ..application.reading.offsets import InitialOffsets, KafkaOffsetReader
+from ..application.reading.planner import RangePlanner, TaskPlanner
 from ..application.reading.range_read import RangeRead
-from ..application.reading.record_sizes import RecordSizes
-from ..application.reading.task_planner import TaskPlanner
+from ..application.reading.stream import (
+    Admission,
+    KafkaMicroBatchStream,
+    ProgressReports,
+    RecordSizes,
+)
 from ..application.reading.verified_start import VerifiedStart
 from ..application.values.typed_records import TypedRead, TypedRecords
 from ..application.values.value_schemas import SchemaVersions, ValueSchemas
 from ..application.writing.kafka_sink import KafkaSink
 from ..application.writing.sink_task import SinkTask
-from ..domain.checkpoints.schema_version_log import DIRECTORY as SCHEMA_VERSIONS
-from ..domain.checkpoints.sink_log import SINK_LOG
+from ..domain.checkpoints.entries import DIRECTORY as SCHEMA_VERSIONS
+from ..domain.checkpoints.entries import SINK_LOG
 from ..domain.errors import OptionsError
 from ..domain.options.sink import SinkOptions, dead_letter_sink
 from ..domain.options.source import SourceOptions
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from ..domain.continuous.settings import ContinuousSettings
     from ..domain.values.typed_schema import TypedSchema
     from ..domain.values.value_options import RegistryOptions
-    from ..ports.checkpoints.metadata_log import MetadataLog
+    from ..ports.checkpoints import MetadataLog
     from ..ports.client import Client, StreamClientFactory
     from ..ports.cluster.cluster_describer import ClusterDescriber
-    from ..ports.continuous.stream_client import StreamClient
+    from ..ports.continuous import StreamClient
     from ..ports.letters.dead_letters import DeadLetters
-    from ..ports.reading.source_events import SourceEvents
+    from ..ports.reading import SourceEvents
     from ..ports.values.schema_registry import SchemaRegistry
     from ..ports.values.value_format import ValueFormat
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
-from ..application.continuous.epoch_log import EpochLog
+from ..application.continuous.epochs import EpochLog
 from ..application.continuous.execution import ContinuousExecution
 from ..application.continuous.progress import ProgressRecorder
 from ..application.continuous.query import ContinuousQuery
@@ -37,16 +37,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from ..application.continuous.execution_limits import ExecutionLimits
     from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.progress import EpochProgress
+    from ..domain.continuous.settings import ExecutionLimits
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
     from ..domain.values.typed_schema import TypedSchema
-    from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
-    from ..ports.continuous.record_function import FunctionFactory, RecordFunction
-    from ..ports.continuous.task_runner import TaskRunner
-    from ..ports.lag.progress_listener import ProgressListener
+    from ..ports.continuous import (
+        ChannelAddress,
+        EpochChannel,
+        FunctionFactory,
+        RecordFunction,
+        TaskChannel,
+        TaskRunner,
+    )
+    from ..ports.lag import ProgressListener
     from .container import Container
 
 

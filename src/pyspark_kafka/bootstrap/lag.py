@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..application.checkpoints.query_checkpoint import QueryCheckpoint
+from ..application.checkpoints.logs import QueryCheckpoint
 from ..application.lag.monitor import LagMonitor
 from .container import closing_clients, container_for, metadata_log_at
 

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from ..application.checkpoints.offset_checkpoint import BACKUPS, OffsetCheckpoint
-from ..application.checkpoints.offset_targets import OffsetTargets
-from ..application.checkpoints.query_checkpoint import QueryCheckpoint
-from ..domain.checkpoints.sink_log import SINK_LOG, SinkLogEntry
+from ..application.checkpoints.logs import QueryCheckpoint
+from ..application.checkpoints.offsets import BACKUPS, OffsetCheckpoint, OffsetTargets
+from ..domain.checkpoints.entries import SINK_LOG, SinkLogEntry
 from ..domain.errors import MetadataLogError
 from ..domain.options.sink import sink_log_path
 from ..ports.clock import epoch_ms
@@ -18,7 +17,7 @@ from .container import closing_clients, container_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..application.checkpoints.query_checkpoint import CheckpointState
+    from ..application.checkpoints.logs import CheckpointState
     from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.options.source import SourceOptions
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from ..adapters.spark.range_frames import RangeFrames
     from ..application.reading.batch import KafkaBatch
-    from ..application.reading.micro_batch_stream import KafkaMicroBatchStream
     from ..application.reading.range_read import RangeRead
+    from ..application.reading.stream import KafkaMicroBatchStream
     from ..application.values.sink_encoding import SinkEncoding
     from ..application.values.typed_records import TypedRead
     from ..application.values.value_schemas import ValueSchemas

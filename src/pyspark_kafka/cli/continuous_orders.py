@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import continuous
-from ..domain.continuous.latency import LatencyHistogram
+from ..domain.continuous.progress import LatencyHistogram
 from .console import progress_bar
 from .order_feed import PER_SECOND, OrderFeed
 from .order_stream import JSON, show_result

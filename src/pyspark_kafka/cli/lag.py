@@ -8,7 +8,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..application.checkpoints.query_checkpoint import no_checkpoint
+from ..application.checkpoints.logs import no_checkpoint
 from ..bootstrap.lag import lag_monitor_for
 from ..domain.checkpoints.storage_path import StoragePath
 from ..domain.errors import PysparkKafkaError

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..application.lag.monitor import LagSnapshot
-from ..application.lag.trend import Direction, Trend
 from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
 from ..domain.lag.lag import PartitionLag
+from ..domain.lag.trend import Direction, Trend
 from .console import quantity
 
 _BAR_WIDTH: Final = 12

@@ -6,7 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
-from ..application.checkpoints.query_checkpoint import no_checkpoint
+from ..application.checkpoints.logs import no_checkpoint
 from ..application.errors import UnusableOffsetsError
 from ..bootstrap.offsets import (
     checkpoint_state,
@@ -25,7 +25,7 @@ from .process import ending_with_the_pipe, logs_redirected_to
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..application.checkpoints.query_checkpoint import CheckpointState
+    from ..application.checkpoints.logs import CheckpointState
     from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
     from .connection import Connection
     from .offsets_arguments import (

@@ -15,7 +15,7 @@ from ..bootstrap.option_policy import operator_policy
 from ..domain.options.option import QueryKind
 from ..domain.options.sink import parse_sink_options
 from ..ports.deadline import Deadline
-from ..ports.reading.record_schema import TYPES
+from ..ports.reading import TYPES
 from ..ports.writing.record_writer import RecordWriter
 from .events import OrderEvent, orders
 

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
     from .cluster.cluster_describer import ClusterDescriber
-    from .continuous.stream_client import StreamClient
-    from .reading.offset_fetcher import OffsetFetcher
-    from .reading.record_reader import RecordReader
+    from .continuous import StreamClient
+    from .reading import OffsetFetcher, RecordReader
     from .writing.record_writer import RecordWriter
     from .writing.transactions import Transactions
 

@@ -15,7 +15,7 @@ from ..domain.topic_partition import TopicPartition
 from ..domain.values.dead_letter import HEADERS, DeadLetter, TaskIdentity
 from ..domain.values.errors import DeadLetterLoopError, FailureReason
 from ..ports.letters.dead_letters import BadRecords, DeadLetters
-from ..ports.reading.record_schema import record_schema
+from ..ports.reading import record_schema
 from .outputs import KEYS, MIXED_HEADERS, keys_of_partition
 from .world import Capability, World, WorldContract
 

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from ..domain.errors import MetadataLogError
-from ..ports.checkpoints.editable_log import EditableLog
+from ..ports.checkpoints import EditableLog
 from .metadata_log_contract import MetadataLogContract
 
 _OLD: Final = b"old" * 100_000

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import pytest
 
-from ..domain.continuous.latency import LatencyHistogram
 from ..domain.continuous.messages import (
     AssignPartitions,
     RevokePartitions,
@@ -25,6 +24,7 @@ from ..domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
+from ..domain.continuous.progress import LatencyHistogram
 from ..domain.errors import DriverLostError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.reading.data_loss import DataLoss
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..domain.continuous.messages import TaskCommand, TaskMessage
-    from ..ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+    from ..ports.continuous import ChannelAddress, EpochChannel, TaskChannel
 
 TASKS: Final = 20
 

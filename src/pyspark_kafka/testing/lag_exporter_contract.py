@@ -9,7 +9,7 @@ import pytest
 
 from ..domain.lag.lag import QueryLag, SourceLag
 from ..domain.topic_partition import TopicPartition
-from ..ports.lag.lag_exporter import LagExporter
+from ..ports.lag import LagExporter
 
 Observed = Callable[[QueryLag], "int | None"]
 

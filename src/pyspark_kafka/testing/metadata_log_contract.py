@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from ..domain.errors import MetadataLogError
-from ..ports.checkpoints.metadata_log import MetadataLog
+from ..ports.checkpoints import MetadataLog
 
 _WRITERS: Final = 50
 _OFFSETS: Final = b'\x00v1\n{"orders":{"0":23}}'

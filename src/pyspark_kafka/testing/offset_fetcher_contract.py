@@ -18,7 +18,7 @@ from ..domain.errors import (
 )
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
-from ..ports.reading.offset_fetcher import OffsetFetcher
+from ..ports.reading import OffsetFetcher
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 
 _MAX_SECONDS: Final = 10.0

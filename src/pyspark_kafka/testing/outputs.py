@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ..ports.reading.record_schema import TYPES
+from ..ports.reading import TYPES
 
 _HASHES: Final[Mapping[bytes, int]] = {
     b"": 275646681,

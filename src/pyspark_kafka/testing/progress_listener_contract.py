@@ -8,13 +8,12 @@ from typing import ClassVar
 
 import pytest
 
-from ..domain.continuous.latency import LatencyHistogram
 from ..domain.continuous.messages import TaskProgress
-from ..domain.continuous.progress import EpochProgress, QueryIdentity
+from ..domain.continuous.progress import EpochProgress, LatencyHistogram, QueryIdentity
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.deadline import Deadline
-from ..ports.lag.progress_listener import ProgressListener
+from ..ports.lag import ProgressListener
 
 Observed = Callable[[QueryIdentity], "int | None"]
 

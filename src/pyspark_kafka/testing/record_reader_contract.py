@@ -22,8 +22,7 @@ from ..domain.errors import (
 from ..domain.reading.ranges import OffsetRange
 from ..domain.reading.records import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
-from ..ports.reading.record_reader import RecordReader
-from ..ports.reading.record_schema import record_schema
+from ..ports.reading import RecordReader, record_schema
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 
 VALUES: Final = Projection(("offset", "value"))

@@ -15,7 +15,7 @@ from ..domain.reading.data_loss import partitions_deleted
 from ..domain.topic_partition import TopicPartition
 from ..domain.values.errors import BadRecordStats, FailureReason
 from ..domain.writing.transaction import DeliveryStats
-from ..ports.reading.source_events import SourceEvents
+from ..ports.reading import SourceEvents
 
 _PARTITION: Final = TopicPartition("orders", 3)
 _BAD_RECORDS: Final = BadRecordStats({FailureReason.BAD_ENUM: 21, FailureReason.TRUNCATED: 43}, 63)

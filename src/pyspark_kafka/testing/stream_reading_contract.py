@@ -19,7 +19,7 @@ from ..domain.errors import (
 )
 from ..domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS
 from ..domain.topic_partition import TopicPartition
-from ..ports.reading.record_schema import record_schema
+from ..ports.reading import record_schema
 from .stream_task import LONG_S, SOON_S, StreamTask
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 

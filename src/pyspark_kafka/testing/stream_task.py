@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..domain.options.sink import SinkOptions
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
-from ..ports.continuous.stream_client import PolledRecords, StreamClient
+from ..ports.continuous import PolledRecords, StreamClient
 from ..ports.deadline import Deadline
 from .world import PATIENCE_S, World
 

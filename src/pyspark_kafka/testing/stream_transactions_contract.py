@@ -12,8 +12,8 @@ from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import ProducerFencedError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
-from ..ports.continuous.stream_client import PolledRecords
-from ..ports.reading.offset_fetcher import OffsetFetcher
+from ..ports.continuous import PolledRecords
+from ..ports.reading import OffsetFetcher
 from .stream_task import Function, StreamTask, echo, no_outputs, stream_sink
 from .world import COMMITTED, Capability, World, WorldContract, await_until, numbered
 

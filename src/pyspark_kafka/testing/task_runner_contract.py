@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 import pytest
 
-from ..ports.continuous.task_runner import TaskRunner
+from ..ports.continuous import TaskRunner
 from ..ports.deadline import Deadline
 from .world import await_until
 

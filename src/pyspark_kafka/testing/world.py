@@ -22,7 +22,7 @@ from ..domain.reading.ranges import OffsetRange
 from ..domain.reading.records import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..ports.client import Client
-from ..ports.continuous.stream_client import StreamClient
+from ..ports.continuous import StreamClient
 from ..ports.deadline import Deadline
 
 COMMITTED: Final = {"kafka__isolation__level": "read_committed"}

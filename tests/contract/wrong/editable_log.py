@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from pyspark_kafka.ports.checkpoints.editable_log import EditableLog
+from pyspark_kafka.ports.checkpoints import EditableLog
 from pyspark_kafka.testing import EditableLogContract as Suite
 
 from .adapter import PortFaults, wrong_with

@@ -13,7 +13,7 @@ from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, Memo
 from pyspark_kafka.domain.continuous.messages import TaskReport
 from pyspark_kafka.domain.errors import DriverLostError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskChannel
 from pyspark_kafka.testing import EpochChannelContract
 
 from .adapter import PortFaults, WrongAdapter

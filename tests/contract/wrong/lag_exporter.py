@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.domain.lag.lag import QueryLag, SourceLag
-from pyspark_kafka.ports.lag.lag_exporter import LagExporter
+from pyspark_kafka.ports.lag import LagExporter
 from pyspark_kafka.testing import LagExporterContract as Suite
 
 from .adapter import PortFaults, wrong_with

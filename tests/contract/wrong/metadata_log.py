@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.domain.errors import MetadataLogError
-from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.testing import MetadataLogContract as Suite
 
 from .adapter import PortFaults, wrong_with

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.ports.lag.progress_listener import ProgressListener
+from pyspark_kafka.ports.lag import ProgressListener
 from pyspark_kafka.testing import ProgressListenerContract as Suite
 
 from .adapter import PortFaults, wrong_with

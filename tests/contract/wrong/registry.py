@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.ports.checkpoints.editable_log import EditableLog
-from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.ports.checkpoints import EditableLog, MetadataLog
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.cluster.cluster_describer import ClusterDescriber
-from pyspark_kafka.ports.continuous.epoch_channel import EpochChannel, TaskChannel
-from pyspark_kafka.ports.continuous.stream_client import StreamClient
-from pyspark_kafka.ports.continuous.task_runner import TaskRunner
-from pyspark_kafka.ports.lag.lag_exporter import LagExporter
-from pyspark_kafka.ports.lag.progress_listener import ProgressListener
+from pyspark_kafka.ports.continuous import EpochChannel, StreamClient, TaskChannel, TaskRunner
+from pyspark_kafka.ports.lag import LagExporter, ProgressListener
 from pyspark_kafka.ports.letters.dead_letters import DeadLetters
-from pyspark_kafka.ports.reading.offset_fetcher import OffsetFetcher
-from pyspark_kafka.ports.reading.record_reader import RecordReader
-from pyspark_kafka.ports.reading.source_events import SourceEvents
+from pyspark_kafka.ports.reading import OffsetFetcher, RecordReader, SourceEvents
 from pyspark_kafka.ports.security.token_provider import TokenProvider
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.ports.values.value_format import ValueDecoder, ValueEncoder

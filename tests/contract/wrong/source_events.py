@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.ports.reading.source_events import SourceEvents
+from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.testing import SourceEventsContract
 
 from .adapter import PortFaults, WrongAdapter

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dependency_injector import providers
 
-from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
+from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 from pyspark_kafka.testing import MemoryWorld, StreamClientContract
 
 from .adapter import WrongAdapter, suite_with

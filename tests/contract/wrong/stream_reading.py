@@ -19,7 +19,7 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports.continuous.stream_client import PolledRecords
+from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import StreamClientContract
 
 from .stream_client import Passing, wrong

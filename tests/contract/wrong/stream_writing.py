@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
     from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.ports.continuous.stream_client import PolledRecords
+    from pyspark_kafka.ports.continuous import PolledRecords
 
     from .adapter import WrongAdapter
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
-from pyspark_kafka.application.checkpoints.batch_files import end_of_batch
+from pyspark_kafka.application.checkpoints.logs import end_of_batch
 from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import (
     Container,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
     from pyspark_kafka.domain.writing.transaction import WriteResult
-    from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+    from pyspark_kafka.ports.checkpoints import MetadataLog
 
     from ..driver import QueryPlan
     from ..ledger import Ledger

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from pyspark_kafka.adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
 from pyspark_kafka.adapters.prometheus.http_server import new_registry, serving
-from pyspark_kafka.application.checkpoints.query_checkpoint import CheckpointState
+from pyspark_kafka.application.checkpoints.logs import CheckpointState
 from pyspark_kafka.application.lag.checkpoint_lag import CheckpointReport, MeasurementFailure
 from pyspark_kafka.application.lag.monitor import LagSnapshot
 from pyspark_kafka.domain.checkpoints.checkpoint_log import CheckpointedBatch

@@ -26,7 +26,7 @@ from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.continuous.stream_client import PolledRecords
+from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import await_until
 
 from ...servers.mock_cluster import MockCluster

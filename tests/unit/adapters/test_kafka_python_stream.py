@@ -30,7 +30,7 @@ from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordL
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
-from pyspark_kafka.ports.continuous.stream_client import PolledRecords
+from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import await_until
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener

@@ -13,14 +13,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.system.logged import LoggingProgressListener
-from pyspark_kafka.domain.continuous.latency import LatencyHistogram
 from pyspark_kafka.domain.continuous.messages import TaskProgress
-from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
+from pyspark_kafka.domain.continuous.progress import EpochProgress, LatencyHistogram, QueryIdentity
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
-from pyspark_kafka.ports.lag.lag_exporter import LagExporter
+from pyspark_kafka.ports.lag import LagExporter
 
 if TYPE_CHECKING:
     from pyspark_kafka.domain.lag.lag import QueryLag

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.domain.errors import MetadataLogError
-from pyspark_kafka.ports.checkpoints.metadata_log import MetadataLog
+from pyspark_kafka.ports.checkpoints import MetadataLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

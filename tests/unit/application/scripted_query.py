@@ -9,10 +9,10 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, final
 
-from pyspark_kafka.application.continuous import epoch_committer
+from pyspark_kafka.application.continuous import epochs
 from pyspark_kafka.application.continuous import execution as continuous_execution
 from pyspark_kafka.application.continuous import progress as continuous_progress
-from pyspark_kafka.application.continuous.epoch_log import EpochLog
+from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.continuous.execution import ContinuousExecution
 from pyspark_kafka.application.continuous.progress import ProgressRecorder
 from pyspark_kafka.domain.checkpoints.checkpoint_log import read_batch_end
@@ -28,8 +28,7 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports import deadline
-from pyspark_kafka.ports.continuous.epoch_channel import ChannelAddress, EpochChannel
-from pyspark_kafka.ports.continuous.task_runner import TaskRunner
+from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskRunner
 
 from .conftest import tp
 from .failing_log import FailingLog
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pyspark_kafka.application.continuous.execution_limits import ExecutionLimits
     from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskMessage
     from pyspark_kafka.domain.continuous.progress import EpochProgress
+    from pyspark_kafka.domain.continuous.settings import ExecutionLimits
     from pyspark_kafka.domain.errors import PysparkKafkaError
 
     from .conftest import Kit
@@ -302,7 +301,7 @@ class ScriptedQuery:
 def virtual_time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     """Return the time of all that an execution waits for."""
     time = VirtualTime()
-    for module in (continuous_execution, continuous_progress, epoch_committer, deadline):
+    for module in (continuous_execution, continuous_progress, epochs, deadline):
         monkeypatch.setattr(module, "time", time)
     monkeypatch.setattr(continuous_execution, "threading", SimpleNamespace(Event=time.event))
     return time

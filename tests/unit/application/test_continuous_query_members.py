@@ -11,9 +11,9 @@ import pytest
 
 from pyspark_kafka.application.continuous import query as continuous_query
 from pyspark_kafka.application.continuous.errors import TaskFailedError
-from pyspark_kafka.application.continuous.execution_limits import ExecutionLimits
 from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
+from pyspark_kafka.domain.continuous.settings import ExecutionLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.ports import deadline
 

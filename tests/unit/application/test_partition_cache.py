@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
-from pyspark_kafka.application.reading.offset_reader import PartitionCache
+from pyspark_kafka.application.reading.offsets import PartitionCache
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .conftest import tp

@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka.bootstrap.continuous import connect_task, open_channel
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import TaskDrained, TaskId
-from pyspark_kafka.ports.continuous.epoch_channel import ChannelAddress
+from pyspark_kafka.ports.continuous import ChannelAddress
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,7 +29,7 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.ports.client import Client
-from pyspark_kafka.ports.reading.record_reader import RecordReader
+from pyspark_kafka.ports.reading import RecordReader
 
 cluster = MemoryCluster()
 cluster.create_topic("t")

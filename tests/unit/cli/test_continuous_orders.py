@@ -8,12 +8,11 @@ import pyarrow as pa
 
 from pyspark_kafka.cli.continuous_orders import HEADINGS, orders_by_country, report_line
 from pyspark_kafka.cli.events import orders
-from pyspark_kafka.domain.continuous.latency import LatencyHistogram
 from pyspark_kafka.domain.continuous.messages import TaskProgress
-from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
+from pyspark_kafka.domain.continuous.progress import EpochProgress, LatencyHistogram, QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.reading.record_schema import TYPES
+from pyspark_kafka.ports.reading import TYPES
 
 PARTITION = TopicPartition("t", 0)
 REPORT = EpochProgress(

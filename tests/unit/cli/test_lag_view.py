@@ -6,13 +6,13 @@ import json
 import pytest
 from rich.console import Console
 
-from pyspark_kafka.application.checkpoints.query_checkpoint import CheckpointState
+from pyspark_kafka.application.checkpoints.logs import CheckpointState
 from pyspark_kafka.application.lag.monitor import LagSnapshot
-from pyspark_kafka.application.lag.trend import Direction, Trend
 from pyspark_kafka.cli.lag_json import lag_json
 from pyspark_kafka.cli.lag_view import MAX_ROWS, LagView, duration
 from pyspark_kafka.domain.checkpoints.checkpoint_log import CheckpointedBatch
 from pyspark_kafka.domain.lag.lag import PartitionLag, SourceLag
+from pyspark_kafka.domain.lag.trend import Direction, Trend
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

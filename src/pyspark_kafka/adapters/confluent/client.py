@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from ...domain.options.sink import SinkOptions
     from ...domain.options.source import SourceOptions
     from ...ports.cluster.cluster_describer import ClusterDescriber
-    from ...ports.continuous.stream_client import StreamClient
-    from ...ports.reading.offset_fetcher import OffsetFetcher
-    from ...ports.reading.record_reader import RecordReader
+    from ...ports.continuous import StreamClient
+    from ...ports.reading import OffsetFetcher, RecordReader
     from ...ports.writing.record_writer import RecordWriter
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options.source import SourceOptions
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous.stream_client import PolledRecords
+    from ...ports.continuous import PolledRecords
     from .partitioned_rows import PartitionedRows
     from .simple_producer import SimpleProducer
     from .stream_writer import SinkProducers

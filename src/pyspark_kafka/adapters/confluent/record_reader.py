@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.errors import PysparkKafkaError
 from ...domain.options.option import INT32_MAX
 from ...domain.reading.record_limits import OversizedRecords
-from ...ports.reading.record_reader import RecordReader
+from ...ports.reading import RecordReader
 from ..fetching import Watermarks, read_range
 from ..process_local import ProcessLocal
 from .connection import Connection

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
-from ...ports.continuous.stream_client import StreamClient
+from ...ports.continuous import StreamClient
 from ...ports.deadline import Deadline
 from .exactly_once_writer import ExactlyOnceWriter
 from .librdkafka import load
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous.stream_client import PolledRecords
+    from ...ports.continuous import PolledRecords
     from .stream_writer import StreamWriter
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous.stream_client import PolledRecords
+    from ...ports.continuous import PolledRecords
 
 _QUEUED_KILOBYTES: Final = 128 * 1_024
 _MIN_QUEUED_KILOBYTES: Final = 1_024

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.options.option import INT64_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH
-from ...ports.continuous.stream_client import PolledRecords
+from ...ports.continuous import PolledRecords
 from ..kafka_format import status
 from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
 from .gather_kernel import EVENT

@@ -6,7 +6,7 @@ import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.continuous.output_tracker import OutputTracker
+from ...domain.continuous.epochs import OutputTracker
 from ...domain.partition_offsets import PartitionOffsets
 from ..partitioning.topic_rows import require_topic
 from .connection import Connection
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.continuous.output_tracker import Output
+    from ...domain.continuous.epochs import Output
     from ...domain.options.sink import SinkOptions
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous.stream_client import PolledRecords
+    from ...ports.continuous import PolledRecords
     from .partitioned_rows import PartitionedRows
     from .topic_partitions import MetadataClient
 

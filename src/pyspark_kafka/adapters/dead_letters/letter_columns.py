@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ...domain.values import dead_letter
 from ...domain.values.errors import MalformedValueError
-from ...ports.reading.record_schema import HEADERS, concatenated
+from ...ports.reading import HEADERS, concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import TaskMessage, write_command
-from ...ports.continuous.epoch_channel import ChannelAddress, EpochChannel
+from ...ports.continuous import ChannelAddress, EpochChannel
 from ..inbox import Inbox
 from .connection_loop import HANDSHAKE_TIMEOUT_S, PING_INTERVAL_S, ConnectionLoop
 from .frames import check_size

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import read_command, write_message
 from ...domain.errors import DriverLostError
-from ...ports.continuous.epoch_channel import DRIVER_TIMEOUT_S, TaskChannel
+from ...ports.continuous import DRIVER_TIMEOUT_S, TaskChannel
 from ...ports.deadline import Deadline
 from .frames import PING, FrameReader, FrameWriter
 from .handshake import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...domain.continuous.messages import TaskCommand, TaskMessage
-    from ...ports.continuous.epoch_channel import ChannelAddress
+    from ...ports.continuous import ChannelAddress
 
 _CONNECT_TIMEOUT_S: Final = 10.0
 _CLOSE_TIMEOUT_S: Final = 1.0

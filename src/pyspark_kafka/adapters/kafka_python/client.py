@@ -9,9 +9,8 @@ from ...domain.options.sink import SinkOptions
 from ...domain.options.source import SourceOptions
 from ...ports.client import Client
 from ...ports.cluster.cluster_describer import ClusterDescriber
-from ...ports.continuous.stream_client import StreamClient
-from ...ports.reading.offset_fetcher import OffsetFetcher
-from ...ports.reading.record_reader import RecordReader
+from ...ports.continuous import StreamClient
+from ...ports.reading import OffsetFetcher, RecordReader
 from ...ports.writing.record_writer import RecordWriter
 from ...ports.writing.transactions import Transactions
 

@@ -14,7 +14,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
-from ...ports.reading.offset_fetcher import OffsetFetcher
+from ...ports.reading import OffsetFetcher
 from .cluster_metadata import AdminRequests, topic_metadata
 from .failures import RETRIABLE_ERRORS
 from .responses import NO_OFFSET, check_offsets, require_all

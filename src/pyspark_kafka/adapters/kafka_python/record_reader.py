@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from kafka import KafkaConsumer
 
 from ...domain.reading.record_limits import OversizedRecords
-from ...ports.reading.record_reader import RecordReader
+from ...ports.reading import RecordReader
 from ..fetching import Watermarks, read_range
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
 from .fetch_client import FetchClient, PartitionFetcher

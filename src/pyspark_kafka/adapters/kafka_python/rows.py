@@ -10,7 +10,7 @@ import numpy as np
 from ..partitioning.murmur2 import RowGroups
 
 if TYPE_CHECKING:
-    from ...domain.continuous.output_tracker import Output
+    from ...domain.continuous.epochs import Output
     from ..kafka_format.producer_columns import ProducerColumns
     from ..kernels.arrays import Int64Array
 

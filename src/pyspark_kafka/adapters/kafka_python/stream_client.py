@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from kafka import KafkaConsumer
 
 from ...domain.reading.record_limits import OversizedRecords
-from ...ports.continuous.stream_client import PolledRecords, StreamClient
+from ...ports.continuous import PolledRecords, StreamClient
 from ...ports.deadline import Deadline
 from ..fetching import Watermarks
 from .cluster_metadata import ClusterMetadata

@@ -20,7 +20,7 @@ from ...domain.errors import (
 from ...domain.options.option import INT64_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.reading.topic_identity import TopicIdentity
-from ...ports.continuous.stream_client import PolledRecords
+from ...ports.continuous import PolledRecords
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..kafka_format.column_buffers import MAX_ROWS
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder

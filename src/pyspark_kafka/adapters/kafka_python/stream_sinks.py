@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
-from ...domain.continuous.output_tracker import OutputTracker
+from ...domain.continuous.epochs import OutputTracker
 from ..partitioning.topic_rows import require_topic
 from .produce_client import ProducerFactory
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...domain.options.sink import SinkOptions
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous.stream_client import PolledRecords
+    from ...ports.continuous import PolledRecords
     from .connections import Awaited
     from .rows import Rows
 

@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.continuous.output_tracker import Output
+    from ...domain.continuous.epochs import Output
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.errors import PysparkKafkaError
     from ...domain.options.sink import SinkOptions
     from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
     from ...domain.writing.transaction import Transaction
-    from ...ports.continuous.stream_client import PolledRecords
+    from ...ports.continuous import PolledRecords
     from .connections import Awaited
 
 MAX_TIMEOUT_MS: Final = 60_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import TaskCommand, TaskMessage
 from ...domain.errors import DriverLostError
-from ...ports.continuous.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+from ...ports.continuous import ChannelAddress, EpochChannel, TaskChannel
 from ..inbox import Inbox
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import final
 
-from ...ports.checkpoints.editable_log import EditableLog
+from ...ports.checkpoints import EditableLog
 
 
 @final

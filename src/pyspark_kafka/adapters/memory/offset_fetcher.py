@@ -9,7 +9,7 @@ from ...domain.options.source import SourceOptions
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
-from ...ports.reading.offset_fetcher import OffsetFetcher
+from ...ports.reading import OffsetFetcher
 from .cluster import MemoryCluster
 
 

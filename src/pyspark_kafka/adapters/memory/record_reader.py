@@ -15,7 +15,7 @@ from ...domain.reading.ranges import OffsetRange
 from ...domain.reading.record_limits import OversizedRecords
 from ...domain.reading.records import Projection
 from ...domain.topic_partition import TopicPartition
-from ...ports.reading.record_reader import RecordReader
+from ...ports.reading import RecordReader
 from ..kafka_format.record_columns import record_batches
 from .cluster import ADDRESS, MemoryCluster
 from .partition_log import StoredRecord

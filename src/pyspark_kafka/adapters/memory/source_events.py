@@ -13,7 +13,7 @@ from ...domain.reading.data_loss import DataLoss
 from ...domain.topic_partition import TopicPartition
 from ...domain.values.errors import BadRecordStats
 from ...domain.writing.transaction import DeliveryStats
-from ...ports.reading.source_events import SourceEvents
+from ...ports.reading import SourceEvents
 
 MAX_BUFFERED: Final = 10_000
 

@@ -7,7 +7,7 @@ from typing import final
 
 import pyarrow as pa
 
-from ...domain.continuous.output_tracker import Output, OutputTracker
+from ...domain.continuous.epochs import Output, OutputTracker
 from ...domain.continuous.settings import ContinuousSettings
 from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.options.sink import SinkOptions
@@ -17,7 +17,7 @@ from ...domain.reading.data_loss import DataLoss
 from ...domain.reading.record_limits import OversizedRecords
 from ...domain.topic_partition import TopicPartition
 from ...domain.writing.transaction import Transaction
-from ...ports.continuous.stream_client import PolledRecords, StreamClient
+from ...ports.continuous import PolledRecords, StreamClient
 from ..kafka_format.record_columns import RecordColumns, readable
 from .cluster import MemoryCluster
 from .record_reader import RECORDS_PER_BATCH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...ports.lag.progress_listener import ProgressListener
+from ...ports.lag import ProgressListener
 from .query_collector import QUERY_LABELS, QueryCollector, bad_record_counters
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from ...domain.checkpoints.checkpoint_log import kafka_offsets
 from ...domain.continuous.progress import EpochProgress
 from ...domain.lag.lag import QueryLag
 from ...domain.partition_offsets import PartitionOffsets
-from ...ports.lag.lag_exporter import LagExporter
-from ...ports.lag.progress_listener import ProgressListener
+from ...ports.lag import LagExporter, ProgressListener
 from .spark_api import HAS_READ_LIMITS, LATEST_OFFSET
 
 log = logging.getLogger("pyspark_kafka")

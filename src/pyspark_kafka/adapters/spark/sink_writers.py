@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast, final
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from ...domain.checkpoints.sink_log import NO_PLAN, SinkPlan, other_query_error
+from ...domain.checkpoints.entries import NO_PLAN, SinkPlan, other_query_error
 from ...domain.writing.transaction import SinkTaskId, WriteResult
 from .spark_api import DataSourceStreamArrowWriter
 from .tasks import QUERY_ID, strip_tracebacks

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.streaming import datasource as spark_limits
 
-    from ...application.reading.micro_batch_stream import KafkaMicroBatchStream
+    from ...application.reading.stream import KafkaMicroBatchStream
     from ...application.use_cases import UseCases
     from ...domain.options.source import SourceOptions
     from .tasks import Columns

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import TaskMessage, read_message, write_command
-from ...ports.continuous.epoch_channel import DRIVER_TIMEOUT_S, ChannelAddress, EpochChannel
+from ...ports.continuous import DRIVER_TIMEOUT_S, ChannelAddress, EpochChannel
 from ..inbox import Inbox
 from .channel_names import (
     DRIVER,

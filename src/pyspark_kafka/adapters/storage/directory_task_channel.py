@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.continuous.messages import TaskCommand, read_command, write_message
 from ...domain.errors import DriverLostError
-from ...ports.continuous.epoch_channel import DRIVER_TIMEOUT_S, TaskChannel
+from ...ports.continuous import DRIVER_TIMEOUT_S, TaskChannel
 from ..inbox import Inbox
 from .channel_names import DRIVER, beat_name, beat_number, command_name, digest_of, message_name
 from .failures import problem_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...domain.continuous.messages import TaskId, TaskMessage
-    from ...ports.continuous.epoch_channel import ChannelAddress
+    from ...ports.continuous import ChannelAddress
 
 _CLOSE_TIMEOUT_S: Final = 1.0
 _MAX_CHECK_INTERVAL_S: Final = 1.0

@@ -10,7 +10,7 @@ from typing import Final, final
 from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError
 from ...domain.options.option import INT64_MAX
-from ...ports.checkpoints.editable_log import EditableLog
+from ...ports.checkpoints import EditableLog
 from ..process_local import ProcessLocal
 from .failures import failures_of
 from .file_names import batch_id_of, file_name, is_temporary

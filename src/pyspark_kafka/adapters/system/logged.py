@@ -13,9 +13,8 @@ from ...domain.reading.data_loss import DataLoss
 from ...domain.topic_partition import TopicPartition
 from ...domain.values.errors import BadRecordStats
 from ...domain.writing.transaction import DeliveryStats
-from ...ports.lag.lag_exporter import LagExporter
-from ...ports.lag.progress_listener import ProgressListener
-from ...ports.reading.source_events import SourceEvents
+from ...ports.lag import LagExporter, ProgressListener
+from ...ports.reading import SourceEvents
 
 log = logging.getLogger("pyspark_kafka")
 lag_log = logging.getLogger("pyspark_kafka.lag")

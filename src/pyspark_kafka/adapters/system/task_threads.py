@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, final
 
 from ...domain.text import describe_error
-from ...ports.continuous.task_runner import TaskRunner
+from ...ports.continuous import TaskRunner
 from ...ports.deadline import Deadline
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from ..errors import StreamOffsetsMismatchError
 if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions
     from ...domain.topic_partition import TopicPartition
-    from ..reading.initial_offsets import InitialOffsets
-    from ..reading.offset_reader import KafkaOffsetReader
-    from ..reading.progress_reports import ProgressReports
-    from ..reading.range_planner import RangePlanner
+    from ..reading.offsets import InitialOffsets, KafkaOffsetReader
+    from ..reading.planner import RangePlanner
+    from ..reading.stream import ProgressReports
 
 
 @final

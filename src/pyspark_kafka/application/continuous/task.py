@@ -52,11 +52,11 @@ from ...domain.values.errors import (
     UnencodableValueError,
     UnknownSchemaError,
 )
-from ...ports.continuous.stream_client import PolledRecords
+from ...ports.continuous import PolledRecords
 from ...ports.deadline import Deadline
 from ..writing.sink_columns import FunctionOutput
 from .errors import FunctionError
-from .work_meter import WorkMeter, timestamps_of
+from .progress import WorkMeter, timestamps_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,9 +68,7 @@ if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous.epoch_channel import TaskChannel
-    from ...ports.continuous.record_function import RecordFunction
-    from ...ports.continuous.stream_client import StreamClient
+    from ...ports.continuous import RecordFunction, StreamClient, TaskChannel
     from ..values.typed_records import TypedRecords
 
 COMMANDS_EVERY_S: Final = 0.02

@@ -13,7 +13,7 @@ from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import QueryLag
 from ...domain.text import describe_error
 from ...ports.deadline import Deadline
-from ..checkpoints.query_checkpoint import no_checkpoint
+from ..checkpoints.logs import no_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

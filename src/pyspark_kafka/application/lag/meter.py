@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ...domain.subscription import Subscription
     from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock
-    from ...ports.reading.offset_fetcher import OffsetFetcher
-    from ...ports.reading.record_reader import RecordReader
+    from ...ports.reading import OffsetFetcher, RecordReader
 
 MAX_COUNTED: Final = 1_000
 """The largest lag of a partition, in offsets, whose records are counted."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
-from ..checkpoints.query_checkpoint import CheckpointState
-from .trend import Direction, LagSample, LagTrend, Trend
+from ...domain.lag.trend import Direction, LagSample, LagTrend, Trend
+from ..checkpoints.logs import CheckpointState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...domain.lag.lag import SourceLag
     from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock
-    from ..checkpoints.query_checkpoint import QueryCheckpoint
+    from ..checkpoints.logs import QueryCheckpoint
     from .meter import LagMeter
 
 

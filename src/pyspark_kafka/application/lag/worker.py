@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.values.errors import BadRecordStats
-    from ...ports.lag.lag_exporter import LagExporter
+    from ...ports.lag import LagExporter
     from ..letters.dead_letter_log import LetterCounter
     from .meter import LagMeter
 

@@ -14,8 +14,8 @@ from ...domain.reading.records import Projection
 from ...domain.subscription import Subscribe
 from ...domain.values.dead_letter import DeadLetter, Header, original_headers
 from ...domain.values.errors import BadRecordStats
-from ...ports.reading.record_schema import TYPES
-from ..continuous.work_meter import milliseconds_of
+from ...ports.reading import TYPES
+from ..continuous.progress import milliseconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock
-    from ...ports.reading.offset_fetcher import OffsetFetcher
+    from ...ports.reading import OffsetFetcher
     from ...ports.writing.record_writer import RecordWriter
     from ..reading.range_read import RangeRead
 

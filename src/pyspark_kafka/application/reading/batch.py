@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions
     from ...domain.reading.ranges import TaskRanges
     from ...domain.topic_partition import TopicPartition
-    from .offset_reader import KafkaOffsetReader
-    from .task_planner import TaskPlanner
+    from .offsets import KafkaOffsetReader
+    from .planner import TaskPlanner
 
 ALL_RECORDS = RecordFilter()
 

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.reading.admission import ReadLimit
     from ...domain.reading.ranges import OffsetRange
-    from .admission import Admission
-    from .micro_batch_stream import KafkaMicroBatchStream
-    from .offset_reader import KafkaOffsetReader
+    from .offsets import KafkaOffsetReader
+    from .stream import Admission, KafkaMicroBatchStream
     from .verified_start import VerifiedStart
 
 log = logging.getLogger("pyspark_kafka")

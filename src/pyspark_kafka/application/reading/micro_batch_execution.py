@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from ...domain.checkpoints.checkpoint_log import COMMITTED, write_batch_end
 from ...ports.clock import epoch_ms
-from ..checkpoints.batch_files import ConcurrentUpdateError, end_of_batch, unrelated_logs
+from ..checkpoints.logs import ConcurrentUpdateError, end_of_batch, unrelated_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...domain.partition_offsets import PartitionOffsets
-    from ...ports.checkpoints.metadata_log import MetadataLog
+    from ...ports.checkpoints import MetadataLog
     from .kafka_source import KafkaSource
 
 T = TypeVar("T")

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions
     from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
-    from ...ports.reading.offset_fetcher import OffsetFetcher
-    from ...ports.reading.record_reader import RecordReader
-    from ...ports.reading.source_events import SourceEvents
+    from ...ports.reading import OffsetFetcher, RecordReader, SourceEvents
 
 MAX_REPLACED_LOGS: Final = 10
 """How often a log may be truncated or created again while a range is read, before the task fails:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from ...domain.subscription import Subscription
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous.stream_client import PolledRecords, StreamClient
-    from ...ports.reading.offset_fetcher import OffsetFetcher
+    from ...ports.continuous import PolledRecords, StreamClient
+    from ...ports.reading import OffsetFetcher
     from ..values.typed_records import TypedRecords
 
 TailStart: TypeAlias = Earliest | Latest | GlobalTimestamp | AtOffset

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
     from ...domain.options.source import SourceOptions
     from ...domain.topic_partition import TopicPartition
-    from .initial_offsets import InitialOffsets
-    from .offset_reader import KafkaOffsetReader
-    from .range_planner import RangePlanner
+    from .offsets import InitialOffsets, KafkaOffsetReader
+    from .planner import RangePlanner
 
 
 @final

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...domain.values.dead_letter import TaskIdentity
     from ...domain.values.typed_schema import OutputColumn, TypedSchema
     from ...ports.letters.dead_letters import DeadLetters
-    from ...ports.reading.source_events import SourceEvents
+    from ...ports.reading import SourceEvents
     from ..reading.range_read import RangeRead
     from .column_decoder import ColumnDecoder, DecodedColumn
 

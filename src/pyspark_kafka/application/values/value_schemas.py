@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.checkpoints.schema_version_log import (
+from ...domain.checkpoints.entries import (
     SchemaVersion,
     read_schema_versions,
     write_schema_versions,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions
     from ...domain.values.registry import SubjectVersion
     from ...domain.values.value_options import ValueOptions
-    from ...ports.checkpoints.metadata_log import MetadataLog
+    from ...ports.checkpoints import MetadataLog
     from ...ports.values.schema_registry import SchemaRegistry
     from ...ports.values.value_format import ValueFormat
 

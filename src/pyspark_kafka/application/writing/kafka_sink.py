@@ -19,7 +19,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ...domain.checkpoints.sink_log import (
+from ...domain.checkpoints.entries import (
     NO_PLAN,
     BatchState,
     SinkLogEntry,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from ...domain.options.sink import SinkOptions
     from ...domain.writing.transaction import Transaction, TransactionDescription, WriteResult
-    from ...ports.checkpoints.metadata_log import MetadataLog
+    from ...ports.checkpoints import MetadataLog
     from ...ports.writing.transactions import Transactions
 
     Ends: TypeAlias = Mapping[Transaction, TransactionEnd | None]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, final
 import pyarrow as pa
 
 from ...domain.writing.sink_schema import HEADERS, TYPES, check_sink_schema
-from ...ports.reading import record_schema
+from ...ports.reading import HEADERS as RECORD_HEADERS
+from ...ports.reading import TYPES as RECORD_TYPES
 
 if TYPE_CHECKING:
     from ...domain.options.sink import SinkOptions
@@ -19,8 +20,8 @@ _NAMES: Final[Mapping[pa.DataType, str]] = {
     pa.binary(): "binary",
     pa.large_binary(): "binary",
     pa.int32(): "int",
-    record_schema.TYPES["timestamp"]: "timestamp",
-    record_schema.HEADERS: HEADERS,
+    RECORD_TYPES["timestamp"]: "timestamp",
+    RECORD_HEADERS: HEADERS,
 }
 """Spark's names of the Arrow types that a sink writes."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...domain.options.sink import SinkOptions
     from ...domain.writing.transaction import Transaction, TransactionDescription
-    from ...ports.reading.source_events import SourceEvents
+    from ...ports.reading import SourceEvents
     from ...ports.writing.record_writer import RecordWriter
     from ...ports.writing.transactions import Transactions
 

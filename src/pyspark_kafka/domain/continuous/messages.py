@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ..partition_offsets import PartitionOffsets
 from ..reading.data_loss import DataLoss
 from ..values.errors import BadRecordStats
-from .latency import LatencyHistogram
+from .progress import LatencyHistogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.application.checkpoints.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
 from pyspark_kafka.application.continuous.errors import (
     NotEnoughSlotsError,
     RestartsExhaustedError,
     TaskFailedError,
 )
-from pyspark_kafka.application.continuous.execution_limits import ExecutionLimits
 from pyspark_kafka.domain.checkpoints.checkpoint_log import COMMITTED, write_batch_end
 from pyspark_kafka.domain.continuous.messages import (
     AssignPartitions,
@@ -24,7 +23,7 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskDrained,
     TaskLostData,
 )
-from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
+from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     DataLossError,

@@ -16,16 +16,15 @@ from prometheus_client import CollectorRegistry
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
-from pyspark_kafka.application.checkpoints.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
 from pyspark_kafka.application.continuous import execution as continuous_execution
-from pyspark_kafka.application.continuous.catch_ups import CatchUps
 from pyspark_kafka.application.continuous.errors import (
     FunctionError,
     NotEnoughSlotsError,
     RestartsExhaustedError,
     TaskFailedError,
 )
-from pyspark_kafka.application.continuous.execution_limits import ExecutionLimits
+from pyspark_kafka.application.continuous.query import CatchUps
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.bootstrap.continuous import (
     MEMORY,
@@ -38,7 +37,7 @@ from pyspark_kafka.bootstrap.continuous import (
 )
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
-from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
+from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     DataLossError,
@@ -50,8 +49,7 @@ from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
-from pyspark_kafka.ports.continuous.task_runner import TaskRunner
+from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskRunner
 from pyspark_kafka.testing.world import await_until
 
 if TYPE_CHECKING:
@@ -59,9 +57,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark_kafka.application.continuous.query import ContinuousQuery
-    from pyspark_kafka.ports.continuous.epoch_channel import EpochChannel
-    from pyspark_kafka.ports.continuous.record_function import RecordFunction
-    from pyspark_kafka.ports.lag.progress_listener import ProgressListener
+    from pyspark_kafka.ports.continuous import EpochChannel, RecordFunction
+    from pyspark_kafka.ports.lag import ProgressListener
 
 FAST = ExecutionLimits(epoch_s=0.05, stop_timeout_s=10)
 

@@ -43,10 +43,9 @@ from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.records import WITHOUT_HEADERS
 from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
-from pyspark_kafka.ports.continuous.epoch_channel import TaskChannel
-from pyspark_kafka.ports.continuous.stream_client import PolledRecords, StreamClient
+from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskChannel
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
-from pyspark_kafka.ports.reading.record_schema import record_schema
+from pyspark_kafka.ports.reading import record_schema
 from tests.line_values import VALUE_FORMAT
 
 from ..conftest import Kit, tp
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskMessage
     from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.ports.continuous.record_function import RecordFunction
+    from pyspark_kafka.ports.continuous import RecordFunction
 
 TASK = TaskId(2, 1, "a")
 COMMON = {"kafka.bootstrap.servers": "memory", "client": "memory"}

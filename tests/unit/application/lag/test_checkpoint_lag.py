@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.application.checkpoints.query_checkpoint import QueryCheckpoint
+from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
 from pyspark_kafka.application.lag.checkpoint_lag import (
     TIMEOUT,
     UNEXPECTED,

@@ -7,7 +7,7 @@ import pytest
 from pyspark_kafka.domain.errors import FetchTimeoutError
 from pyspark_kafka.domain.lag.lag import Lag, PartitionLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports.reading.record_reader import RecordReader
+from pyspark_kafka.ports.reading import RecordReader
 
 from ..conftest import Kit, tp
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.application.checkpoints.query_checkpoint import QueryCheckpoint
+from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
 from pyspark_kafka.application.lag.monitor import LagMonitor, LagSnapshot
-from pyspark_kafka.application.lag.trend import Direction
+from pyspark_kafka.domain.lag.trend import Direction
 
 from ..conftest import Kit, tp
 

@@ -18,7 +18,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.lag.lag_exporter import LagExporter
+from pyspark_kafka.ports.lag import LagExporter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

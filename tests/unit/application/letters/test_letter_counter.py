@@ -17,7 +17,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import TaskIdentity
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.clock import Clock
-from pyspark_kafka.ports.lag.lag_exporter import LagExporter
+from pyspark_kafka.ports.lag import LagExporter
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import bad
 from pyspark_kafka.testing.outputs import keys_of_partition

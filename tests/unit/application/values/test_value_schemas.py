@@ -13,7 +13,7 @@ from pyspark_kafka.application.values.value_schemas import (
     ValueSchemas,
     with_schema_file,
 )
-from pyspark_kafka.domain.checkpoints.schema_version_log import SchemaVersion, write_schema_versions
+from pyspark_kafka.domain.checkpoints.entries import SchemaVersion, write_schema_versions
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind

@@ -10,7 +10,7 @@ from pyspark_kafka.domain.errors import SinkSchemaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
-from pyspark_kafka.ports.reading.record_schema import record_schema
+from pyspark_kafka.ports.reading import record_schema
 
 
 def sink(**options: str) -> SinkOptions:

@@ -20,7 +20,7 @@ from pyspark_kafka.domain.writing.transaction import DeliveryStats, WriteResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark_kafka.ports.reading.source_events import SourceEvents
+    from pyspark_kafka.ports.reading import SourceEvents
     from pyspark_kafka.ports.writing.transactions import Transactions
 
     from ..conftest import Kit

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark_kafka.domain.continuous.latency import LatencyHistogram
 from pyspark_kafka.domain.continuous.messages import (
     AssignPartitions,
     RevokePartitions,
@@ -17,6 +16,7 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
+from pyspark_kafka.domain.continuous.progress import LatencyHistogram
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.domain.continuous.latency import LatencyHistogram
 from pyspark_kafka.domain.continuous.messages import (
     MAX_TEXT,
     TaskCommand,
@@ -14,6 +13,7 @@ from pyspark_kafka.domain.continuous.messages import (
     write_command,
     write_message,
 )
+from pyspark_kafka.domain.continuous.progress import LatencyHistogram
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 

@@ -1,11 +1,74 @@
 from __future__ import annotations
 
-from pyspark_kafka.domain.continuous.latency import LatencyHistogram
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from pyspark_kafka.domain.continuous.messages import TaskProgress
-from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
+from pyspark_kafka.domain.continuous.progress import (
+    BUCKETS,
+    EpochProgress,
+    LatencyHistogram,
+    QueryIdentity,
+    bucket_of,
+)
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
+
+
+def test_without_records_there_is_no_percentile() -> None:
+    assert LatencyHistogram().percentile(50) is None
+
+
+def test_percentiles_are_upper_bounds() -> None:
+    histogram = LatencyHistogram.of([1, 2, 3, 4, 1_000])
+    assert histogram.percentile(0) == 1
+    assert histogram.percentile(50) == 3
+    assert histogram.percentile(80) == 4
+    assert 1_000 <= (histogram.percentile(99) or 0) <= 1_050
+
+
+def test_negative_latencies_count_as_zero() -> None:
+    assert LatencyHistogram.of([-5]).percentile(99) == 0
+
+
+def test_latencies_of_weeks_are_in_the_last_bucket() -> None:
+    assert bucket_of(10**12) == len(BUCKETS) - 1
+
+
+@pytest.mark.parametrize("counts", [{-1: 1}, {len(BUCKETS): 1}, {0: -1}])
+def test_impossible_counts_are_refused(counts: dict[int, int]) -> None:
+    with pytest.raises(ValueError, match="latenc"):
+        LatencyHistogram(counts)
+
+
+def test_a_bucket_may_be_empty() -> None:
+    assert LatencyHistogram({0: 0, 1: 2}).percentile(0) == BUCKETS[1]
+
+
+def test_a_histogram_survives_pickling() -> None:
+    histogram = LatencyHistogram.of([3, 3, 700])
+    assert pickle.loads(pickle.dumps(histogram)) == histogram  # noqa: S301
+
+
+@given(st.lists(st.integers(0, 10**7)), st.lists(st.integers(0, 10**7)))
+def test_merging_counts_the_records_of_both(one: list[int], other: list[int]) -> None:
+    merged = LatencyHistogram.of(one).merge(LatencyHistogram.of(other))
+    assert merged == LatencyHistogram.of(one + other)
+    assert merged.total == len(one) + len(other)
+
+
+@given(st.lists(st.integers(0, 10**7), min_size=1), st.floats(0, 100))
+def test_a_percentile_is_within_five_percent(latencies: list[int], percent: float) -> None:
+    found = LatencyHistogram.of(latencies).percentile(percent)
+    assert found is not None
+    rank = max(1, -(-len(latencies) * percent // 100))
+    exact = sorted(latencies)[min(len(latencies), int(rank)) - 1]
+    assert exact <= found <= exact * 1.05 + 2
+
 
 T0 = TopicPartition("t", 0)
 

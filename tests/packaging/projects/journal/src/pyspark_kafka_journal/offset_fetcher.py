@@ -8,7 +8,7 @@ from pyspark_kafka.domain.errors import UnknownTopicError, UnsupportedFeatureErr
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.reading.offset_fetcher import OffsetFetcher
+from pyspark_kafka.ports.reading import OffsetFetcher
 
 from .journal import Journal
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from pyspark_kafka.adapters.kafka_format.record_columns import record_batches
 from pyspark_kafka.domain.errors import OffsetOutOfRangeError, UnknownTopicError
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords
-from pyspark_kafka.ports.reading.record_reader import RecordReader
+from pyspark_kafka.ports.reading import RecordReader
 
 from .journal import Journal
 

@@ -1,0 +1,174 @@
+"""The epochs of a continuous query, in the logs of Spark's checkpoints."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.checkpoints.checkpoint_log import COMMITTED, read_batch_conf, write_batch_end
+from ...domain.continuous.epochs import Epoch
+from ...domain.errors import MetadataLogError
+from ...ports.clock import epoch_ms
+from ..checkpoints.logs import ConcurrentUpdateError, end_of_batch, unrelated_logs
+
+if TYPE_CHECKING:
+    from ...domain.continuous.epochs import EpochCoordinator
+    from ...ports.checkpoints import MetadataLog
+    from .stream import KafkaContinuousStream
+
+RUN_ID: Final = "pyspark_kafka.continuous.runId"
+"""The setting in an epoch's file that tells who wrote it."""
+
+EPOCHS_TO_RETAIN: Final = 100
+"""The default of ``spark.sql.streaming.minBatchesToRetain``."""
+
+_PURGE_EVERY: Final = 20
+"""Purging lists the directory, which is slow on object stores."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LoggedEpochs:
+    """The last committed epoch; and a batch that a micro-batch query planned and did not finish."""
+
+    last: Epoch | None
+    planned: Epoch | None
+
+
+@final
+class EpochLog:
+    """Writes the offsets of an epoch to one log, and then its number to the other.
+
+    A file that exists already was written by this run, whose first attempt seemed to fail; or by
+    another query that runs with the same checkpoint. The run id in the file tells which.
+    """
+
+    def __init__(self, offset_log: MetadataLog, commit_log: MetadataLog, run_id: str) -> None:
+        self._offset_log = offset_log
+        self._commit_log = commit_log
+        self._run_id = run_id
+        self._is_uncertain = False
+
+    def recover(self) -> LoggedEpochs:
+        """Return where the last run ended.
+
+        An epoch that it logged and did not commit is committed now: all of its output was
+        acknowledged before.
+
+        :raises MetadataLogError: if the logs cannot be read, or do not belong together.
+        """
+        last = self._offset_log.latest()
+        committed = self._commit_log.latest()
+        number, done = last[0] if last else -1, committed[0] if committed else -1
+        if number - done not in {0, 1}:
+            raise unrelated_logs(self._offset_log, number, done)
+        if number > done and self._is_continuous(number):
+            self._commit_log.add(number, COMMITTED)
+            done = number
+        return LoggedEpochs(
+            self._epoch(done) if done >= 0 else None, self._epoch(number) if number > done else None
+        )
+
+    def add(self, epoch: Epoch) -> Epoch:
+        """Log and commit an epoch, and return it as it is in the log.
+
+        May be called again after it has raised; an earlier attempt may have reached the storage.
+
+        :raises ConcurrentUpdateError: if another query writes to the log.
+        :raises MetadataLogError: if the log cannot be written.
+        """
+        content = write_batch_end(epoch.offsets, epoch_ms(), self._conf)
+        if not self._offset_log.add(epoch.number, content):
+            if not self._is_own(epoch.number):
+                raise ConcurrentUpdateError(self._offset_log, epoch.number)
+            epoch = self._epoch(epoch.number)
+        # Only the run that logged the epoch commits it, so it may be committed already.
+        self._commit_log.add(epoch.number, COMMITTED)
+        self._purge(epoch.number)
+        return epoch
+
+    def commit_planned(self, epoch: Epoch) -> None:
+        """Commit a batch that a micro-batch query planned; raises as ``add`` does."""
+        was_uncertain, self._is_uncertain = self._is_uncertain, True
+        was_first = self._commit_log.add(epoch.number, COMMITTED)
+        self._is_uncertain = False
+        if not was_first and not was_uncertain:
+            raise ConcurrentUpdateError(self._commit_log, epoch.number)
+
+    @property
+    def _conf(self) -> dict[str, str]:
+        return {RUN_ID: self._run_id}
+
+    def _purge(self, number: int) -> None:
+        threshold = number + 1 - EPOCHS_TO_RETAIN
+        if threshold > 0 and number % _PURGE_EVERY == 0:
+            self._offset_log.purge(threshold)
+            self._commit_log.purge(threshold)
+
+    def _epoch(self, number: int) -> Epoch:
+        return Epoch(number, end_of_batch(self._offset_log, number))
+
+    def _is_continuous(self, number: int) -> bool:
+        return RUN_ID in self._conf_of(number)
+
+    def _is_own(self, number: int) -> bool:
+        return self._conf_of(number).get(RUN_ID) == self._run_id
+
+    def _conf_of(self, number: int) -> dict[str, str]:
+        try:
+            return dict(read_batch_conf(self._offset_log.get(number) or b""))
+        except ValueError as error:
+            raise MetadataLogError(str(self._offset_log), str(error)) from error
+
+
+log = logging.getLogger("pyspark_kafka")
+
+
+@final
+class EpochCommitter:
+    """Writes epochs to the log, and tries those again that could not be written."""
+
+    def __init__(
+        self, epoch_log: EpochLog, stream: KafkaContinuousStream, max_outage_s: float
+    ) -> None:
+        self._log = epoch_log
+        self._stream = stream
+        self._max_outage_s = max_outage_s
+        self._failing_since: float | None = None
+
+    def commit_next(self, coordinator: EpochCoordinator, *, is_final: bool) -> None:
+        """Commit the next epoch, if there is one; the final one must not fail.
+
+        :raises ConcurrentUpdateError: if another query writes to the log.
+        :raises MetadataLogError: if the storage has failed for too long.
+        """
+        epoch = coordinator.next_epoch()
+        if epoch is None:
+            return
+        try:
+            self.commit(coordinator, epoch)
+        except ConcurrentUpdateError:
+            raise
+        except MetadataLogError as error:
+            if is_final or self._has_failed_for_too_long(error):
+                raise
+        else:
+            self._failing_since = None
+
+    def commit(self, coordinator: EpochCoordinator, epoch: Epoch) -> None:
+        """Commit an epoch; raise as ``EpochLog``."""
+        if epoch == coordinator.planned:
+            self._log.commit_planned(epoch)
+        else:
+            epoch = self._log.add(epoch)
+        coordinator.committed(epoch)
+        self._stream.commit(epoch.offsets)
+
+    def _has_failed_for_too_long(self, error: MetadataLogError) -> bool:
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+            log.warning("An epoch could not be logged, and is tried again: %s", error)
+        return now - self._failing_since > self._max_outage_s

@@ -1,0 +1,298 @@
+"""The offsets of a subscription in Kafka, and those at which a stream starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, final
+
+from ...domain.checkpoints.entries import (
+    BATCH_ID,
+    read_initial_offsets,
+    write_initial_offsets,
+)
+from ...domain.errors import KafkaRequestError, MetadataLogError, UnknownTopicError
+from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from ...domain.reading.offset_limits import (
+    ByTimestamp,
+    CommittedOffsets,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    OnMissingCommit,
+    OnNoMatch,
+    Specific,
+)
+from ..errors import (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from ...domain.options.source import SourceOptions
+    from ...domain.reading.offset_limits import StartingOffsets
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.checkpoints import MetadataLog
+    from ...ports.clock import Clock
+    from ...ports.reading import OffsetFetcher, SourceEvents
+
+T = TypeVar("T")
+
+
+@final
+class PartitionCache:
+    """Caches partitions for ``ttl_ms`` milliseconds; a negative time disables it (SPARK-49442)."""
+
+    def __init__(self, ttl_ms: int, clock: Clock) -> None:
+        self._ttl_ms = ttl_ms
+        self._clock = clock
+        self._cached: frozenset[TopicPartition] | None = None
+        self._since_ms = 0
+
+    def get(self, fetch: Callable[[], frozenset[TopicPartition]]) -> frozenset[TopicPartition]:
+        """Return the cached partitions, or else fetch them."""
+        now_ms = self._clock.now_ms()
+        if self._cached is None or now_ms - self._since_ms >= self._ttl_ms:
+            self._cached, self._since_ms = fetch(), now_ms
+        return self._cached
+
+    def clear(self) -> None:
+        """Clear the cache."""
+        self._cached = None
+
+
+@final
+class KafkaOffsetReader:
+    """Fetches partitions and offsets of one subscription, with the retries of the options.
+
+    A request that a broker refuses is sent ``fetchOffset.numRetries`` times in all, every
+    ``fetchOffset.retryIntervalMs``. An unreachable broker is not retried: the client has retried
+    until its own timeout.
+    """
+
+    def __init__(
+        self, fetcher: OffsetFetcher, options: SourceOptions, clock: Clock, events: SourceEvents
+    ) -> None:
+        self._fetcher = fetcher
+        self._subscription = options.subscription
+        self._attempts = options.fetch_attempts
+        self._interval_ms = options.fetch_retry_interval_ms
+        self._clock = clock
+        self._events = events
+        self._cache = PartitionCache(options.metadata_ttl_ms, clock)
+
+    def __str__(self) -> str:
+        return str(self._subscription)
+
+    def partitions(self) -> frozenset[TopicPartition]:
+        """Return the current partitions of the subscription."""
+        return self._retrying(self._partitions)
+
+    def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
+        """Return the earliest offset of each of ``partitions`` that exists."""
+        if not partitions:
+            return PartitionOffsets()
+        return self._retrying(lambda: self._fetcher.earliest(partitions))
+
+    def latest(self, known: PartitionOffsets) -> PartitionOffsets:
+        """Return the latest offset of every partition of the subscription.
+
+        A response that lacks a partition of ``known``, or has a lower offset for it, may come from
+        a broker that lags: the request is retried, and the response to the last attempt counts.
+        """
+        for attempt in range(1, self._attempts):
+            offsets = self._retrying(self._fetch_latest)
+            problem = _inconsistency(known, offsets)
+            if not problem:
+                return offsets
+            self._cache.clear()
+            self._events.offsets_retried(attempt, self._attempts, problem)
+            self._clock.sleep_ms(self._interval_ms)
+        return self._retrying(self._fetch_latest)
+
+    def resolve_open(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        """Replace -2 and -1 by the earliest and the latest offset."""
+        earliest = [partition for partition, offset in offsets.items() if offset == EARLIEST]
+        latest = [partition for partition, offset in offsets.items() if offset == LATEST]
+        return offsets.merge(self._fetch_all(self._fetcher.earliest, earliest)).merge(
+            self._fetch_all(self._fetcher.latest, latest)
+        )
+
+    def unresolved(
+        self,
+        limit: StartingOffsets,
+        position: str,
+        mismatch: type[OffsetsMismatchError] = OffsetsMismatchError,
+    ) -> PartitionOffsets:
+        """Return the offsets of a limit; -2 and -1 stay as they are.
+
+        ``position`` is ``start`` or ``end``, for messages.
+
+        :raises OffsetsMismatchError: ``mismatch``, if it names offsets for other partitions.
+        :raises TimestampsMismatchError: if it names timestamps for other partitions.
+        :raises TopicOffsetsMismatchError: if it names a topic that is not read.
+        :raises NoOffsetForTimestampError: if a partition has no matching record, and that is an
+            error by the options.
+        :raises NoCommittedOffsetError: if a partition has no committed offset, and that is an error
+            by the options.
+        """
+        partitions = self.partitions()
+        match limit:
+            case Earliest():
+                return PartitionOffsets((partition, EARLIEST) for partition in partitions)
+            case Latest():
+                return PartitionOffsets((partition, LATEST) for partition in partitions)
+            case Specific():
+                offsets = _with_topics(limit, partitions)
+                if offsets.keys() != partitions:
+                    raise mismatch(offsets.keys(), partitions)
+                return offsets
+            case GlobalTimestamp(timestamp, on_no_match):
+                return self._at_timestamps(dict.fromkeys(partitions, timestamp), on_no_match)
+            case ByTimestamp(timestamps, on_no_match):
+                times = dict(timestamps)
+                if times.keys() != partitions:
+                    raise TimestampsMismatchError(position, times.keys(), partitions)
+                return self._at_timestamps(times, on_no_match)
+            case CommittedOffsets(group_id, on_missing):
+                return self._committed(group_id, on_missing, partitions)
+
+    def offsets_for_timestamps(
+        self, times: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, int | None]:
+        """Return the offset of the first record at or after a timestamp by partition."""
+        return self._retrying(lambda: self._fetcher.for_timestamps(times))
+
+    def close(self) -> None:
+        """Close the fetcher's connections. A second call does nothing."""
+        self._fetcher.close()
+
+    def _committed(
+        self, group_id: str, on_missing: OnMissingCommit, partitions: frozenset[TopicPartition]
+    ) -> PartitionOffsets:
+        found = self._retrying(lambda: self._fetcher.committed(group_id, partitions))
+        without = partitions - found.keys()
+        if without and on_missing is OnMissingCommit.ERROR:
+            raise NoCommittedOffsetError(group_id, without)
+        fallback = EARLIEST if on_missing is OnMissingCommit.EARLIEST else LATEST
+        return found.merge(dict.fromkeys(without, fallback))
+
+    def _at_timestamps(
+        self, times: Mapping[TopicPartition, int], on_no_match: OnNoMatch
+    ) -> PartitionOffsets:
+        found = self.offsets_for_timestamps(times)
+        without = sorted(partition for partition in times if found.get(partition) is None)
+        if without and on_no_match is OnNoMatch.ERROR:
+            raise NoOffsetForTimestampError(without[0], times[without[0]])
+        matched = ((part, offset) for part, offset in found.items() if offset is not None)
+        return PartitionOffsets(matched).merge(self._fetch_all(self._fetcher.latest, without))
+
+    def _fetch_all(
+        self,
+        fetch: Callable[[Collection[TopicPartition]], PartitionOffsets],
+        partitions: Collection[TopicPartition],
+    ) -> PartitionOffsets:
+        """Fetch offsets, all of them: a -1 that stays would get into a checkpoint."""
+
+        def ask() -> PartitionOffsets:
+            found = fetch(partitions)
+            missing = sorted(set(partitions) - found.keys())
+            if missing:
+                reason = f"{missing[0]} does not exist, or not any more"
+                raise KafkaRequestError("a request for offsets", reason, outcome="cannot answer")
+            return found
+
+        return self._retrying(ask) if partitions else PartitionOffsets()
+
+    def _partitions(self) -> frozenset[TopicPartition]:
+        return self._cache.get(lambda: self._fetcher.partitions(self._subscription))
+
+    def _fetch_latest(self) -> PartitionOffsets:
+        return self._fetcher.latest(self._partitions())
+
+    def _retrying(self, fetch: Callable[[], T]) -> T:
+        for attempt in range(1, self._attempts):
+            try:
+                return fetch()
+            except (KafkaRequestError, UnknownTopicError) as error:
+                self._cache.clear()
+                self._events.offsets_retried(attempt, self._attempts, str(error))
+                self._clock.sleep_ms(self._interval_ms)
+        return fetch()
+
+
+def _with_topics(limit: Specific, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
+    """Expand offsets of topics to partitions (``SpecificOffsetRangeLimit``, SPARK-58774)."""
+    topics = dict(limit.topics)
+    without = topics.keys() - {partition.topic for partition in partitions}
+    if without:
+        raise TopicOffsetsMismatchError(without, partitions)
+    return limit.offsets.merge(
+        {part: topics[part.topic] for part in partitions if part.topic in topics}
+    )
+
+
+def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:
+    if known == offsets:
+        return ""
+    missing = sorted(known.keys() - offsets.keys())
+    if missing:
+        return f"no latest offset for {', '.join(map(str, missing))}"
+    too_low = [
+        f"{partition} ends at {offsets[partition]}, before the known offset {offset}"
+        for partition, offset in known.items()
+        if offsets[partition] < offset
+    ]
+    return "; ".join(too_low)
+
+
+@final
+class InitialOffsets:
+    """The offsets at which a stream starts: Spark's ``initialPartitionOffsets``.
+
+    They are determined once, and stored in the log if there is one. An engine asks for them until
+    its first batch is committed (Spark's ``MicroBatchExecution`` more than once), and again after a
+    restart: a later answer would skip the records in between.
+    """
+
+    def __init__(self, log: MetadataLog | None, events: SourceEvents) -> None:
+        self._log = log
+        self._events = events
+        self._offsets: PartitionOffsets | None = None
+        self._found: PartitionOffsets | None = None
+
+    @property
+    def found(self) -> PartitionOffsets | None:
+        """The offsets if this process has determined them, ``None`` if it has read them."""
+        return self._found
+
+    def get(self, find: Callable[[], PartitionOffsets]) -> PartitionOffsets:
+        """Return the stored offsets, or else store and return what ``find`` returns.
+
+        :raises MetadataLogError: if the log cannot be read or written.
+        """
+        if self._offsets is None:
+            stored = self._read()
+            self._offsets = self._store(find()) if stored is None else stored
+        return self._offsets
+
+    def _read(self) -> PartitionOffsets | None:
+        content = self._log.get(BATCH_ID) if self._log is not None else None
+        if content is None:
+            return None
+        try:
+            return read_initial_offsets(content)
+        except ValueError as error:
+            raise MetadataLogError(str(self._log), str(error)) from error
+
+    def _store(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        if self._log is not None and not self._log.add(BATCH_ID, write_initial_offsets(offsets)):
+            # Another driver was first, and may have read records from its offsets already.
+            stored = self._read()
+            return offsets if stored is None else stored
+        self._found = offsets
+        self._events.initial_offsets(offsets)
+        return offsets

@@ -1,0 +1,321 @@
+"""The driver's side of a streaming query: the offsets of each batch and its ranges."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.errors import PysparkKafkaError
+from ...domain.lag.lag import Lag
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading.admission import (
+    ReadAllAvailable,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    TriggerDelay,
+    limits_of,
+    rate_limit,
+    rate_limit_bytes,
+)
+from ...domain.reading.available_now import check_available_now
+from ...domain.reading.ranges import OffsetRange
+from ...domain.reading.records import Projection
+from ..errors import StreamOffsetsMismatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ...domain.options.source import SourceOptions
+    from ...domain.reading.admission import ReadLimit, SingleReadLimit
+    from ...domain.reading.ranges import TaskRanges
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.clock import Clock
+    from ...ports.reading import OffsetFetcher, RecordReader, SourceEvents
+    from .offsets import InitialOffsets, KafkaOffsetReader
+    from .planner import RangePlanner, TaskPlanner
+
+log = logging.getLogger("pyspark_kafka")
+
+
+@final
+class Admission:
+    """Applies read limits as ``latestOffset`` of Spark's ``KafkaMicroBatchStream`` does.
+
+    ``ReadAllAvailable`` takes precedence over the others, as Trigger.Once needs; then
+    ``ReadMinRows`` may delay the batch; then the limits of rows and bytes cut it, the lower one for
+    each partition.
+    """
+
+    def __init__(self, offset_reader: KafkaOffsetReader, clock: Clock, sizes: RecordSizes) -> None:
+        self._offset_reader = offset_reader
+        self._clock = clock
+        self._sizes = sizes
+        self._delay = TriggerDelay()
+
+    def end_of_batch(
+        self, start: PartitionOffsets, latest: PartitionOffsets, limit: ReadLimit
+    ) -> PartitionOffsets:
+        """Return the end of a batch from ``start``; ``start`` itself if the batch is delayed."""
+        limits = limits_of(limit)
+        if any(isinstance(single, ReadAllAvailable) for single in limits):
+            return latest
+        if any(self._is_delayed(start, latest, single) for single in limits):
+            return start
+        begin = start.merge(self._offset_reader.earliest(latest.keys() - start.keys()))
+        ends = [self._cut(begin, latest, single) for single in limits]
+        return _lowest([latest, *ends])
+
+    def _is_delayed(
+        self, start: PartitionOffsets, latest: PartitionOffsets, limit: SingleReadLimit
+    ) -> bool:
+        if not isinstance(limit, ReadMinRows):
+            return False
+        decision = self._delay.decide(
+            self._clock.now_ms(), limit.min_rows, limit.max_trigger_delay_ms, latest, start
+        )
+        self._delay = decision.next
+        if decision.message:
+            log.debug("%s", decision.message)
+        return decision.is_delayed
+
+    def _cut(
+        self, begin: PartitionOffsets, latest: PartitionOffsets, limit: SingleReadLimit
+    ) -> PartitionOffsets:
+        match limit:
+            case ReadMaxRows(max_rows):
+                return rate_limit(max_rows, begin, latest)
+            case ReadMaxBytes(max_bytes):
+                sizes = self._sizes.measure(begin, latest)
+                return rate_limit_bytes(max_bytes, begin, latest, sizes)
+            case _:
+                return latest
+
+
+def _lowest(ends: Iterable[PartitionOffsets]) -> PartitionOffsets:
+    first, *others = ends
+    return PartitionOffsets(
+        (partition, min([offset, *(other[partition] for other in others)]))
+        for partition, offset in first.items()
+    )
+
+
+SAMPLE_SIZE: Final = 100
+"""The number of offsets to read in a partition."""
+
+MAX_SAMPLED_PARTITIONS: Final = 8
+"""The number of partitions to sample before a batch; others keep their last size."""
+
+CONTENT: Final = Projection(("key", "value", "headers"))
+
+
+@final
+class RecordSizes:
+    """Reads a few records at the start of a batch, and keeps their average size by partition.
+
+    The driver gets no sizes from its tasks, so it samples records itself: first partitions that
+    were never sampled, then those with the oldest sample.
+    """
+
+    def __init__(self, reader: Callable[[], RecordReader]) -> None:
+        """Take a factory of a reader, which only a query with a limit in bytes needs."""
+        self._reader = reader
+        self._bytes_per_record: dict[TopicPartition, float] = {}
+        # In insertion order: the oldest sample is first.
+        self._sampled: dict[TopicPartition, None] = {}
+
+    def measure(
+        self, begin: Mapping[TopicPartition, int], until: PartitionOffsets
+    ) -> Mapping[TopicPartition, float]:
+        """Return the average bytes per record of each partition that was ever sampled."""
+        waiting = [part for part, end in until.items() if part in begin and begin[part] < end]
+        age = {part: position for position, part in enumerate(self._sampled)}
+        for part in sorted(waiting, key=lambda part: age.get(part, -1))[:MAX_SAMPLED_PARTITIONS]:
+            self._sample(
+                OffsetRange(part, begin[part], min(begin[part] + SAMPLE_SIZE, until[part]))
+            )
+        return self._bytes_per_record
+
+    def _sample(self, offset_range: OffsetRange) -> None:
+        self._sampled.pop(offset_range.partition, None)
+        self._sampled[offset_range.partition] = None
+        try:
+            batches = list(self._reader().read(offset_range, CONTENT))
+        except PysparkKafkaError:
+            # The batch itself reports what cannot be read.
+            return
+        rows = sum(batch.num_rows for batch in batches)
+        if rows:
+            size = sum(batch.nbytes for batch in batches)
+            self._bytes_per_record[offset_range.partition] = size / rows
+
+
+RETRY_MS: Final = 60_000
+"""The pause before a failed commit is retried: triggers may be 10 ms apart."""
+
+
+@final
+class ProgressReports:
+    """Reports lag, and commits offsets for a consumer group if the options name one.
+
+    The group's offsets are a copy for monitoring tools: the engine's own log counts, so that a
+    failed commit is only reported.
+    """
+
+    def __init__(
+        self,
+        fetcher: Callable[[], OffsetFetcher],
+        group_id: str | None,
+        clock: Clock,
+        events: SourceEvents,
+    ) -> None:
+        """Take a factory of a fetcher, which only a consumer group needs."""
+        self._fetcher = fetcher
+        self._group_id = group_id
+        self._clock = clock
+        self._events = events
+        self._reported: PartitionOffsets | None = None
+        self._retry_at_ms: int | None = None
+
+    def done(self, end: PartitionOffsets, latest: PartitionOffsets | None) -> None:
+        """Take the end of the last committed batch, and the known latest offsets.
+
+        Repeated calls with the same end report it once, and commit it until that succeeds.
+        """
+        if end != self._reported:
+            self._reported = end
+            if latest and self._events.takes_lag:
+                self._events.lag_measured(Lag.between(latest, end))
+            self._commit(end)
+        elif self._retry_at_ms is not None and self._clock.now_ms() >= self._retry_at_ms:
+            self._commit(end)
+
+    def _commit(self, end: PartitionOffsets) -> None:
+        self._retry_at_ms = None
+        if self._group_id is None:
+            return
+        try:
+            self._fetcher().commit(self._group_id, end)
+        except PysparkKafkaError as error:
+            self._retry_at_ms = self._clock.now_ms() + RETRY_MS
+            self._events.group_commit_failed(self._group_id, error)
+
+
+@final
+class KafkaMicroBatchStream:
+    """Spark's ``KafkaMicroBatchStream``.
+
+    It has no state that a restart loses: the engine logs the offsets that ``latest_offset`` returns
+    and passes them back.
+    """
+
+    def __init__(
+        self,
+        offset_reader: KafkaOffsetReader,
+        admission: Admission,
+        *,
+        planner: RangePlanner,
+        initial_offsets: InitialOffsets,
+        progress: ProgressReports,
+        task_planner: TaskPlanner,
+        options: SourceOptions,
+    ) -> None:
+        self._offset_reader = offset_reader
+        self._admission = admission
+        self._planner = planner
+        self._initial_offsets = initial_offsets
+        self._progress = progress
+        self._task_planner = task_planner
+        self._options = options
+        self._latest: PartitionOffsets | None = None
+        self._stops_at_first_latest = False
+        self._prefetched: PartitionOffsets | None = None
+
+    def __str__(self) -> str:
+        return f"KafkaV2[{self._offset_reader}]"
+
+    @property
+    def default_read_limit(self) -> ReadLimit:
+        """The read limit of the options."""
+        return self._options.read_limit
+
+    def initial_offset(self) -> PartitionOffsets:
+        """Return the offsets at which a query without a checkpoint starts (``startingOffsets``).
+
+        They do not change before the first batch is committed: ``InitialOffsets``.
+        """
+        return self._initial_offsets.get(self._starting_offsets)
+
+    def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
+        """Return the end of the next batch; ``start`` itself if there is none.
+
+        Offsets without partitions must not reach the offset log: a later batch would start at the
+        earliest offsets again (SPARK-41375).
+
+        When an engine calls this, all batches up to ``start`` are committed: Spark calls ``commit``
+        only when it plans the following batch, which may be much later.
+        """
+        self._latest = self._fetch_latest(start)
+        self._progress.done(start, self._latest)
+        if not self._latest:
+            return start
+        return self._admission.end_of_batch(start, self._latest, limit)
+
+    def report_latest_offset(self) -> PartitionOffsets | None:
+        """Return the latest offsets when the last batch was planned, for progress reports."""
+        return self._latest
+
+    def metrics(self, consumed: PartitionOffsets | None) -> Mapping[str, str]:
+        """Return min-, max- and avgOffsetsBehindLatest of a query's consumed offsets, as text."""
+        if not self._latest or consumed is None:
+            return {}
+        return Lag.between(self._latest, consumed).metrics()
+
+    def prepare_for_trigger_available_now(self) -> None:
+        """Stop the query at the offsets that the next ``latest_offset`` returns."""
+        self._stops_at_first_latest = True
+
+    def plan_input_partitions(
+        self, start: PartitionOffsets, end: PartitionOffsets
+    ) -> tuple[OffsetRange, ...]:
+        """Split the offsets of a batch into ranges, one for each task.
+
+        :raises DataLossError: if records in between are gone and ``failOnDataLoss`` is true.
+        :raises AvailableNowError: if partitions changed under Trigger.AvailableNow.
+        """
+        # Spark plans an empty batch if another connector has written the same offsets differently.
+        if self._prefetched is not None and start != end:
+            latest = self._offset_reader.latest(end)
+            check_available_now(self._prefetched, end, latest)
+        return self._planner.plan(self._start_as_of(end, start), end)
+
+    def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[TaskRanges, ...]:
+        """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
+        return self._task_planner.plan(self.plan_input_partitions(start, end))
+
+    def commit(self, end: PartitionOffsets) -> None:
+        """Notify that a batch that ends at ``end`` is committed."""
+        self._progress.done(end, self._latest)
+
+    def _start_as_of(self, end: PartitionOffsets, start: PartitionOffsets) -> PartitionOffsets:
+        """Return the start of a batch without partitions that were added after ``end`` was planned.
+
+        Spark does not log where its first batch starts. If a new process runs that batch again, the
+        start is determined again: partitions that only it has are new, and not deleted.
+        """
+        if self._latest is None and start == self._initial_offsets.found:
+            return start.restrict(end)
+        return start
+
+    def _starting_offsets(self) -> PartitionOffsets:
+        limit = self._options.starting_offsets
+        return self._offset_reader.resolve_open(
+            self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
+        )
+
+    def _fetch_latest(self, start: PartitionOffsets) -> PartitionOffsets:
+        if not self._stops_at_first_latest:
+            return self._offset_reader.latest(start)
+        if self._prefetched is None:
+            self._prefetched = self._offset_reader.latest(start)
+        return self._prefetched

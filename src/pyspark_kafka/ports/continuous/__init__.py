@@ -1,1 +1,0 @@
-"""What continuous queries need of a client, and of what runs their tasks."""

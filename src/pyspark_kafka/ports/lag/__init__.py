@@ -1,1 +1,0 @@
-"""Where lag and progress are reported."""

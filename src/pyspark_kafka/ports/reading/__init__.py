@@ -1,1 +1,0 @@
-"""What reading needs of a client."""

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.application.checkpoints.logs import CheckpointState, QueryCheckpoint
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.ports.checkpoints import MetadataLog
+
+from ..conftest import tp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def begin(log: MemoryMetadataLog, batch_id: int, *ends: str) -> None:
+    log.add(batch_id, "\n".join(["v1", '{"batchTimestampMs":7}', *ends]).encode())
+
+
+def checkpoint(*, begun: int, committed: int) -> QueryCheckpoint:
+    """Return a checkpoint in which batch N ends at offset N + 1 of one partition."""
+    offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
+    for batch_id in range(begun):
+        begin(offsets, batch_id, f'{{"t":{{"0":{batch_id + 1}}}}}')
+    for batch_id in range(committed):
+        commits.add(batch_id, b"v1\n{}")
+    return QueryCheckpoint(offsets, commits)
+
+
+def ids(state: CheckpointState) -> tuple[int | None, int | None]:
+    return (
+        state.committed and state.committed.batch_id,
+        state.in_flight and state.in_flight.batch_id,
+    )
+
+
+@pytest.mark.parametrize(
+    ("begun", "committed", "expected"),
+    [(0, 0, (None, None)), (1, 0, (None, 0)), (1, 1, (0, None)), (12, 11, (10, 11))],
+)
+def test_the_newest_batches(
+    begun: int, committed: int, expected: tuple[int | None, int | None]
+) -> None:
+    """The newest committed batch is found, and the one that was begun after it."""
+    state = checkpoint(begun=begun, committed=committed).state()
+    assert ids(state) == expected
+    assert state.is_empty is (begun == 0)
+
+
+def test_what_is_in_flight_is_counted_in_offsets() -> None:
+    """Partitions and sources that were not known before do not count."""
+    assert checkpoint(begun=1, committed=0).state().offsets_in_flight == 0
+    offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
+    begin(offsets, 0, '{"t":{"0":5}}', "-")
+    begin(offsets, 1, '{"t":{"0":9,"1":100}}', '{"u":{"0":100}}')
+    commits.add(0, b"")
+    state = QueryCheckpoint(offsets, commits).state()
+    assert state.offsets_in_flight == 4
+
+
+def test_a_commit_without_its_offsets_is_ignored() -> None:
+    """Where not every batch has its offsets, the newest that has counts."""
+    offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
+    for batch_id in (3, 5):
+        begin(offsets, batch_id, '{"t":{"0":9}}')
+    for batch_id in (3, 4, 5, 6):
+        commits.add(batch_id, b"")
+    assert ids(QueryCheckpoint(offsets, commits).state()) == (5, None)
+
+
+def test_an_older_batch_without_a_commit_is_not_in_flight() -> None:
+    """Only what was begun after the newest commit is on its way."""
+    offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
+    for batch_id in (3, 4):
+        begin(offsets, batch_id, '{"t":{"0":9}}')
+    commits.add(4, b"")
+    assert ids(QueryCheckpoint(offsets, commits).state()) == (4, None)
+
+
+class PurgedOnce(MetadataLog):
+    """Another log that loses a file between the first listing and the first read."""
+
+    def __init__(self, log: MetadataLog) -> None:
+        self._log = log
+        self.reads = 0
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        return self._log.add(batch_id, metadata)
+
+    def get(self, batch_id: int) -> bytes | None:
+        self.reads += 1
+        return None if self.reads == 1 else self._log.get(batch_id)
+
+    def latest(self) -> tuple[int, bytes] | None:
+        return self._log.latest()
+
+    def batch_ids(self) -> Sequence[int]:
+        return self._log.batch_ids()
+
+    def purge(self, threshold: int) -> None:
+        self._log.purge(threshold)
+
+
+def test_a_file_that_is_purged_meanwhile() -> None:
+    """The checkpoint is looked at again when a listed file is not there any more."""
+    offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
+    begin(offsets, 0, '{"t":{"0":9}}')
+    commits.add(0, b"")
+    purged = PurgedOnce(offsets)
+    state = QueryCheckpoint(purged, commits).state()
+    assert purged.reads == 2
+    assert state.committed is not None
+    assert state.committed.offsets == {"0": PartitionOffsets({tp(0): 9})}
+
+
+def test_a_file_that_is_none_of_sparks() -> None:
+    """The error names the file."""
+    offsets = MemoryMetadataLog()
+    offsets.add(0, b"hello")
+    with pytest.raises(MetadataLogError, match=r"Log file was malformed.*memory/0"):
+        QueryCheckpoint(offsets, MemoryMetadataLog()).state()

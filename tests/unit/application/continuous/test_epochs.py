@@ -1,0 +1,263 @@
+"""The logs of a continuous query, through crashes, rivals and hand-overs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
+from pyspark_kafka.application.continuous.epochs import EPOCHS_TO_RETAIN, EpochCommitter, EpochLog
+from pyspark_kafka.domain.checkpoints.checkpoint_log import COMMITTED, read_batch, write_batch_end
+from pyspark_kafka.domain.continuous.epochs import Epoch, EpochCoordinator
+from pyspark_kafka.domain.continuous.messages import TaskId
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import MemoryWorld
+
+from ..failing_log import FailingLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark_kafka.application.continuous.stream import KafkaContinuousStream
+
+
+def offsets(value: int) -> PartitionOffsets:
+    return PartitionOffsets({TopicPartition("t", 0): value})
+
+
+class Checkpoint:
+    """Two logs, and the runs that use them."""
+
+    def __init__(self) -> None:
+        self.offsets, self.commits = FailingLog(), FailingLog()
+
+    def run(self, run_id: str) -> EpochLog:
+        return EpochLog(self.offsets, self.commits, run_id)
+
+    def plan_batch(self, number: int, end: int) -> None:
+        """Plan a batch as a micro-batch query does."""
+        self.offsets.add(number, write_batch_end(offsets(end), 5))
+
+
+@pytest.fixture
+def checkpoint() -> Checkpoint:
+    return Checkpoint()
+
+
+def test_a_new_checkpoint_has_no_epoch(checkpoint: Checkpoint) -> None:
+    recovered = checkpoint.run("a").recover()
+    assert (recovered.last, recovered.planned) == (None, None)
+
+
+def test_a_run_goes_on_after_the_last_epoch(checkpoint: Checkpoint) -> None:
+    first = checkpoint.run("a")
+    first.add(Epoch(0, offsets(3)))
+    first.add(Epoch(1, offsets(5)))
+    assert checkpoint.run("b").recover().last == Epoch(1, offsets(5))
+
+
+def test_an_epoch_that_was_logged_and_not_committed_is_complete(checkpoint: Checkpoint) -> None:
+    checkpoint.run("a").add(Epoch(0, offsets(3)))
+    checkpoint.commits.purge(1)
+    recovered = checkpoint.run("b").recover()
+    assert (recovered.last, recovered.planned) == (Epoch(0, offsets(3)), None)
+    assert checkpoint.commits.get(0) == COMMITTED
+
+
+def test_a_batch_that_a_micro_batch_query_planned_is_to_be_processed(
+    checkpoint: Checkpoint,
+) -> None:
+    checkpoint.run("a").add(Epoch(0, offsets(3)))
+    checkpoint.plan_batch(1, 9)
+    run = checkpoint.run("b")
+    recovered = run.recover()
+    assert (recovered.last, recovered.planned) == (Epoch(0, offsets(3)), Epoch(1, offsets(9)))
+    run.commit_planned(Epoch(1, offsets(9)))
+    assert checkpoint.run("c").recover().last == Epoch(1, offsets(9))
+
+
+def test_a_planned_batch_that_somebody_else_commits_reveals_a_rival(checkpoint: Checkpoint) -> None:
+    checkpoint.plan_batch(0, 9)
+    run = checkpoint.run("a")
+    run.recover()
+    checkpoint.commits.add(0, COMMITTED)
+    with pytest.raises(ConcurrentUpdateError, match="Multiple streaming jobs detected for 0"):
+        run.commit_planned(Epoch(0, offsets(9)))
+
+
+def test_a_rival_is_found_after_an_earlier_batch_was_committed(checkpoint: Checkpoint) -> None:
+    """Only a commit that has failed may have reached the storage."""
+    run = checkpoint.run("a")
+    for number in range(2):
+        checkpoint.plan_batch(number, 9)
+    run.commit_planned(Epoch(0, offsets(9)))
+    checkpoint.commits.add(1, COMMITTED)
+    with pytest.raises(ConcurrentUpdateError, match=r"detected for 1.*the log"):
+        run.commit_planned(Epoch(1, offsets(9)))
+
+
+def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint: Checkpoint) -> None:
+    checkpoint.plan_batch(0, 9)
+    run = checkpoint.run("a")
+    run.recover()
+    checkpoint.commits.fails = 1
+    with pytest.raises(MetadataLogError):
+        run.commit_planned(Epoch(0, offsets(9)))
+    run.commit_planned(Epoch(0, offsets(9)))
+    assert checkpoint.commits.get(0) == COMMITTED
+
+
+def test_of_two_runs_the_later_one_ends(checkpoint: Checkpoint) -> None:
+    one, two = checkpoint.run("a"), checkpoint.run("b")
+    one.add(Epoch(0, offsets(3)))
+    problem = (
+        "Multiple streaming jobs detected for 0. Please make sure only one streaming job runs on "
+        r"a specific checkpoint location at a time \(the log\)"
+    )
+    with pytest.raises(ConcurrentUpdateError, match=problem):
+        two.add(Epoch(0, offsets(3)))
+
+
+def test_a_micro_batch_query_is_a_rival(checkpoint: Checkpoint) -> None:
+    checkpoint.plan_batch(0, 3)
+    with pytest.raises(ConcurrentUpdateError):
+        checkpoint.run("a").add(Epoch(0, offsets(3)))
+
+
+def test_a_write_that_seemed_to_fail_counts(checkpoint: Checkpoint) -> None:
+    """The log has the epoch as it was at the first attempt."""
+    run = checkpoint.run("a")
+    checkpoint.offsets.fails = 1
+    with pytest.raises(MetadataLogError):
+        run.add(Epoch(0, offsets(3)))
+    assert run.add(Epoch(0, offsets(8))) == Epoch(0, offsets(3))
+    assert checkpoint.commits.get(0) == COMMITTED
+
+
+def test_a_commit_that_seemed_to_fail_is_repeated(checkpoint: Checkpoint) -> None:
+    run = checkpoint.run("a")
+    checkpoint.commits.fails = 1
+    with pytest.raises(MetadataLogError):
+        run.add(Epoch(0, offsets(3)))
+    assert run.add(Epoch(0, offsets(3))) == Epoch(0, offsets(3))
+
+
+def test_old_epochs_are_purged_every_twenty_epochs(checkpoint: Checkpoint) -> None:
+    """A hundred are kept then, the newest one included."""
+    run = checkpoint.run("a")
+    oldest = {}
+    for number in range(EPOCHS_TO_RETAIN + 22):
+        run.add(Epoch(number, offsets(number)))
+        oldest[number] = {log.batch_ids()[0] for log in (checkpoint.offsets, checkpoint.commits)}
+    assert [oldest[number] for number in (99, 100, 119, 120, 121)] == [{0}, {1}, {1}, {21}, {21}]
+
+
+def test_an_epoch_has_the_time_at_which_it_was_logged(checkpoint: Checkpoint) -> None:
+    before = time.time_ns() // 1_000_000
+    checkpoint.run("a").add(Epoch(0, offsets(3)))
+    logged = read_batch(0, checkpoint.offsets.get(0) or b"")
+    assert logged.timestamp_ms is not None
+    assert before <= logged.timestamp_ms <= time.time_ns() // 1_000_000
+
+
+def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.run("a").add(Epoch(5, offsets(3)))
+    checkpoint.commits.purge(6)
+    problem = (
+        "Batch 5 was planned last, but batch -1 was committed last: the logs belong to different "
+        r"queries. Use both logs of one query \(the log\)"
+    )
+    with pytest.raises(MetadataLogError, match=problem):
+        checkpoint.run("b").recover()
+
+
+def test_a_malformed_epoch_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.offsets.add(0, b"nonsense")
+    with pytest.raises(MetadataLogError, match=r"malformed.*the log"):
+        checkpoint.run("a").recover()
+
+
+def test_a_committed_epoch_that_is_missing_or_malformed_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.commits.add(0, COMMITTED)
+    checkpoint.plan_batch(1, 9)
+    problem = r"Batch 0 is missing. Restore its file, or start with new logs \(the log\)"
+    with pytest.raises(MetadataLogError, match=problem):
+        checkpoint.run("a").recover()
+    checkpoint.offsets.add(0, b"nonsense")
+    with pytest.raises(MetadataLogError, match=r"malformed.*\(the log\)"):
+        checkpoint.run("a").recover()
+
+
+T0 = TopicPartition("t", 0)
+TASK = TaskId(1, 0, "a")
+
+
+@pytest.fixture
+def stream() -> Iterator[KafkaContinuousStream]:
+    world = MemoryWorld("memory")
+    yield world.container().continuous_stream()
+    world.close()
+
+
+@pytest.fixture
+def coordinator() -> EpochCoordinator:
+    coordinator = EpochCoordinator(Epoch(4, offsets(3)))
+    coordinator.assign(TASK, [T0])
+    coordinator.report(TASK, offsets(5))
+    return coordinator
+
+
+def test_an_epoch_is_tried_again_after_an_outage(
+    stream: KafkaContinuousStream,
+    coordinator: EpochCoordinator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The warning comes once."""
+    log = FailingLog(is_stored=False)
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
+    log.fails = 2
+    with caplog.at_level(logging.WARNING, "pyspark_kafka"):
+        committer.commit_next(coordinator, is_final=False)
+        committer.commit_next(coordinator, is_final=False)
+    assert coordinator.last == Epoch(4, offsets(3))
+    [warning] = caplog.messages
+    assert warning.endswith("the connection broke (the log)")
+    committer.commit_next(coordinator, is_final=False)
+    assert coordinator.last == Epoch(5, offsets(5))
+
+
+@pytest.mark.parametrize(("max_outage_s", "is_final"), [(-1, False), (60, True)])
+def test_a_long_outage_and_one_at_the_end_fail_the_query(
+    stream: KafkaContinuousStream,
+    coordinator: EpochCoordinator,
+    max_outage_s: float,
+    is_final: bool,
+) -> None:
+    log = FailingLog(is_stored=False)
+    log.fails = 1
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, max_outage_s)
+    with pytest.raises(MetadataLogError, match="the connection broke"):
+        committer.commit_next(coordinator, is_final=is_final)
+
+
+def test_a_rival_fails_the_query_at_once(
+    stream: KafkaContinuousStream, coordinator: EpochCoordinator
+) -> None:
+    log = MemoryMetadataLog()
+    log.add(5, write_batch_end(offsets(9), 1))
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
+    with pytest.raises(ConcurrentUpdateError):
+        committer.commit_next(coordinator, is_final=False)
+
+
+def test_without_progress_nothing_is_written(stream: KafkaContinuousStream) -> None:
+    log = MemoryMetadataLog()
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
+    committer.commit_next(EpochCoordinator(Epoch(4, offsets(3))), is_final=True)
+    assert log.batch_ids() == []

@@ -1,0 +1,936 @@
+"""How much of what Kafka has the next batch takes."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.application.errors import (
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    StreamOffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
+from pyspark_kafka.application.reading.stream import RETRY_MS, RecordSizes
+from pyspark_kafka.domain.errors import DataLossError, FetchTimeoutError, KafkaRequestError
+from pyspark_kafka.domain.lag.lag import Lag
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.admission import (
+    CompositeReadLimit,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
+from pyspark_kafka.domain.reading.available_now import (
+    AvailableNowError,
+    EndBeyondLatestError,
+    EndBeyondPrefetchedError,
+    LostPartitionsError,
+    PartitionsNotPrefetchedError,
+)
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.ports.reading import RecordReader
+
+from ..conftest import Kit, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pyspark_kafka.application.reading.stream import Admission, KafkaMicroBatchStream
+
+ALL = ReadAllAvailable()
+AT_LEAST_15 = ReadMinRows(15, 5_000)
+WAITED = "Maximum wait time is passed, triggering batch"
+NOT_ENOUGH = "Delaying batch as number of records available is less than minOffsetsPerTrigger"
+
+
+def admission(kit: Kit) -> Admission:
+    made: Admission = kit.container().admission()
+    return made
+
+
+def offsets(*ends: int) -> PartitionOffsets:
+    return PartitionOffsets((tp(number), end) for number, end in enumerate(ends))
+
+
+@pytest.mark.parametrize(
+    ("limit", "end"),
+    [
+        (ALL, (101, 11, 1)),
+        (ReadMaxRows(10), (8, 1, 1)),
+        (ReadMaxRows(1_000), (101, 11, 1)),
+        (ReadMaxRows(2**63 - 1), (101, 11, 1)),
+        (ReadMinRows(1_000, 5_000), (101, 11, 1)),
+        (CompositeReadLimit((ReadMinRows(5, 5_000), ReadMaxRows(10))), (8, 1, 1)),
+        (CompositeReadLimit((ReadMaxRows(10), ReadMaxRows(1_000))), (8, 1, 1)),
+        (CompositeReadLimit((ReadMaxRows(10), ALL)), (101, 11, 1)),
+        (CompositeReadLimit((ALL, ReadMinRows(1_000, 5_000))), (101, 11, 1)),
+    ],
+)
+def test_a_first_batch(kit: Kit, limit: ReadLimit, end: tuple[int, ...]) -> None:
+    """A limit on rows cuts the first batch, which waits for nothing."""
+    assert admission(kit).end_of_batch(offsets(0, 0, 0), offsets(101, 11, 1), limit) == offsets(
+        *end
+    )
+
+
+def test_a_limit_on_rows_over_batches(kit: Kit) -> None:
+    """Ten at a time of 101, 11 and 1 offsets are 8, 1 and 1, then 9, 1 and none."""
+    made, latest = admission(kit), offsets(101, 11, 1)
+    first = made.end_of_batch(offsets(0, 0, 0), latest, ReadMaxRows(10))
+    second = made.end_of_batch(first, latest, ReadMaxRows(10))
+    assert (first, second) == (offsets(8, 1, 1), offsets(17, 2, 1))
+
+
+def test_a_least_number_of_rows_over_batches(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+    """A batch waits for its least number of rows, but never longer than it may."""
+    made = admission(kit)
+
+    def end(start: int, latest: int) -> int:
+        return made.end_of_batch(offsets(start), offsets(latest), AT_LEAST_15)[tp(0)]
+
+    with caplog.at_level(logging.DEBUG, logger="pyspark_kafka"):
+        assert end(0, 3) == 3
+        assert end(3, 9) == 3
+        assert end(3, 18) == 18
+        assert end(18, 20) == 18
+        kit.clock.sleep_ms(4_999)
+        assert end(18, 20) == 18
+        kit.clock.sleep_ms(1)
+        assert end(18, 20) == 20
+        assert end(20, 30) == 20
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [WAITED, NOT_ENOUGH, NOT_ENOUGH, NOT_ENOUGH, WAITED, NOT_ENOUGH]
+    assert {record.levelno for record in caplog.records} == {logging.DEBUG}
+    assert {record.name for record in caplog.records} == {"pyspark_kafka"}
+
+
+def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit: Kit) -> None:
+    """The delay counts from the last batch, even if it ran for its rows."""
+    made = admission(kit)
+    made.end_of_batch(offsets(0), offsets(1), AT_LEAST_15)
+    kit.clock.sleep_ms(4_000)
+    assert made.end_of_batch(offsets(1), offsets(16), AT_LEAST_15) == offsets(16)
+    kit.clock.sleep_ms(4_000)
+    assert made.end_of_batch(offsets(16), offsets(17), AT_LEAST_15) == offsets(16)
+
+
+def test_limits_together_over_batches(kit: Kit) -> None:
+    """At least 15 and at most 20 of 33 rows make 19, then wait, then run when it is time."""
+    made, limit = admission(kit), CompositeReadLimit((AT_LEAST_15, ReadMaxRows(20)))
+    latest = offsets(21, 11, 1)
+    first = made.end_of_batch(offsets(0, 0, 0), latest, limit)
+    assert first == offsets(12, 6, 1)
+    assert made.end_of_batch(first, latest, limit) == first
+    kit.clock.sleep_ms(5_000)
+    assert made.end_of_batch(first, latest, limit) == latest
+
+
+def test_everything_overrules_what_waits(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+    """Trigger.Once reads all that there is, and the delay hears nothing of it."""
+    made = admission(kit)
+    with caplog.at_level(logging.DEBUG, logger="pyspark_kafka"):
+        assert made.end_of_batch(offsets(0), offsets(1), ALL) == offsets(1)
+    assert caplog.records == []
+    made.end_of_batch(offsets(1), offsets(2), AT_LEAST_15)
+    assert made.end_of_batch(offsets(2), offsets(3), AT_LEAST_15) == offsets(2)
+    limit = CompositeReadLimit((AT_LEAST_15, ALL))
+    assert made.end_of_batch(offsets(2), offsets(3), limit) == offsets(3)
+
+
+def test_a_new_partition_counts_from_its_beginning(kit: Kit) -> None:
+    """Records of a new partition that retention deleted do not count for its share."""
+    kit.produce(100)
+    kit.produce(100, partition=1)
+    kit.cluster.delete_records({tp(1): 80})
+    end = admission(kit).end_of_batch(offsets(0), offsets(100, 100), ReadMaxRows(12))
+    assert end == offsets(10, 82)
+
+
+def test_a_new_partition_that_went_again_goes_to_its_end(kit: Kit) -> None:
+    """A partition whose beginning Kafka does not tell has no share of the limit."""
+    latest = PartitionOffsets({tp(0): 100, tp(9): 50})
+    end = admission(kit).end_of_batch(offsets(0), latest, ReadMaxRows(10))
+    assert end == {tp(0): 10, tp(9): 50}
+
+
+def test_a_partition_that_is_gone_does_not_come_back(kit: Kit) -> None:
+    """A batch ends in the partitions that there are now."""
+    limit = CompositeReadLimit((ReadMaxRows(10), ReadMaxBytes(10)))
+    start = PartitionOffsets({tp(0): 0, tp(7): 5})
+    kit.produce(5)
+    assert admission(kit).end_of_batch(start, offsets(5), limit).keys() == {tp(0)}
+
+
+def test_no_beginning_is_asked_for_without_a_new_partition(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker is not asked what the start of the batch tells."""
+
+    def fail(*_: object) -> PartitionOffsets:
+        raise AssertionError
+
+    monkeypatch.setattr(MemoryOffsetFetcher, "earliest", fail)
+    end = admission(kit).end_of_batch(offsets(0, 0), offsets(10, 10), ReadMaxRows(10))
+    assert end == offsets(5, 5)
+
+
+def produce(kit: Kit, count: int, size: int, partition: int = 0) -> None:
+    for _ in range(count):
+        kit.cluster.produce("t", b"x" * size, partition=partition)
+
+
+def test_a_limit_on_bytes_reckons_with_the_size_of_records(kit: Kit) -> None:
+    """Records that are ten times as large are read a tenth as often."""
+    produce(kit, 10, 10_000)
+    produce(kit, 100, 1_000, partition=1)
+    end = admission(kit).end_of_batch(offsets(0, 0), offsets(10, 100), ReadMaxBytes(105_000))
+    assert end[tp(0)] == 5
+    assert 50 <= end[tp(1)] <= 52
+
+
+def test_a_limit_on_bytes_follows_the_records(kit: Kit) -> None:
+    """A stream of small records that become large ones takes fewer of them."""
+    produce(kit, 100, 100)
+    produce(kit, 100, 10_000)
+    made, limit = admission(kit), ReadMaxBytes(30_500)
+    assert made.end_of_batch(offsets(0, 0), offsets(100, 0), limit) == offsets(100, 0)
+    assert made.end_of_batch(offsets(100, 0), offsets(200, 0), limit) == offsets(103, 0)
+
+
+def test_a_record_beyond_the_limit_on_bytes_is_read_alone(kit: Kit) -> None:
+    """A stream goes on after a record of any size."""
+    produce(kit, 3, 10_000)
+    produce(kit, 5, 10_000, partition=1)
+    end = admission(kit).end_of_batch(offsets(0, 0), offsets(3, 5), ReadMaxBytes(1))
+    assert end == offsets(0, 1)
+
+
+def test_bytes_that_suffice_are_all_read(kit: Kit) -> None:
+    """Below the limit nothing is cut."""
+    produce(kit, 10, 1_000)
+    end = admission(kit).end_of_batch(offsets(0, 0), offsets(10, 0), ReadMaxBytes(20_000))
+    assert end == offsets(10, 0)
+
+
+def test_the_stricter_of_two_limits_holds_for_each_partition(kit: Kit) -> None:
+    """Rows bound the partition of small records, bytes the partition of large ones."""
+    produce(kit, 20, 10_000)
+    produce(kit, 20, 100, partition=1)
+    limits = (ReadMaxRows(10), ReadMaxBytes(25_000))
+    latest = offsets(20, 20)
+    made = admission(kit)
+    rows, size = (made.end_of_batch(offsets(0, 0), latest, limit) for limit in limits)
+    assert rows == offsets(5, 5)
+    assert size[tp(0)] == 2
+    assert made.end_of_batch(offsets(0, 0), latest, CompositeReadLimit(limits)) == {
+        tp(0): min(rows[tp(0)], size[tp(0)]),
+        tp(1): min(rows[tp(1)], size[tp(1)]),
+    }
+
+
+@dataclass
+class Looking(RecordReader):
+    """Reads from a cluster in memory, and remembers what it was asked for."""
+
+    reader: RecordReader
+    looks: list[OffsetRange] = field(default_factory=list)
+    columns: set[Projection] = field(default_factory=set)
+    fails: bool = False
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
+        self.looks.append(offset_range)
+        self.columns.add(projection)
+        if self.fails:
+            raise FetchTimeoutError(offset_range.partition, offset_range.from_offset, 1)
+        return self.reader.read(offset_range, projection)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@pytest.fixture
+def looking(kit: Kit) -> Looking:
+    """Return a reader that records its calls."""
+    reader = kit.container().record_reader()
+    assert isinstance(reader, MemoryRecordReader)
+    return Looking(reader)
+
+
+def produce_to(kit: Kit, partition: int, count: int, size: int) -> None:
+    for _ in range(count):
+        kit.cluster.produce("t", b"x" * size, partition=partition)
+
+
+def test_the_mean_size_of_records(kit: Kit, looking: Looking) -> None:
+    """A record's keys, values and headers count, and little beside them."""
+    produce_to(kit, 0, 10, 1_000)
+    for _ in range(10):
+        kit.cluster.produce("t", b"v" * 500, key=b"k" * 200, headers=(("h", b"x" * 300),))
+    produce_to(kit, 1, 4, 50_000)
+    sizes = RecordSizes(lambda: looking).measure(offsets(0, 0), offsets(20, 4))
+    assert 1_000 <= sizes[tp(0)] <= 1_050
+    assert 50_000 <= sizes[tp(1)] <= 50_050
+    assert looking.columns == {Projection(("key", "value", "headers"))}
+
+
+def test_a_look_takes_a_hundred_offsets(kit: Kit, looking: Looking) -> None:
+    """The first hundred offsets of a long backlog are read, and all offsets of a short one."""
+    produce_to(kit, 0, 300, 1)
+    produce_to(kit, 1, 30, 1)
+    RecordSizes(lambda: looking).measure(offsets(50, 20), offsets(300, 30))
+    assert looking.looks == [OffsetRange(tp(0), 50, 150), OffsetRange(tp(1), 20, 30)]
+
+
+def test_partitions_without_anything_new_are_not_looked_at(kit: Kit, looking: Looking) -> None:
+    """What a batch will not read is not measured, and neither what has no beginning."""
+    produce_to(kit, 0, 5, 1)
+    sizes = RecordSizes(lambda: looking)
+    assert sizes.measure(offsets(5, 0), offsets(5, 0, 9)) == {}
+    assert looking.looks == []
+
+
+def test_a_reader_is_made_only_to_read() -> None:
+    """Without a measurement no reader is created."""
+
+    def fail() -> RecordReader:
+        raise AssertionError
+
+    assert RecordSizes(fail).measure({}, offsets(5)) == {}
+
+
+def test_few_partitions_are_looked_at_before_a_batch(kit: Kit, looking: Looking) -> None:
+    """Eight partitions are looked at; then come those that were not, then the oldest measures."""
+    kit.cluster.add_partitions("t", 10)
+    for number in range(10):
+        produce_to(kit, number, 3, 1)
+    sizes = RecordSizes(lambda: looking)
+    begin, until = offsets(*[0] * 10), offsets(*[3] * 10)
+    seen = []
+    for _ in range(3):
+        sizes.measure(begin, until)
+        seen.append([look.partition.partition for look in looking.looks])
+        looking.looks.clear()
+    assert seen == [
+        [0, 1, 2, 3, 4, 5, 6, 7],
+        [8, 9, 0, 1, 2, 3, 4, 5],
+        [6, 7, 8, 9, 0, 1, 2, 3],
+    ]
+
+
+def test_a_later_look_takes_the_place_of_an_earlier_one(kit: Kit, looking: Looking) -> None:
+    """The records at the start of the next batch are measured."""
+    produce_to(kit, 0, 2, 10)
+    produce_to(kit, 0, 2, 90_000)
+    sizes = RecordSizes(lambda: looking)
+    assert sizes.measure(offsets(0), offsets(2))[tp(0)] < 100
+    assert sizes.measure(offsets(2), offsets(4))[tp(0)] > 80_000
+
+
+@pytest.mark.parametrize("failure", ["the range is gone", "the broker fails"])
+def test_what_cannot_be_read_keeps_its_measure(kit: Kit, looking: Looking, failure: str) -> None:
+    """A look that fails raises no error: the batch itself reports it."""
+    produce_to(kit, 0, 10, 1_000)
+    sizes = RecordSizes(lambda: looking)
+    before = dict(sizes.measure(offsets(0), offsets(5)))
+    if failure == "the broker fails":
+        looking.fails = True
+    else:
+        kit.cluster.delete_records({tp(0): 10})
+    assert sizes.measure(offsets(5), offsets(10)) == before
+    assert len(looking.looks) == 2
+
+
+def test_offsets_without_records_keep_the_measure(kit: Kit) -> None:
+    """Aborted transactions have no size of their own."""
+    container = kit.container({"kafka.isolation.level": "read_committed"})
+    produce_to(kit, 0, 3, 1_000)
+    transaction = kit.cluster.begin_transaction()
+    kit.cluster.produce("t", b"x", transaction=transaction)
+    kit.cluster.end_transaction(transaction, commit=False)
+    sizes = container.record_sizes()
+    before = dict(sizes.measure(offsets(0), offsets(3)))
+    assert sizes.measure(offsets(3), offsets(5)) == before
+
+
+def test_partitions_without_records_give_way_to_others(kit: Kit, looking: Looking) -> None:
+    """A look that found nothing counts as a look, so that no other partition waits for ever."""
+    kit.cluster.add_partitions("t", 9)
+    for partition in range(8):
+        kit.produce(5, partition)
+        kit.cluster.delete_records({tp(partition): 5})
+    produce_to(kit, 8, 3, 1_000)
+    begin, until = offsets(*[0] * 9), offsets(*[5] * 8, 3)
+    sizes = RecordSizes(lambda: looking)
+    for _ in range(2):
+        measured = sizes.measure(begin, until)
+    assert measured[tp(8)] >= 1_000
+
+
+def test_a_part_of_a_batch_counts_alone(kit: Kit, looking: Looking) -> None:
+    """A reader may return slices, whose buffers they share."""
+    produce_to(kit, 0, 10, 1_000)
+    read = looking.reader.read
+    looking.reader.read = lambda *given: (  # type: ignore[method-assign]
+        batch.slice(row, 1) for batch in read(*given) for row in range(batch.num_rows)
+    )
+    assert RecordSizes(lambda: looking).measure(offsets(0), offsets(10))[tp(0)] <= 1_100
+
+
+END = PartitionOffsets({tp(0): 2, tp(1): 0})
+
+
+def test_lag_is_reported_with_each_batch(kit: Kit) -> None:
+    """What a batch has read is set against the latest offsets that the stream knows, once."""
+    stream = kit.container({"startingOffsets": "earliest"}).micro_batch_stream()
+    start = stream.initial_offset()
+    kit.produce(5)
+    stream.latest_offset(start, stream.default_read_limit)
+    stream.latest_offset(END, stream.default_read_limit)
+    stream.commit(END)
+    assert kit.events.named("lag_measured") == (
+        (Lag({tp(0): 5, tp(1): 0}),),
+        (Lag({tp(0): 3, tp(1): 0}),),
+    )
+
+
+def test_without_latest_offsets_there_is_no_lag(kit: Kit) -> None:
+    """A stream that has not asked Kafka yet has nothing to report."""
+    kit.container().micro_batch_stream().commit(END)
+    assert kit.events.named("lag_measured") == ()
+
+
+def test_lag_that_nobody_takes_is_not_measured(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of partitions it would cost each batch milliseconds."""
+    monkeypatch.setattr(MemorySourceEvents, "takes_lag", False)
+    stream = kit.container().micro_batch_stream()
+    stream.latest_offset(END, stream.default_read_limit)
+    assert kit.events.named("lag_measured") == ()
+
+
+def test_offsets_are_committed_to_the_group_that_is_named(kit: Kit) -> None:
+    """The group gets the next offset of each partition; no other group is touched."""
+    kit.container({"kafka.group.id": "other"}).micro_batch_stream().commit(END)
+    kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream().commit(END)
+    assert kit.cluster.committed("g") == END
+    assert kit.cluster.committed("other") == {}
+
+
+def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit: Kit) -> None:
+    """An engine without new data never commits the last batch, but goes on asking behind it."""
+    stream = kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream()
+    kit.produce(2)
+    assert stream.latest_offset(END, stream.default_read_limit) == END
+    assert kit.cluster.committed("g") == END
+
+
+def test_a_commit_that_fails_is_reported_and_tried_again_later(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream goes on, and does not try at every trigger: the group's offsets are a copy."""
+    failure = KafkaRequestError("a commit", "why")
+    tried: list[object] = []
+
+    def fail(_fetcher: object, _group_id: str, offsets: object) -> None:
+        tried.append(offsets)
+        if len(tried) < 3:
+            raise failure
+
+    monkeypatch.setattr(MemoryOffsetFetcher, "commit", fail)
+    stream = kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream()
+    for _ in range(3):
+        stream.commit(END)
+    assert kit.events.named("group_commit_failed") == (("g", failure),)
+    for _ in range(3):
+        kit.clock.sleep_ms(RETRY_MS)
+        stream.commit(END)
+    assert tried == [END] * 3
+
+
+GO_ON = {"failOnDataLoss": "false"}
+
+
+def stream(kit: Kit, options: dict[str, str] | None = None) -> KafkaMicroBatchStream:
+    made: KafkaMicroBatchStream = kit.container(options).micro_batch_stream()
+    return made
+
+
+def test_a_new_stream_begins_at_the_end(kit: Kit) -> None:
+    """Without `startingOffsets` a stream reads what comes after its start."""
+    kit.produce(3)
+    assert stream(kit).initial_offset() == {tp(0): 3, tp(1): 0}
+    assert kit.events.named("initial_offsets") == ((PartitionOffsets({tp(0): 3, tp(1): 0}),),)
+
+
+def test_a_stream_can_begin_at_the_start(kit: Kit) -> None:
+    """With `startingOffsets` earliest it reads what the brokers hold."""
+    kit.produce(3)
+    kit.cluster.delete_records({tp(0): 2})
+    made = stream(kit, {"startingOffsets": "earliest"})
+    assert made.initial_offset() == {tp(0): 2, tp(1): 0}
+
+
+def test_a_stream_begins_where_it_said_first(kit: Kit) -> None:
+    """Before the first commit the initial offsets stay the same, also with new records."""
+    made = stream(kit)
+    first = made.initial_offset()
+    kit.produce(3)
+    assert made.initial_offset() == first
+    assert len(kit.events.named("initial_offsets")) == 1
+
+
+def test_a_batch_ends_at_the_latest_offsets(kit: Kit) -> None:
+    """The latest offsets are the batch's end, and what is reported as the latest."""
+    made = stream(kit)
+    start = made.initial_offset()
+    assert made.report_latest_offset() is None
+    kit.produce(4, partition=1)
+    assert made.latest_offset(start, ReadAllAvailable()) == {tp(0): 0, tp(1): 4}
+    assert made.report_latest_offset() == PartitionOffsets({tp(0): 0, tp(1): 4})
+
+
+def test_an_answer_without_partitions_keeps_the_start(kit: Kit) -> None:
+    """When every topic of a pattern is gone, the offsets stay where they were."""
+    made = stream(kit, {"subscribePattern": "^t$"})
+    start = made.initial_offset()
+    kit.cluster.delete_topic("t")
+    assert made.latest_offset(start, ReadAllAvailable()) == start
+
+
+def test_available_now_stops_at_what_it_found_first(kit: Kit) -> None:
+    """Records that come after the first look are left for the next run."""
+    made = stream(kit)
+    start = made.initial_offset()
+    made.prepare_for_trigger_available_now()
+    kit.produce(3)
+    end = made.latest_offset(start, ReadAllAvailable())
+    kit.produce(3)
+    assert end == {tp(0): 3, tp(1): 0}
+    assert made.latest_offset(end, ReadAllAvailable()) == end
+
+
+def test_each_partition_with_records_is_a_range(kit: Kit) -> None:
+    """Partitions without new offsets make no task."""
+    start, end = PartitionOffsets({tp(0): 2, tp(1): 7}), PartitionOffsets({tp(0): 5, tp(1): 7})
+    assert stream(kit).plan_input_partitions(start, end) == (OffsetRange(tp(0), 2, 5),)
+
+
+def test_an_added_partition_is_read_from_its_beginning(kit: Kit) -> None:
+    """A partition that was not there before starts at 0, and is reported."""
+    kit.cluster.add_partitions("t", 3)
+    kit.produce(4, partition=2)
+    start = PartitionOffsets({tp(0): 0, tp(1): 0})
+    ranges = stream(kit).plan_input_partitions(start, start.merge({tp(2): 4}))
+    assert ranges == (OffsetRange(tp(2), 0, 4),)
+    assert kit.events.named("partitions_added") == ((PartitionOffsets({tp(2): 0}),),)
+
+
+LOSSES = {
+    "an added partition whose start is gone": (
+        PartitionOffsets({tp(0): 0}),
+        PartitionOffsets({tp(0): 0, tp(1): 5}),
+        "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
+        "Added partition t-1 starts from 3 instead of 0.",
+        (OffsetRange(tp(1), 3, 5),),
+    ),
+    "an added partition that went again": (
+        PartitionOffsets({tp(0): 0}),
+        PartitionOffsets({tp(0): 0, tp(9): 5}),
+        "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
+        "Cannot find initial offsets for partitions Set(t-9). They may have been deleted.",
+        (),
+    ),
+    "a partition that was deleted": (
+        PartitionOffsets({tp(0): 0, tp(7): 1}),
+        PartitionOffsets({tp(0): 2}),
+        "PARTITIONS_DELETED",
+        "Partitions Set(t-7) have been deleted.",
+        (OffsetRange(tp(0), 0, 2),),
+    ),
+    "a partition that ends before its start": (
+        PartitionOffsets({tp(0): 5, tp(1): 3}),
+        PartitionOffsets({tp(0): 1, tp(1): 5}),
+        "PARTITION_OFFSET_CHANGED",
+        "Partition t-0 offset was changed from 5 to 1.",
+        (OffsetRange(tp(1), 3, 5),),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_what_is_lost_fails_the_query(kit: Kit, case: str) -> None:
+    """With failOnDataLoss each finding is an error in the JVM connector's words."""
+    kit.produce(5, partition=1)
+    kit.cluster.delete_records({tp(1): 3})
+    start, end, condition, reason, _ = LOSSES[case]
+    with pytest.raises(DataLossError) as caught:
+        stream(kit).plan_input_partitions(start, end)
+    assert caught.value.sub_condition == condition
+    assert f"Reason: {reason}" in str(caught.value)
+    assert kit.events.named("data_lost") == ()
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_what_is_lost_is_reported_when_the_query_may_go_on(kit: Kit, case: str) -> None:
+    """Without failOnDataLoss each finding is reported once, and the rest is read."""
+    kit.produce(5, partition=1)
+    kit.cluster.delete_records({tp(1): 3})
+    start, end, condition, _, ranges = LOSSES[case]
+    assert stream(kit, GO_ON).plan_input_partitions(start, end) == ranges
+    [[loss]] = kit.events.named("data_lost")
+    assert loss.condition == condition  # type: ignore[attr-defined]
+
+
+def test_a_group_id_is_suspected_when_partitions_are_gone(kit: Kit) -> None:
+    """With `kafka.group.id` set, the error says why that is unsafe."""
+    made = stream(kit, {"kafka.group.id": "mine"})
+    with pytest.raises(DataLossError, match="This option is unsafe to use") as caught:
+        made.plan_input_partitions(PartitionOffsets({tp(7): 1}), PartitionOffsets())
+    assert caught.value.sub_condition == "PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT"
+
+
+def test_a_stream_is_named_as_in_the_jvm_connector(kit: Kit) -> None:
+    """Its name tells what it is subscribed to."""
+    assert str(stream(kit)) == "KafkaV2[Subscribe[t]]"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        (
+            {"startingOffsets": '{"t":{"0":3}}'},
+            StreamOffsetsMismatchError,
+            "If startingOffsets contains specific offsets, you must specify all TopicPartitions.",
+        ),
+        (
+            {"startingOffsetsByTimestamp": '{"t":{"0":3}}'},
+            TimestampsMismatchError,
+            "timestamp based start offsets",
+        ),
+        (
+            {"startingOffsets": '{"u":"earliest"}'},
+            TopicOffsetsMismatchError,
+            "no assigned partitions: u",
+        ),
+        (
+            {"startingTimestamp": "5"},
+            NoOffsetForTimestampError,
+            "No offset matched from request of topic-partition t-0 and timestamp 5.",
+        ),
+    ],
+)
+def test_a_beginning_that_does_not_fit(
+    kit: Kit, options: dict[str, str], error: type[Exception], text: str
+) -> None:
+    """A stream whose options do not fit the topic fails when it begins."""
+    with pytest.raises(error, match=text):
+        stream(kit, options).initial_offset()
+    assert kit.events.named("initial_offsets") == ()
+
+
+def test_a_mismatch_of_a_stream_is_a_mismatch(kit: Kit) -> None:
+    """The error of a stream is a subclass of a batch query's error."""
+    with pytest.raises(OffsetsMismatchError):
+        stream(kit, {"startingOffsets": '{"t":{"0":3}}'}).initial_offset()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"startingOffsets": '{"t":{"0":3,"1":-1}}'}, (3, 2)),
+        ({"startingOffsets": '{"t":{"0":-2,"1":-2}}'}, (1, 0)),
+        # The brokers are not asked whether they hold such an offset.
+        ({"startingOffsets": '{"t":{"0":99,"1":0}}'}, (99, 0)),
+        ({"startingOffsets": '{"t":"earliest"}'}, (1, 0)),
+        ({"startingOffsets": '{"t":"latest"}'}, (4, 2)),
+        ({"startingTimestamp": "30"}, (2, 0)),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":40,"1":31}}'}, (3, 1)),
+        (
+            {"startingTimestamp": "99", "startingOffsetsByTimestampStrategy": "latest"},
+            (4, 2),
+        ),
+    ],
+)
+def test_a_beginning_is_bound_when_the_stream_begins(
+    kit: Kit, options: dict[str, str], expected: tuple[int, int]
+) -> None:
+    """With any starting option, the first offsets are offsets of the log."""
+    for time in (10, 20, 30, 40):
+        kit.cluster.produce("t", b"v", timestamp=time)
+    for time in (30, 40):
+        kit.cluster.produce("t", b"v", partition=1, timestamp=time)
+    kit.cluster.delete_records({tp(0): 1})
+    assert stream(kit, options).initial_offset() == dict(zip((tp(0), tp(1)), expected, strict=True))
+
+
+def test_the_options_make_the_default_limit(kit: Kit) -> None:
+    """Without limits a batch reads everything, with several it keeps all of them."""
+    assert stream(kit).default_read_limit == ReadAllAvailable()
+    limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "20"}
+    assert stream(kit, limits).default_read_limit == CompositeReadLimit(
+        (ReadMinRows(15, 5_000), ReadMaxRows(20))
+    )
+
+
+def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) -> list[list[int]]:
+    """Return the sizes of the ranges of some batches under the default limit."""
+    found = []
+    for _ in range(batches):
+        end = made.latest_offset(start, made.default_read_limit)
+        found.append([one.size for one in made.plan_input_partitions(start, end)])
+        start = end
+    return found
+
+
+def test_tasks_of_small_ranges(kit: Kit) -> None:
+    """With maxPartitions several ranges share a task; without it each has its own."""
+    kit.produce(3)
+    kit.produce(2, partition=1)
+    ranges = OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)
+    start, end = PartitionOffsets({tp(0): 0, tp(1): 0}), PartitionOffsets({tp(0): 3, tp(1): 2})
+    assert stream(kit).plan_tasks(start, end) == tuple((one,) for one in ranges)
+    assert stream(kit, {"maxPartitions": "1"}).plan_tasks(start, end) == (ranges,)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "offsets", "options", "is_reported"),
+    [
+        (301, 999, {}, True),
+        (300, 1, {}, False),
+        (301, 1_000, {}, False),
+        (301, 1, {"maxPartitions": "1000"}, False),
+    ],
+)
+def test_many_small_tasks_are_reported(
+    kit: Kit, partitions: int, offsets: int, options: dict[str, str], *, is_reported: bool
+) -> None:
+    """Once, with their number, unless the query says how many tasks it wants."""
+    kit.cluster.add_partitions("t", partitions)
+    made = stream(kit, options)
+    start = PartitionOffsets({tp(number): 0 for number in range(partitions)})
+    for step in (1, 2):
+        end = PartitionOffsets({tp(number): step * offsets for number in range(partitions)})
+        assert len(made.plan_tasks(start, end)) == partitions
+        start = end
+    expected = ((partitions, partitions * offsets),) if is_reported else ()
+    assert kit.events.named("tasks_are_small") == expected
+
+
+def test_a_limit_on_offsets_over_batches(kit: Kit) -> None:
+    """Ten at a time of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1."""
+    kit.cluster.add_partitions("t", 3)
+    for partition, count in enumerate((101, 11, 1)):
+        kit.produce(count, partition)
+    made = stream(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "10"})
+    start = made.initial_offset()
+    assert sizes(made, start, 2) == [[8, 1, 1], [9, 1]]
+    assert made.latest_offset(start, ReadAllAvailable()) == {tp(0): 101, tp(1): 11, tp(2): 1}
+
+
+def test_limits_together_over_batches_of_a_stream(kit: Kit) -> None:
+    """At least 15 and at most 20 of 33 records make 19; 14 are left, and wait for their time."""
+    kit.cluster.add_partitions("t", 3)
+    for partition, count in enumerate((21, 11, 1)):
+        kit.produce(count, partition)
+    made = stream(
+        kit,
+        {
+            "startingOffsets": "earliest",
+            "minOffsetsPerTrigger": "15",
+            "maxOffsetsPerTrigger": "20",
+            "maxTriggerDelay": "5s",
+        },
+    )
+    assert sizes(made, made.initial_offset(), 2) == [[12, 6, 1], []]
+    kit.clock.sleep_ms(5_000)
+    start = PartitionOffsets({tp(0): 12, tp(1): 6, tp(2): 1})
+    assert sizes(made, start, 2) == [[9, 5], []]
+
+
+def test_a_query_over_what_is_available_has_batches_too(kit: Kit) -> None:
+    """With at most 5 a batch, 15 records make three batches, and then none."""
+    kit.produce(15)
+    made = stream(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"})
+    start = made.initial_offset()
+    made.prepare_for_trigger_available_now()
+    assert sizes(made, start, 4) == [[5], [5], [5], []]
+
+
+def available_now(
+    kit: Kit, options: dict[str, str] | None = None
+) -> tuple[KafkaMicroBatchStream, PartitionOffsets, PartitionOffsets]:
+    """Return a query with five records in each of two partitions, its start and its end."""
+    kit.produce(5)
+    kit.produce(5, partition=1)
+    made = stream(kit, {"startingOffsets": "earliest", **(options or {})})
+    start = made.initial_offset()
+    made.prepare_for_trigger_available_now()
+    return made, start, made.latest_offset(start, ReadAllAvailable())
+
+
+def test_the_end_has_the_partitions_that_were_found(kit: Kit) -> None:
+    """A batch with other partitions than the prefetched ones fails."""
+    made, start, end = available_now(kit)
+    with pytest.raises(PartitionsNotPrefetchedError):
+        made.plan_input_partitions(start, end.merge({tp(2): 0}))
+    with pytest.raises(PartitionsNotPrefetchedError):
+        made.plan_input_partitions(start, PartitionOffsets({tp(0): 5}))
+
+
+def test_the_end_is_not_beyond_what_was_found(kit: Kit) -> None:
+    """A batch that ends behind the first look fails, even if Kafka has more by now."""
+    made, start, end = available_now(kit)
+    kit.produce(5)
+    with pytest.raises(EndBeyondPrefetchedError):
+        made.plan_input_partitions(start, end.merge({tp(0): 6}))
+
+
+@pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
+@pytest.mark.parametrize(
+    ("partitions", "count", "error", "text"),
+    [
+        (
+            1,
+            9,
+            LostPartitionsError,
+            (
+                r"Some of partitions in Kafka topic\(s\) have been lost during running query "
+                r"with Trigger\.AvailableNow\."
+            ),
+        ),
+        (
+            2,
+            4,
+            EndBeyondLatestError,
+            (
+                r"Some of partitions in Kafka topic\(s\) report available offset which is less "
+                r"than end offset during running query with Trigger\.AvailableNow\."
+            ),
+        ),
+    ],
+)
+def test_a_topic_that_is_recreated_fails_the_query(
+    kit: Kit,
+    partitions: int,
+    count: int,
+    error: type[AvailableNowError],
+    text: str,
+    fail_on_data_loss: str,
+) -> None:
+    """A topic with fewer partitions or records than before fails with any failOnDataLoss."""
+    made, start, end = available_now(kit, {"failOnDataLoss": fail_on_data_loss})
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", partitions)
+    for partition in range(partitions):
+        kit.produce(count, partition)
+    with pytest.raises(error, match=text):
+        made.plan_input_partitions(start, end)
+
+
+def test_what_kafka_still_has_is_read(kit: Kit) -> None:
+    """New records and partitions do not disturb a query over what is available."""
+    made, start, end = available_now(kit)
+    kit.cluster.add_partitions("t", 3)
+    kit.produce(5)
+    kit.produce(5, partition=2)
+    assert made.plan_input_partitions(start, end) == (
+        OffsetRange(tp(0), 0, 5),
+        OffsetRange(tp(1), 0, 5),
+    )
+
+
+def test_a_first_batch_that_runs_again_has_the_partitions_of_its_end(kit: Kit) -> None:
+    """A partition that was added after the batch was planned is not a deleted one."""
+    kit.produce(3)
+    kit.cluster.add_partitions("t", 3)
+    made = stream(kit, {"startingOffsets": "earliest"})
+    end = PartitionOffsets({tp(0): 3, tp(1): 0})
+    assert made.plan_input_partitions(made.initial_offset(), end) == (OffsetRange(tp(0), 0, 3),)
+
+
+def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit: Kit) -> None:
+    """In the process that plans the first batch, a partition without an end is deleted."""
+    made = stream(kit, {"startingOffsets": "earliest"})
+    start = made.initial_offset()
+    made.latest_offset(start, ReadAllAvailable())
+    with pytest.raises(DataLossError, match="have been deleted"):
+        made.plan_input_partitions(start, PartitionOffsets({tp(0): 0}))
+
+
+def test_an_empty_batch_of_topics_that_are_gone(kit: Kit) -> None:
+    """Spark plans one where the JVM connector has written the same offsets as another text."""
+    kit.cluster.delete_topic("t")
+    made = stream(kit, {"subscribePattern": "^t$"})
+    made.prepare_for_trigger_available_now()
+    start = PartitionOffsets({tp(0): 5, tp(1): 5})
+    assert made.latest_offset(start, ReadAllAvailable()) == start
+    assert made.plan_input_partitions(start, start) == ()
+
+
+def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit: Kit) -> None:
+    """Before its first look a query has nothing to hold the end of a batch against."""
+    _, start, end = available_now(kit)
+    again = stream(kit)
+    again.prepare_for_trigger_available_now()
+    kit.cluster.add_partitions("t", 3)
+    assert len(again.plan_input_partitions(start, end)) == 2
+    assert again.latest_offset(end, ReadAllAvailable()).keys() == {tp(0), tp(1), tp(2)}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [(0, 0, 9), (1, 0, 3)]),
+        ({"minPartitions": "2"}, [(0, 0, 9), (1, 0, 3)]),
+        ({"minPartitions": "4"}, [(0, 0, 3), (0, 3, 6), (0, 6, 9), (1, 0, 3)]),
+        ({"maxRecordsPerPartition": "5"}, [(0, 0, 4), (0, 4, 9), (1, 0, 3)]),
+        ({"maxRecordsPerPartition": "9223372036854775807"}, [(0, 0, 9), (1, 0, 3)]),
+    ],
+)
+def test_a_batch_is_split_into_tasks(
+    kit: Kit, options: dict[str, str], expected: list[tuple[int, int, int]]
+) -> None:
+    """Large ranges are split for the least number of tasks and for the most records of one."""
+    start, end = PartitionOffsets({tp(0): 0, tp(1): 0}), PartitionOffsets({tp(0): 9, tp(1): 3})
+    assert stream(kit, options).plan_input_partitions(start, end) == tuple(
+        OffsetRange(tp(number), *ends) for number, *ends in expected
+    )
+
+
+def test_metrics_tell_how_far_a_query_is_behind(kit: Kit) -> None:
+    """The lag is measured against the latest offsets of the last batch; before it there is none."""
+    kit.produce(3)
+    kit.produce(6, partition=1)
+    made = stream(kit)
+    consumed = PartitionOffsets({tp(0): 1, tp(1): 2})
+    assert made.metrics(consumed) == {}
+    made.latest_offset(consumed, ReadMaxRows(1))
+    assert made.metrics(None) == {}
+    assert made.metrics(consumed) == {
+        "minOffsetsBehindLatest": "2",
+        "maxOffsetsBehindLatest": "4",
+        "avgOffsetsBehindLatest": "3.0",
+    }
+    kit.produce(100)
+    latest = made.latest_offset(consumed, ReadAllAvailable())
+    assert set(made.metrics(latest).values()) == {"0", "0.0"}
+
+
+def test_metrics_of_a_query_without_partitions(kit: Kit) -> None:
+    """When every topic of a pattern is gone there is nothing to be behind of."""
+    made = stream(kit, {"subscribePattern": "^none$"})
+    start = PartitionOffsets()
+    assert made.latest_offset(start, ReadAllAvailable()) == start
+    assert made.metrics(start) == {}

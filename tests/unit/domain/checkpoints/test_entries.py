@@ -1,0 +1,290 @@
+"""The log of the schema versions of a stream."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.checkpoints.entries import (
+    SINK_LOG_VERSION,
+    BatchState,
+    SchemaVersion,
+    SinkLogEntry,
+    other_query_error,
+    read_initial_offsets,
+    read_schema_versions,
+    write_initial_offsets,
+    write_schema_versions,
+)
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.transaction import Transaction
+
+from ..strategies import logged_offsets
+
+OFFSETS = PartitionOffsets({TopicPartition("kafka-initial-offset-2-1-0", n): 0 for n in range(3)})
+JSON = b'{"kafka-initial-offset-2-1-0":{"0":0,"1":0,"2":0}}'
+
+
+def test_bytes() -> None:
+    """The file begins with a zero byte and the version's line, as Spark 2.1.0 needs it."""
+    assert write_initial_offsets(OFFSETS) == b"\0v1\n" + JSON
+
+
+@given(logged_offsets)
+def test_what_is_written_is_read(offsets: PartitionOffsets) -> None:
+    """Any offsets come back as they were."""
+    assert read_initial_offsets(write_initial_offsets(offsets)) == offsets
+
+
+def test_offsets_without_a_version() -> None:
+    """Spark 2.1.0 wrote a byte of the length, and the offsets alone."""
+    assert read_initial_offsets(bytes([len(JSON)]) + JSON) == OFFSETS
+
+
+def test_offsets_on_several_lines() -> None:
+    """The version is the first line; the rest is JSON."""
+    assert read_initial_offsets(b"\0v1\n" + JSON.replace(b",", b",\n")) == OFFSETS
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (
+            b"\0v99999\n" + JSON,
+            (
+                "UnsupportedLogVersion: maximum supported log version is v1, but encountered "
+                "v99999. The log file was produced by a newer version of Spark and cannot be read "
+                "by this version. Please upgrade."
+            ),
+        ),
+        (
+            b"\0vx\n" + JSON,
+            "Log file was malformed: failed to read correct log version from vx.",
+        ),
+        (
+            b"\0v0\n" + JSON,
+            "Log file was malformed: failed to read correct log version from v0.",
+        ),
+        (
+            b"\0v\n" + JSON,
+            "Log file was malformed: failed to read correct log version from v.",
+        ),
+        (
+            b"\0v1" + JSON,
+            "Log file was malformed: failed to detect the log file version line.",
+        ),
+        (b"\0v1\n\xff", "Log file was malformed: it is not text."),
+        (b"", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got '),
+        (b"\0v1\n[]", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got []'),
+    ],
+)
+def test_refusals(content: bytes, problem: str) -> None:
+    """What cannot be read is refused with Spark's words."""
+    with pytest.raises(ValueError, match=r"\S") as caught:
+        read_initial_offsets(content)
+    assert str(caught.value) == problem
+
+
+VERSIONS = st.builds(SchemaVersion, st.text(), st.integers(1, 2**31 - 1))
+
+
+@given(st.dictionaries(st.sampled_from(["key", "value"]), VERSIONS, min_size=1))
+def test_versions_are_read_as_they_were_written(versions: dict[str, SchemaVersion]) -> None:
+    """Whatever the subject's name."""
+    assert read_schema_versions(write_schema_versions(versions)) == versions
+
+
+def test_the_layout() -> None:
+    """A line with the version of the format, and a JSON object."""
+    content = b'v1\n{"key":{"subject":"s","version":1},"value":{"subject":"t-value","version":3}}'
+    versions = {"value": SchemaVersion("t-value", 3), "key": SchemaVersion("s", 1)}
+    assert write_schema_versions(versions) == content
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"\xff", "it is not text"),
+        (b"", "failed to read correct log version"),
+        (b"v2\n{}", "maximum supported log version is v1"),
+        (b"v1\n", "malformed"),
+        (b"v1\n{}", "malformed"),
+        (b"v1\n[]", "malformed"),
+        (b'v1\n{"value":{"subject":"s"}}', "malformed"),
+        (b'v1\n{"value":{"subject":7,"version":1}}', "malformed"),
+        (b'v1\n{"value":{"subject":"s","version":0}}', "malformed"),
+        (b'v1\n{"value":{"subject":"s","version":true}}', "malformed"),
+    ],
+)
+def test_a_malformed_entry_is_refused(content: bytes, problem: str) -> None:
+    """It was written by another program, or by a later version."""
+    with pytest.raises(ValueError, match=problem):
+        read_schema_versions(content)
+
+
+transactions = st.builds(
+    Transaction, st.text(min_size=1), st.integers(0, 2**63 - 1), st.integers(0, 2**15 - 1)
+)
+entries = st.builds(
+    SinkLogEntry,
+    st.integers(0, 2**63 - 1),
+    st.sampled_from(BatchState),
+    st.lists(transactions, max_size=5, unique_by=lambda each: each.transactional_id).map(tuple),
+    st.none() | st.uuids().map(str),
+    st.none() | st.binary().map(lambda content: sha256(content).hexdigest()),
+    st.integers(-1, 2**63 - 1),
+)
+
+DIGEST = "0a" * 32
+ONE = SinkLogEntry(7, BatchState.PREPARED, (Transaction("p-q-0-0", 4_000, 3),), "q", DIGEST, 9)
+
+
+def test_bytes_of_a_sink_log() -> None:
+    """A file is the version's line and JSON, with Kafka's names for what makes a transaction."""
+    line, text = ONE.to_bytes().split(b"\n")
+    assert line == b"v2"
+    assert json.loads(text) == {
+        "batchId": 7,
+        "state": "prepared",
+        "queryId": "q",
+        "offsets": DIGEST,
+        "startedMs": 9,
+        "transactions": [
+            {"transactionalId": "p-q-0-0", "producerId": 4_000, "producerEpoch": 3},
+        ],
+    }
+
+
+@given(entries)
+def test_a_written_sink_log_entry_is_read(entry: SinkLogEntry) -> None:
+    """Any entry comes back as it was."""
+    assert SinkLogEntry.from_bytes(entry.to_bytes()) == entry
+
+
+@given(entries, st.sampled_from(BatchState))
+def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) -> None:
+    """What becomes of a batch keeps its number and its transactions."""
+    changed = entry.with_state(state)
+    assert changed.state is state
+    assert changed.with_state(entry.state) == entry
+
+
+def test_version_1_is_read() -> None:
+    """It has no more than the batch and its transactions."""
+    content = json.loads(ONE.to_bytes().split(b"\n")[1])
+    old = {key: content[key] for key in ("batchId", "state", "transactions")}
+    read = SinkLogEntry.from_bytes(f"v1\n{json.dumps(old)}".encode())
+    assert read == SinkLogEntry(7, BatchState.PREPARED, ONE.transactions)
+
+
+@pytest.mark.parametrize(
+    ("state", "last"),
+    [(BatchState.PREPARED, 6), (BatchState.COMMITTED, 7), (BatchState.DROPPED, 6)],
+)
+def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) -> None:
+    """Until then the batch before it is the last."""
+    assert ONE.with_state(state).committed_through == last
+
+
+def _changed(**given: object) -> bytes:
+    return json.dumps({**json.loads(ONE.to_bytes().split(b"\n")[1]), **given}).encode()
+
+
+def _planted(**given: object) -> bytes:
+    valid = {"transactionalId": "i", "producerId": 1, "producerEpoch": 1}
+    return json.dumps({**valid, **given} if given else {"transactionalId": "i"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (
+            f"v{SINK_LOG_VERSION + 1}\n{{}}".encode(),
+            (
+                f"UnsupportedLogVersion: maximum supported log version is v{SINK_LOG_VERSION}, but "
+                f"encountered v{SINK_LOG_VERSION + 1}. The log file was produced by a newer "
+                "version of Spark and cannot be read by this version. Please upgrade."
+            ),
+        ),
+        *(
+            (b"v2\n" + text, "Log file was malformed: it is not an entry of a sink log.")
+            for text in (
+                b'{"batchId":1,"state":"prepared","transactions":[]}',
+                _changed(more=1),
+                _changed(queryId=7),
+                _changed(queryId=""),
+                _changed(queryId="\n"),
+                _changed(queryId="x" * 250),
+                _changed(offsets=7),
+                _changed(offsets=DIGEST[1:]),
+                _changed(offsets=DIGEST.upper()),
+                _changed(startedMs=-2),
+                _changed(startedMs=2**63),
+                _changed(startedMs=True),
+                _changed(startedMs=None),
+            )
+        ),
+        (b"", "Log file was malformed: failed to read correct log version from ."),
+        (b"{}", "Log file was malformed: failed to read correct log version from {}."),
+        *(
+            (b"v1\n" + text, "Log file was malformed: it is not an entry of a sink log.")
+            for text in (
+                b"",
+                b"\xff",
+                b"[]",
+                b"null",
+                b'{"batchId":1,"state":"prepared"}',
+                b'{"batchId":"x","state":"prepared","transactions":[]}',
+                b'{"batchId":1,"state":"lost","transactions":[]}',
+                b'{"batchId":1,"state":"prepared","transactions":[{}]}',
+                b'{"batchId":1,"state":"prepared","transactions":[1]}',
+                b'{"batchId":1,"batchId":1,"state":"prepared","transactions":[]}',
+                b'{"batchId":true,"state":"prepared","transactions":[]}',
+                b'{"batchId":-1,"state":"prepared","transactions":[]}',
+                b'{"batchId":9223372036854775808,"state":"prepared","transactions":[]}',
+                b'{"batchId":NaN,"state":"prepared","transactions":[]}',
+                b'{"batchId":1e2,"state":"prepared","transactions":[]}',
+                b'{"batchId":1,"state":["prepared"],"transactions":[]}',
+                b'{"batchId":1,"state":"prepared","transactions":{}}',
+                b'{"batchId":1,"state":"prepared","transactions":[],"more":1}',
+                b"[" * 100_000,
+                *(
+                    b'{"batchId":1,"state":"prepared","transactions":[%s]}' % planted
+                    for planted in (
+                        _planted(),
+                        _planted(producerId=-1),
+                        _planted(producerId=2**63),
+                        _planted(producerId="1"),
+                        _planted(producerEpoch=-1),
+                        _planted(producerEpoch=2**15),
+                        _planted(producerEpoch=None),
+                        _planted(transactionalId=""),
+                        _planted(transactionalId=7),
+                        _planted(transactionalId="\ud800"),
+                        _planted(transactionalId="x" * 2**15),
+                        _planted(more=1),
+                        _planted(producerId=1) + b"," + _planted(producerId=1),
+                    )
+                ),
+            )
+        ),
+    ],
+)
+def test_refusals_of_a_sink_log(content: bytes, problem: str) -> None:
+    """What is no entry is not taken for one."""
+    with pytest.raises(ValueError, match=r"\S") as caught:
+        SinkLogEntry.from_bytes(content)
+    assert str(caught.value) == problem
+
+
+def test_a_log_of_another_query_names_both() -> None:
+    """What is read from the log is cut, as anyone may have written it."""
+    error = str(other_query_error("log/3", "x" * 10_000, "q"))
+    assert "(log/3)" in error
+    assert "this one is 'q'" in error
+    assert len(error) < 1_000
