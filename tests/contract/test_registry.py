@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka import adapters, ports
-from pyspark_kafka.bootstrap.clients import client_names
+from pyspark_kafka.bootstrap.plugins import client_names
 from pyspark_kafka.testing import ALL, Capability
 
 from .registry import (

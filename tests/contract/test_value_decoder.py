@@ -10,7 +10,7 @@ import fastavro
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from pyspark_kafka.bootstrap.value_formats import value_format_named
+from pyspark_kafka.bootstrap.plugins import value_format_named
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.testing import ValueDecoderContract
 from pyspark_kafka.testing.value_decoder_contract import DECODED_TYPE

@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 from google.protobuf.message_factory import GetMessageClass
 
 from pyspark_kafka.adapters.protobuf_values.descriptors import Messages
-from pyspark_kafka.bootstrap.value_formats import value_format_named
+from pyspark_kafka.bootstrap.plugins import value_format_named
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.testing import ValueEncoderContract
 from pyspark_kafka.testing.value_encoder_contract import ENCODED_TYPE

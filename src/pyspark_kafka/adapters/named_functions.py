@@ -1,8 +1,9 @@
-"""Python functions that options name."""
+"""Python functions and entry points that options name."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,13 @@ def checked_function(name: str, load: Callable[[], object]) -> Callable[..., Any
     if not callable(found):
         raise ValueError(f"'{name}' is not a function")  # noqa: TRY004 - an option has this value
     return found
+
+
+def entry_points_named(group: str, name: str) -> list[EntryPoint]:
+    """Return the different entry points of a group with a name: more than one is an error."""
+    # If a distribution is on the path twice, importlib.metadata returns equal entry points.
+    found = {each.value: each for each in entry_points(group=group, name=name)}
+    return [found[value] for value in sorted(found)]
 
 
 def _attribute(module: ModuleType, path: str) -> object:

@@ -39,16 +39,15 @@ from ..domain.options.sink import SinkOptions, dead_letter_sink
 from ..domain.options.source import SourceOptions
 from ..domain.reading.data_loss import legacy_partition_offset_changed
 from ..domain.values.dead_letter import TaskIdentity
-from .client_checks import check_writing, writer_factory
-from .clients import client_named
+from .checks import check_writing, writer_factory
 from .injection import containers, providers
-from .plugins import CONTAINERS, SINK_CONTAINERS, configure
-from .value_formats import value_format_named
+from .plugins import CONTAINERS, SINK_CONTAINERS, client_named, configure, value_format_named
 from .values import ValueDecoders, open_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
     from ..application.values.sink_encoding import SinkEncoding
     from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.settings import ContinuousSettings
@@ -115,7 +114,7 @@ def _cluster_describer(client: Client, options: SourceOptions) -> Iterator[Clust
     yield from _adapter(client.cluster_describer, options)
 
 
-def metadata_log_at(path: StoragePath) -> MetadataLog:
+def metadata_log_at(path: StoragePath) -> FsspecMetadataLog:
     """Return the metadata log of a directory.
 
     :raises UnsupportedFeatureError: if its storage cannot arbitrate between concurrent writers.

@@ -60,7 +60,7 @@ class ContainerUseCases(UseCases):
 
     def check_client(self, options: SourceOptions | SinkOptions) -> None:
         from ..domain.options.sink import SinkOptions
-        from .option_checks import check_sink, check_source
+        from .checks import check_sink, check_source
 
         permitted = _permitted(options)
         if isinstance(permitted, SinkOptions):

@@ -60,7 +60,7 @@ def preload() -> None:
 
     from ..adapters.kernels.library import kernel_library
     from ..adapters.memory.cluster import MemoryCluster
-    from .clients import CLIENTS, client_named
+    from .plugins import CLIENTS, client_named
 
     for module in MODULES:
         import_module(module)

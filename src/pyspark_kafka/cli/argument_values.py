@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..bootstrap.clients import MEMORY, client_names
+from ..bootstrap.plugins import MEMORY, client_names
 from ..domain.options.option import PREFIX
 from ..domain.options.source_table import CLIENT
 from ..domain.security.secrets import holds_secret

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..application.letters.dead_letter_log import LetterSummary, ReplayStats
-from ..bootstrap.dead_letters import dead_letter_log_for, letter_replay_for
+from ..bootstrap.tools import dead_letter_log_for, letter_replay_for
 from ..domain.text import excerpt
 from .connection import Connection
 from .console import Console, quantity

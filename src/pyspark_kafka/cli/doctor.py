@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..bootstrap.doctor import doctor_for, facts_of
+from ..bootstrap.tools import doctor_for, facts_of
 from ..brokers import require_java
 from ..domain.cluster.finding import Level, worst
 from .console import quantity

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..application.checkpoints.logs import no_checkpoint
-from ..bootstrap.lag import lag_monitor_for
+from ..bootstrap.tools import lag_monitor_for
 from ..domain.checkpoints.storage_path import StoragePath
 from ..domain.errors import PysparkKafkaError
 from ..ports.clock import epoch_ms

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..application.checkpoints.logs import no_checkpoint
 from ..application.errors import UnusableOffsetsError
-from ..bootstrap.offsets import (
+from ..bootstrap.tools import (
     checkpoint_state,
     offset_checkpoint_at,
     offset_targets_for,

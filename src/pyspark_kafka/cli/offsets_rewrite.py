@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ..bootstrap.offsets import offset_checkpoint_at
+from ..bootstrap.tools import offset_checkpoint_at
 from ..domain.errors import MetadataLogError, OptionsError
 from ..domain.json_text import utc_text
 from .offsets import other_offsets

@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
-from ..bootstrap.checkpoint_metrics import checkpoint_exporter_at, checkpoint_watch_for
+from ..bootstrap.tools import checkpoint_exporter_at, checkpoint_watch_for
 from ..domain.json_text import utc_text
 from ..ports.deadline import Deadline
 from .process import logs_redirected_to, until_interrupted

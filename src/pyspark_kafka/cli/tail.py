@@ -7,7 +7,7 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ..bootstrap.tail import record_tail_for
+from ..bootstrap.tools import record_tail_for
 from .process import ending_with_the_pipe, logs_redirected_to, until_interrupted
 from .tail_view import record_json, record_line
 

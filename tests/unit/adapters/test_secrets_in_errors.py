@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.kafka_python.settings import ALTERNATIVE_NAMES, OWN_
 from pyspark_kafka.adapters.security.tls_context import Rotating
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.tasks import input_partitions
-from pyspark_kafka.bootstrap import option_checks
+from pyspark_kafka.bootstrap import checks
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.bootstrap.values import open_registry
@@ -136,7 +136,7 @@ def test_nothing_shows_a_secret_in_a_wrong_option(
 ) -> None:
     """Neither errors nor logs nor options repeat what looks like a secret, under any name."""
     # Looking for plug-ins and reading the machine's certificates take longer than all the rest.
-    monkeypatch.setattr(option_checks, "has_plugins", lambda _group: False)
+    monkeypatch.setattr(checks, "has_plugins", lambda _group: False)
     monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
     common = {
         "kafka.bootstrap.servers": "127.0.0.1:1",
@@ -250,7 +250,7 @@ def source(given: Mapping[str, str]) -> str:
     subscribed = {} if given.keys() & {"assign", "subscribePattern"} else {"subscribe": "t"}
     try:
         parsed = parse_source_options({**subscribed, **given}, QueryKind.STREAM)
-        option_checks.check_source(parsed)
+        checks.check_source(parsed)
     except PysparkKafkaError as error:
         return "".join(traceback.format_exception(error)) + repr(error)
     return repr(parsed)
@@ -260,7 +260,7 @@ def sink(given: Mapping[str, str]) -> str:
     """Return all that is shown of the options of a write, or of the error of their check."""
     try:
         parsed = parse_sink_options({"topic": "t", **given}, QueryKind.STREAM)
-        option_checks.check_sink(parsed)
+        checks.check_sink(parsed)
     except PysparkKafkaError as error:
         return "".join(traceback.format_exception(error)) + repr(error)
     return repr(parsed)

@@ -11,7 +11,7 @@ from fsspec.registry import _registry as known_to_fsspec
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.storage.hdfs_directory import webhdfs_options
 from pyspark_kafka.adapters.storage.location import location_of
-from pyspark_kafka.bootstrap.option_checks import check_sink, check_source
+from pyspark_kafka.bootstrap.checks import check_sink, check_source
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import (
     MetadataLogError,

@@ -16,7 +16,7 @@ from pyspark_kafka import (
     parse_source_options,
     sink_container_for,
 )
-from pyspark_kafka.bootstrap import clients
+from pyspark_kafka.bootstrap import plugins
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add a client's line to the table."""
     added = {"carrier-pigeon": "pyspark_kafka.adapters.carrier_pigeon.client"}
-    monkeypatch.setattr(clients, "CLIENTS", {**clients.CLIENTS, **added})
+    monkeypatch.setattr(plugins, "CLIENTS", {**plugins.CLIENTS, **added})
 
 
 @pytest.mark.usefixtures("folder", "line")
@@ -74,7 +74,7 @@ def test_a_client_takes_one_folder_and_one_line() -> None:
     ]
     source.shutdown_resources()
     assert [value.as_py() for value in values] == [b"tea", b"coffee"]
-    assert "carrier-pigeon" in clients.client_names()
+    assert "carrier-pigeon" in plugins.client_names()
 
 
 @pytest.mark.usefixtures("folder")

@@ -9,8 +9,8 @@ import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.bootstrap.clients import client_names
 from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.bootstrap.plugins import client_names
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options

@@ -21,7 +21,7 @@ from pyspark_kafka.adapters.json_values.json_options import parse_json_options
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.protobuf_values.settings import protobuf_settings
 from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
-from pyspark_kafka.bootstrap import container, option_checks
+from pyspark_kafka.bootstrap import checks, container
 from pyspark_kafka.bootstrap import continuous as continuous_queries
 from pyspark_kafka.bootstrap.pool import POOL
 from pyspark_kafka.bootstrap.spark import DefaultSource
@@ -231,7 +231,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for subject in ("dummy-value", "dummy-key"):
         made.register(subject, Schema(SchemaType.AVRO, AVRO))
     monkeypatch.setattr(container, "open_registry", lambda _: made)
-    monkeypatch.setattr(option_checks, "has_plugins", lambda _: False)
+    monkeypatch.setattr(checks, "has_plugins", lambda _: False)
     yield
     POOL.close()
 

@@ -11,8 +11,8 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
-from pyspark_kafka.bootstrap.clients import client_named, client_names
 from pyspark_kafka.bootstrap.container import sink_container_for
+from pyspark_kafka.bootstrap.plugins import client_named, client_names
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.bootstrap import value_formats
-from pyspark_kafka.bootstrap.plugins import PluginError
-from pyspark_kafka.bootstrap.value_formats import GROUP, value_format_named
+from pyspark_kafka.adapters import named_functions
+from pyspark_kafka.bootstrap import plugins
+from pyspark_kafka.bootstrap.plugins import FORMAT_GROUP, PluginError, value_format_named
 from pyspark_kafka.domain.errors import OptionsError
 from tests.line_values import VALUE_FORMAT
 
@@ -22,8 +22,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return what installs entry points for a test."""
 
     def add(*values: str) -> None:
-        points = EntryPoints(EntryPoint("line", value, GROUP) for value in values)
-        monkeypatch.setattr(value_formats, "entry_points", points.select)
+        points = EntryPoints(EntryPoint("line", value, FORMAT_GROUP) for value in values)
+        for module in (named_functions, plugins):
+            monkeypatch.setattr(module, "entry_points", points.select)
 
     return add
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.bootstrap.clients import client_names
+from pyspark_kafka.bootstrap.plugins import client_names
 from pyspark_kafka.cli.parser import (
     BrokerSettings,
     DemoSettings,

@@ -23,7 +23,7 @@ from ...domain.security.oauth import (
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
 from ...ports.security.token_provider import Token, TokenProvider
-from ..named_functions import checked_function, named_function
+from ..named_functions import checked_function, entry_points_named, named_function
 from ..process_local import ProcessLocal
 
 if TYPE_CHECKING:
@@ -184,12 +184,11 @@ def _function(name: str) -> Callable[[], object]:
 
 
 def _entry_point(name: str) -> EntryPoint:
-    # If a distribution is on the path twice, importlib.metadata returns equal entry points.
-    found = {each.value: each for each in entry_points(group=GROUP, name=name)}
+    found = entry_points_named(GROUP, name)
     if len(found) != 1:
         known = ", ".join(sorted({*PROVIDER_NAMES, *entry_points(group=GROUP).names}))
         raise ValueError(f"{len(found)} providers are named '{name}'. Known names are {known}.")
-    return next(iter(found.values()))
+    return found[0]
 
 
 _MAX_TEXT: Final = 300

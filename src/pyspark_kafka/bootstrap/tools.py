@@ -1,0 +1,256 @@
+"""What the command line and listeners use: each part with its clients, which it closes afterwards.
+
+Those that take ``SourceOptions`` raise ``OptionsError`` if the value of the option ``client`` is
+unknown; those that take checkpoints, ``UnsupportedFeatureError`` if their storage is not supported.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ..domain.errors import MetadataLogError, OptionsError
+from ..domain.options.sink import dead_letter_sink
+from ..ports.clock import epoch_ms
+from .container import (
+    closing_clients,
+    container_for,
+    metadata_log_at,
+    require_stream_client,
+    sink_container_for,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from ..adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
+    from ..application.checkpoints.logs import CheckpointState, QueryCheckpoint
+    from ..application.checkpoints.offsets import OffsetCheckpoint, OffsetTargets
+    from ..application.cluster.doctor import Doctor, Resources
+    from ..application.lag.checkpoint_lag import CheckpointWatch
+    from ..application.lag.meter import LagMeter
+    from ..application.lag.monitor import LagMonitor
+    from ..application.letters.dead_letter_log import DeadLetterLog, LetterCounter, LetterReplay
+    from ..application.reading.record_tail import RecordTail
+    from ..domain.checkpoints.entries import SinkLogEntry
+    from ..domain.checkpoints.storage_path import StoragePath
+    from ..domain.cluster.finding import SparkFacts
+    from ..domain.options.source import SourceOptions
+
+_MAX_CONNECT_S: Final = 5.0
+
+
+@contextmanager
+def lag_meter_for(options: SourceOptions) -> Iterator[LagMeter]:
+    """Yield a lag meter."""
+    with closing_clients(container_for(options)) as container:
+        yield container.lag_meter()
+
+
+@contextmanager
+def lag_monitor_for(
+    options: SourceOptions, checkpoint: StoragePath, max_counted: int
+) -> Iterator[LagMonitor]:
+    """Yield a monitor of the lag behind a query's checkpoint.
+
+    Records are counted in partitions with at most ``max_counted`` offsets left.
+    """
+    from ..application.lag.monitor import LagMonitor
+
+    with closing_clients(container_for(options)) as container:
+        meter = container.lag_meter(max_counted=max_counted)
+        yield LagMonitor(_query_checkpoint(checkpoint), meter, container.clock())
+
+
+@contextmanager
+def checkpoint_watch_for(
+    options: SourceOptions,
+    checkpoints: Mapping[str, StoragePath],
+    max_counted: int,
+    timeout_seconds: float,
+) -> Iterator[CheckpointWatch]:
+    """Yield what measures the lag behind checkpoints; the rest is as in ``lag_monitor_for``."""
+    from ..adapters.storage.stream_metadata import stored_query_id
+    from ..application.lag.checkpoint_lag import CheckpointWatch, WatchedCheckpoint
+
+    watched = [
+        WatchedCheckpoint(
+            name,
+            partial(lag_monitor_for, options, path, max_counted),
+            partial(stored_query_id, path),
+        )
+        for name, path in checkpoints.items()
+    ]
+    with closing(CheckpointWatch(watched, timeout_seconds)) as watch:
+        yield watch
+
+
+@contextmanager
+def checkpoint_exporter_at(
+    host: str, port: int
+) -> Iterator[tuple[PrometheusCheckpointExporter, str]]:
+    """Yield an exporter of reports that an HTTP server serves, and the URL.
+
+    :raises MissingDependencyError: if prometheus-client is not installed.
+    :raises OSError: if the address cannot be used.
+    """
+    from ..adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
+    from ..adapters.prometheus.http_server import new_registry, serving
+
+    registry = new_registry()
+    exporter = PrometheusCheckpointExporter(registry)
+    with serving(registry, host, port) as url:
+        yield exporter, url
+
+
+def checkpoint_state(checkpoint: StoragePath) -> CheckpointState:
+    """Return the last batches of a checkpoint.
+
+    :raises MetadataLogError: if the storage fails, or a file is malformed.
+    """
+    return _query_checkpoint(checkpoint).state()
+
+
+def offset_checkpoint_at(checkpoint: StoragePath) -> OffsetCheckpoint:
+    """Return the offsets of a query's checkpoint."""
+    from ..application.checkpoints.offsets import BACKUPS, OffsetCheckpoint
+
+    offsets, commits, backups = (
+        metadata_log_at(checkpoint.child(name)) for name in ("offsets", "commits", BACKUPS)
+    )
+    return OffsetCheckpoint(offsets, commits, backups, epoch_ms)
+
+
+@contextmanager
+def offset_targets_for(options: SourceOptions) -> Iterator[OffsetTargets]:
+    """Yield what resolves offsets in Kafka."""
+    from ..application.checkpoints.offsets import OffsetTargets
+
+    with closing_clients(container_for(options)) as container:
+        yield OffsetTargets(container.offset_reader())
+
+
+def sink_entry(checkpoint: StoragePath) -> SinkLogEntry | None:
+    """Return the newest entry of the sink's log in a checkpoint; ``None`` if there is none.
+
+    :raises MetadataLogError: if the storage fails, or the file is malformed.
+    """
+    from ..domain.checkpoints.entries import SINK_LOG, SinkLogEntry
+    from ..domain.options.sink import sink_log_path
+
+    log = metadata_log_at(sink_log_path(checkpoint).child(SINK_LOG))
+    latest = log.latest()
+    try:
+        return latest and SinkLogEntry.from_bytes(latest[1])
+    except ValueError as error:
+        raise MetadataLogError(str(log), str(error)) from error
+
+
+@contextmanager
+def record_tail_for(options: SourceOptions) -> Iterator[RecordTail]:
+    """Yield what reads a topic as records arrive. It writes no dead letters.
+
+    :raises OptionsError: if values cannot be decoded as the options say.
+    """
+    from ..application.reading.record_tail import RecordTail
+    from ..domain.continuous.settings import ContinuousSettings
+
+    options = replace(options, dead_letter_topic=None)
+    with closing_clients(container_for(options)) as container:
+        typed = None
+        if options.values:
+            schema = container.value_schemas().resolve()
+            typed = container.typed_records(schema)
+            options = replace(options, projection=typed.projection)
+        make_client = require_stream_client(container.client(), options)
+        with closing(make_client(options, None, ContinuousSettings(""))) as client:
+            yield RecordTail(container.offset_fetcher(), client, typed)
+
+
+@contextmanager
+def dead_letter_log_for(options: SourceOptions, topic: str) -> Iterator[DeadLetterLog]:
+    """Yield the log of a dead-letter topic."""
+    from ..application.letters.dead_letter_log import DeadLetterLog
+
+    with closing_clients(container_for(options)) as container:
+        yield DeadLetterLog(container.offset_fetcher(), container.range_read, topic)
+
+
+@contextmanager
+def letter_counter_for(options: SourceOptions, topic: str) -> Iterator[LetterCounter]:
+    """Yield a counter of the letters in a topic."""
+    from ..adapters.system.clock import SystemClock
+    from ..application.letters.dead_letter_log import LetterCounter
+
+    with dead_letter_log_for(options, topic) as log:
+        yield LetterCounter(log, SystemClock())
+
+
+@contextmanager
+def letter_replay_for(
+    options: SourceOptions, topic: str | None, *, is_dry: bool = False
+) -> Iterator[LetterReplay]:
+    """Yield what writes records back: to ``topic``, or to their own topics.
+
+    :raises OptionsError: if the client cannot write.
+    """
+    from ..application.letters.dead_letter_log import LetterReplay
+
+    with ExitStack() as stack:
+        writer = None
+        if not is_dry:
+            made = sink_container_for(dead_letter_sink(options, topic))
+            writer = stack.enter_context(closing_clients(made)).record_writer()
+        yield LetterReplay(writer, topic)
+
+
+@contextmanager
+def doctor_for(
+    options: SourceOptions,
+    resources: Resources,
+    java: Callable[[], str],
+    spark: Callable[[], SparkFacts] | None = None,
+) -> Iterator[Doctor]:
+    """Yield what checks a cluster.
+
+    ``java`` returns the path of a Java for Spark, or raises. ``spark`` starts a session, and
+    returns what it has.
+
+    :raises OptionsError: if a bootstrap server is not ``host:port``.
+    """
+    from ..adapters.system.diagnostics import NetworkProbe, environment
+    from ..application.cluster.doctor import Doctor, Surroundings
+    from ..domain.options.client_settings import api_timeout_ms, read_java_settings, server_problems
+
+    if problems := server_problems(options.bootstrap_servers):
+        raise OptionsError(problems)
+    settings = dict(options.kafka)
+    timeout_s = min(api_timeout_ms(settings) / 1_000, _MAX_CONNECT_S)
+    with closing_clients(container_for(options)) as container:
+        surroundings = Surroundings(
+            environment(),
+            NetworkProbe(read_java_settings(settings), timeout_s),
+            container.clock(),
+            java,
+            spark,
+        )
+        yield Doctor(options, resources, surroundings, container.cluster_describer)
+
+
+def facts_of(spark: SparkSession) -> SparkFacts:
+    """Return the environments of a session's executors, and which secrets it shows."""
+    from ..adapters.spark.jobs import executor_environments
+    from ..adapters.spark.session import shown_options
+    from ..domain.cluster.finding import SECRET_OPTIONS, SparkFacts
+
+    return SparkFacts(executor_environments(spark), shown_options(spark, SECRET_OPTIONS))
+
+
+def _query_checkpoint(path: StoragePath) -> QueryCheckpoint:
+    from ..application.checkpoints.logs import QueryCheckpoint
+
+    return QueryCheckpoint(*(metadata_log_at(path.child(name)) for name in ("offsets", "commits")))
