@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka import adapters, ports
+from pyspark_kafka import adapters, ports, testing
 from pyspark_kafka.bootstrap.plugins import client_names
+from pyspark_kafka.ports.continuous import TaskChannel
 from pyspark_kafka.testing import ALL, Capability
 
 from .registry import (
@@ -50,6 +51,12 @@ def classes(package: ModuleType) -> Iterator[type]:
 def test_every_port_is_in_the_registry() -> None:
     """Adapters of a missing port would not be tested."""
     assert REGISTRY.keys() == {found for found in classes(ports) if inspect.isabstract(found)}
+
+
+def test_every_port_has_a_public_suite() -> None:
+    """That of ``EpochChannel`` tests the ``TaskChannel`` that belongs to it, too."""
+    suites = {name for name in testing.__all__ if name.endswith("Contract")}
+    assert suites == {f"{port.__name__}Contract" for port in REGISTRY if port is not TaskChannel}
 
 
 @pytest.mark.parametrize("port", REGISTRY, ids=lambda port: port.__name__)

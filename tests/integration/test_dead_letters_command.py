@@ -11,7 +11,7 @@ from pyspark_kafka.__main__ import main
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import ERROR, bad
-from pyspark_kafka.testing.outputs import MIXED_HEADERS
+from pyspark_kafka.testing.writing_contract import MIXED_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

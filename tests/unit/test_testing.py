@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
-from importlib import import_module
-from itertools import chain
-from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
 import pytest
 from dependency_injector import providers
 
-import pyspark_kafka.ports
 import pyspark_kafka.testing
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import MissingDependencyError
@@ -66,19 +61,6 @@ class TestNothing(ClockContract):
 """
 
 
-def abstract_ports() -> set[str]:
-    """Return the names of the abstract classes in the ports."""
-    modules = walk_packages(pyspark_kafka.ports.__path__, f"{pyspark_kafka.ports.__name__}.")
-    classes = (vars(import_module(module.name)).values() for module in modules)
-    return {
-        each.__name__
-        for each in chain.from_iterable(classes)
-        if inspect.isclass(each)
-        and inspect.isabstract(each)
-        and each.__module__.startswith(pyspark_kafka.ports.__name__)
-    }
-
-
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Run suites on adapters that break their contracts."""
@@ -116,12 +98,9 @@ def test_a_fixture_that_is_missing_is_named(output: str) -> None:
 
 
 def test_all_public_names_exist() -> None:
-    """All names in `__all__` exist, including a suite for every port."""
+    """All names in `__all__` exist."""
     named = set(pyspark_kafka.testing.__all__)
     assert all(hasattr(pyspark_kafka.testing, name) for name in named)
-    suites = {name.removesuffix("Contract") for name in named if name.endswith("Contract")}
-    # The suite of `EpochChannel` tests both ends.
-    assert suites == abstract_ports() - {"TaskChannel"}
 
 
 def test_importing_the_suites_loads_no_client_and_no_broker() -> None:

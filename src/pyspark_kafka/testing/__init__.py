@@ -30,12 +30,11 @@ except ModuleNotFoundError as error:
 from .clock_contract import ClockContract
 from .cluster_describer_contract import ClusterDescriberContract
 from .dead_letters_contract import DeadLettersContract
-from .editable_log_contract import EditableLogContract
 from .epoch_channel_contract import EpochChannelContract
 from .kafka_world import KafkaWorld
 from .lag_exporter_contract import LagExporterContract
 from .memory_world import MemoryWorld
-from .metadata_log_contract import MetadataLogContract
+from .metadata_log_contract import EditableLogContract, MetadataLogContract
 from .offset_fetcher_contract import OffsetFetcherContract
 from .progress_listener_contract import ProgressListenerContract
 from .record_reader_contract import RecordReaderContract

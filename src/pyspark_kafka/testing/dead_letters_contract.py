@@ -16,8 +16,8 @@ from ..domain.values.dead_letter import HEADERS, DeadLetter, TaskIdentity
 from ..domain.values.errors import DeadLetterLoopError, FailureReason
 from ..ports.letters.dead_letters import BadRecords, DeadLetters
 from ..ports.reading import record_schema
-from .outputs import KEYS, MIXED_HEADERS, keys_of_partition
 from .world import Capability, World, WorldContract
+from .writing_contract import KEYS, MIXED_HEADERS, keys_of_partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import Any, ClassVar, Final, cast
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pytest
 
 from ..domain.errors import (
     BrokerUnreachableError,
-    CorruptBatchError,
-    MalformedTimestampError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
-    OversizedRecordError,
     PysparkKafkaError,
     TopicRecreatedError,
     UnknownTopicError,
 )
+from ..domain.reading.data_loss import DataLoss
 from ..domain.reading.ranges import OffsetRange
 from ..domain.reading.records import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
 from ..ports.reading import RecordReader, record_schema
-from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
-
-VALUES: Final = Projection(("offset", "value"))
-
+from .reading_contract import LARGE, VALUES, Reading, ReadingContract
+from .world import COMMITTED, Capability, Record, World, numbered
 
 _OLD: Final = b"o" * 2_000
 _PREFETCHED: Final = 8_000
 """More records of this value than a client fetches ahead: those come also when they are gone."""
-
-_LARGE: Final = Record(b"v" * 2_000, headers=(("a", b"1" * 40),) * 5)
-_LIMITS: Final = {"maxRecordBytes": 1_000, "maxRecordHeaders": 4, "maxRecordHeaderBytes": 199}
-"""A record, and limits that it exceeds."""
 
 
 def _reader(world: World, **options: str) -> RecordReader:
@@ -55,22 +47,32 @@ def _offsets(made: RecordReader, offset_range: OffsetRange) -> list[int]:
     return [row["offset"] for row in _rows(made, offset_range, VALUES)]
 
 
-class RecordReaderContract(WorldContract):
+class _RangeReading(Reading):
+    """Reads ranges one after another with a ``RecordReader``."""
+
+    def __init__(self, reader: RecordReader, projection: Projection) -> None:
+        super().__init__()
+        self._reader = reader
+        self._projection = projection
+
+    def read(self, partition: TopicPartition, start: int, end: int) -> list[dict[str, Any]]:
+        self.rows = []
+        for batch in self._reader.read(OffsetRange(partition, start, end), self._projection):
+            assert batch.num_rows > 0
+            assert batch.schema == record_schema(self._projection)
+            self.rows += batch.to_pylist()
+        return self.rows
+
+    def take_skipped(self) -> Iterable[DataLoss]:
+        return self._reader.take_skipped()
+
+
+class RecordReaderContract(ReadingContract):
     """The contract of ``RecordReader``; a subclass overrides the fixture ``world``."""
 
-    many: ClassVar[int] = 25_000
-    """The records of a range that takes several fetches and batches."""
-
-    @pytest.fixture
-    def partition(self, world: World) -> TopicPartition:
-        """Return the second of two partitions, so that mixing them up fails."""
-        return TopicPartition(world.topic(2), 1)
-
-    def test_records_come_in_order_and_once(self, world: World, partition: TopicPartition) -> None:
-        """A range over many fetches and batches is read completely, in order, each record once."""
-        world.produce(partition, numbered(0, self.many))
-        read = _rows(_reader(world), OffsetRange(partition, 0, self.many), VALUES)
-        assert read == [{"offset": n, "value": b"v%d" % n} for n in range(self.many)]
+    def reading(self, world: World, projection: Projection = VALUES, /, **options: str) -> Reading:
+        """Return a way to read ranges with a new reader that has further options."""
+        return _RangeReading(_reader(world, **options), projection)
 
     def test_expected_ranges_are_read_like_others(self, world: World) -> None:
         """Ranges that are announced have the same records, also if others are read instead."""
@@ -109,23 +111,6 @@ class RecordReaderContract(WorldContract):
         with pytest.raises(UnknownTopicError, match=missing.topic):
             _rows(made, unknown)
         assert _offsets(made, good[1]) == list(range(10))
-
-    def test_every_column_is_read(self, world: World, partition: TopicPartition) -> None:
-        """Each column has the produced value, in the type of the schema."""
-        world.require(Capability.HEADERS, Capability.TIMESTAMPS)
-        record = Record(b"value", b"key", (("a", b"1"), ("b", b"2")), 1_700_000_000_123)
-        world.produce(partition, [record])
-        [row] = _rows(_reader(world), OffsetRange(partition, 0, 1))
-        assert int(row.pop("timestamp").timestamp() * 1_000) == record.timestamp
-        assert row == {
-            "key": b"key",
-            "value": b"value",
-            "topic": partition.topic,
-            "partition": partition.partition,
-            "offset": 0,
-            "timestampType": 0,
-            "headers": [{"key": "a", "value": b"1"}, {"key": "b", "value": b"2"}],
-        }
 
     def test_append_time_is_told_from_create_time(self, world: World) -> None:
         """``timestampType`` is 1 in topics with LogAppendTime, whose brokers set the timestamp."""
@@ -221,25 +206,6 @@ class RecordReaderContract(WorldContract):
         read = _rows(_reader(world), OffsetRange(partition, 0, 1_000), VALUES)
         assert read == [{"offset": n, "value": b"v%d" % n} for n in range(1_000)]
 
-    def test_aborted_records_are_skipped_under_read_committed(
-        self, world: World, partition: TopicPartition
-    ) -> None:
-        """Under read_committed neither aborted records nor control records are returned."""
-        world.require(Capability.TRANSACTIONS)
-        _two_transactions(world, partition)
-        made = _reader(world, **COMMITTED)
-        assert _offsets(made, OffsetRange(partition, 0, 12)) == [0, 1, 6, 7, 8, 10, 11]
-
-    def test_aborted_records_are_read_under_read_uncommitted(
-        self, world: World, partition: TopicPartition
-    ) -> None:
-        """Under read_uncommitted only control records are skipped."""
-        world.require(Capability.TRANSACTIONS)
-        _two_transactions(world, partition)
-        assert _offsets(_reader(world), OffsetRange(partition, 0, 12)) == [
-            *(0, 1, 2, 3, 4, 6, 7, 8, 10, 11)
-        ]
-
     def test_a_range_may_end_in_offsets_without_records(
         self, world: World, partition: TopicPartition
     ) -> None:
@@ -251,25 +217,6 @@ class RecordReaderContract(WorldContract):
         assert _offsets(_reader(world, **COMMITTED), OffsetRange(partition, 0, 6)) == [0, 1]
         assert _offsets(_reader(world, **COMMITTED), OffsetRange(partition, 3, 6)) == []
         assert _offsets(_reader(world), OffsetRange(partition, 5, 6)) == []
-
-    def test_a_deleted_start_is_out_of_range(self, world: World, partition: TopicPartition) -> None:
-        """A range that begins before the log is an error with the offsets that the broker has."""
-        world.require(Capability.DELETE_RECORDS)
-        world.produce(partition, numbered(0, 10))
-        world.delete_records(partition, 4)
-        with pytest.raises(OffsetOutOfRangeError) as caught:
-            _rows(_reader(world), OffsetRange(partition, 2, 10))
-        assert (caught.value.partition, caught.value.offset) == (partition, 2)
-        assert (caught.value.earliest, caught.value.latest) == (4, 10)
-
-    def test_a_start_after_the_end_is_out_of_range(
-        self, world: World, partition: TopicPartition
-    ) -> None:
-        """A range that begins after the log's end, as after a topic is recreated, is an error."""
-        world.produce(partition, numbered(0, 10))
-        with pytest.raises(OffsetOutOfRangeError) as caught:
-            _rows(_reader(world), OffsetRange(partition, 15, 20))
-        assert (caught.value.offset, caught.value.latest) == (15, 10)
 
     def test_a_range_that_ends_after_the_log_is_out_of_range(
         self, world: World, partition: TopicPartition
@@ -356,20 +303,6 @@ class RecordReaderContract(WorldContract):
         world.produce(partition, numbered(0, 20))
         assert _offsets(made, OffsetRange(partition, 10, 20)) == list(range(10, 20))
 
-    def test_a_corrupt_batch_is_an_error(self, world: World, partition: TopicPartition) -> None:
-        """It is neither returned nor skipped; the records before it are read, and other ranges."""
-        world.require(Capability.CORRUPTION)
-        for start in (0, 10, 20):
-            world.produce(partition, numbered(start, start + 10))
-        world.corrupt(partition, 10)
-        made = _reader(world)
-        for projection in (VALUES, Projection(("offset",))):
-            read, error = _read_until_error(made, OffsetRange(partition, 5, 30), projection)
-            assert read == list(range(5, 10))
-            assert isinstance(error, CorruptBatchError)
-            assert (error.partition, error.offset) == (partition, 10)
-        assert _offsets(made, OffsetRange(partition, 20, 30)) == list(range(20, 30))
-
     def test_an_unreachable_cluster_is_an_error(
         self, world: World, partition: TopicPartition
     ) -> None:
@@ -385,71 +318,12 @@ class RecordReaderContract(WorldContract):
         with pytest.raises(UnknownTopicError, match=missing.topic):
             _rows(made, OffsetRange(missing, 0, 1))
 
-    def test_a_reader_works_after_an_error(self, world: World, partition: TopicPartition) -> None:
-        """After an error the same reader reads the next range."""
-        world.produce(partition, numbered(0, 10))
-        made = _reader(world)
-        with pytest.raises(OffsetOutOfRangeError):
-            _rows(made, OffsetRange(partition, 15, 20))
-        assert _offsets(made, OffsetRange(partition, 4, 10)) == list(range(4, 10))
-
-    def test_a_timestamp_overflow_names_its_record(self, world: World) -> None:
-        """A time in nanoseconds overflows Spark's microseconds; the error names the record."""
-        world.require(Capability.TIMESTAMPS)
-        partition = TopicPartition(
-            world.topic(message__timestamp__after__max__ms=str(2**63 - 1)), 0
-        )
-        world.produce(partition, [Record(b"v"), Record(b"w", timestamp=1_700_000_000_000_000_000)])
-        offset_range = OffsetRange(partition, 0, 2)
-        projection = Projection(("timestamp", "offset"))
-        read, error = _read_until_error(_reader(world), offset_range, projection)
-        assert read == [0]
-        assert isinstance(error, MalformedTimestampError)
-        assert "partition 0 offset 1 " in str(error)
-        assert _offsets(_reader(world), OffsetRange(partition, 0, 2)) == [0, 1]
-
-    @pytest.mark.parametrize("option", _LIMITS)
-    def test_an_oversized_record_is_an_error(
-        self, world: World, partition: TopicPartition, option: str
-    ) -> None:
-        """The records before it are yielded, and the error names it, the option and the limit."""
-        world.require(Capability.HEADERS)
-        world.produce(partition, [*numbered(0, 3), _LARGE, *numbered(4, 6)])
-        made = _reader(world, **{option: str(_LIMITS[option])})
-        projection = Projection(("offset", "headers"))
-        read, error = _read_until_error(made, OffsetRange(partition, 0, 6), projection)
-        assert read == [0, 1, 2]
-        assert isinstance(error, OversizedRecordError)
-        assert (error.partition, error.offset) == (partition, 3)
-        assert (error.option, error.limit) == (option, _LIMITS[option])
-        assert error.size > error.limit
-        for start, end in ((4, 6), (0, 3)):
-            rows = _rows(made, OffsetRange(partition, start, end), projection)
-            assert [row["offset"] for row in rows] == list(range(start, end))
-        assert not list(made.take_skipped())
-
-    @pytest.mark.parametrize("option", _LIMITS)
-    def test_oversized_records_are_skipped(
-        self, world: World, partition: TopicPartition, option: str
-    ) -> None:
-        """Where the options say so, the others are read, and the skipped ones are reported."""
-        world.require(Capability.HEADERS)
-        world.produce(partition, [_LARGE, *numbered(1, 3), _LARGE, *numbered(4, 6), _LARGE])
-        options = {option: str(_LIMITS[option]), "skipOversizedRecords": "true"}
-        made = _reader(world, **options)
-        rows = _rows(made, OffsetRange(partition, 0, 7), Projection(("offset", "headers")))
-        assert [row["offset"] for row in rows] == [1, 2, 4, 5]
-        [loss] = made.take_skipped()
-        for fact in (option, str(_LIMITS[option]), str(partition), "3 records", "0, 3, 6"):
-            assert fact in loss.warning
-        assert not list(made.take_skipped())
-
     def test_headers_that_are_not_read_have_no_limit(
         self, world: World, partition: TopicPartition
     ) -> None:
         """Without the column, a record may have more headers than the options allow."""
         world.require(Capability.HEADERS)
-        world.produce(partition, [_LARGE])
+        world.produce(partition, [LARGE])
         made = _reader(world, maxRecordHeaders="4", maxRecordHeaderBytes="199")
         assert _offsets(made, OffsetRange(partition, 0, 1)) == [0]
 
@@ -508,13 +382,3 @@ def _lost(error: PysparkKafkaError) -> tuple[TopicPartition, int, int]:
         return error.partition, error.start, error.end
     assert isinstance(error, OffsetOutOfRangeError)
     return error.partition, error.offset, error.earliest
-
-
-def _two_transactions(world: World, partition: TopicPartition) -> None:
-    """Write 0-1 outside of transactions, 2-4 aborted (marker 5), 6-8 committed (9), and 10-11."""
-    world.produce(partition, numbered(0, 2))
-    with world.transaction(commit=False) as write:
-        write(partition, numbered(2, 5))
-    with world.transaction(commit=True) as write:
-        write(partition, numbered(6, 9))
-    world.produce(partition, numbered(10, 12))

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import time
 from collections.abc import Callable
 from typing import TypeAlias
 
+import pyarrow as pa
 import pytest
 
-from ..domain.errors import (
-    InvalidRecordError,
-    NullTopicError,
-    RecordDeliveryError,
-    RecordTooLargeError,
-    UnknownTopicError,
-)
 from ..domain.topic_partition import TopicPartition
 from ..ports.deadline import Deadline
-from .outputs import KEYS, MIXED_HEADERS, batch_of, keys_of_partition
 from .stream_task import LONG_S, SOON_S, Function, StreamTask, echo, stream_sink
-from .world import COMMITTED, Capability, World, WorldContract, await_until, numbered
+from .world import COMMITTED, Capability, World, await_until, numbered
+from .writing_contract import Write, WritingContract, batch_of
 
 OpenTask: TypeAlias = Callable[..., StreamTask]
 """Takes the sink's topic or ``None``, and the function of a task."""
 
 
-class StreamWritingContract(WorldContract):
+class StreamWritingContract(WritingContract):
     """Writing with a ``StreamClient``."""
 
     @pytest.fixture
@@ -34,11 +27,6 @@ class StreamWritingContract(WorldContract):
         """Return the second of two partitions, so that mixing them up fails."""
         world.require(Capability.CONTINUOUS)
         return TopicPartition(world.topic(2), 1)
-
-    @pytest.fixture
-    def target(self, world: World) -> str:
-        """Return the sink's topic, of two partitions."""
-        return world.topic(2)
 
     @pytest.fixture(params=["at-least-once", "exactly-once"])
     def open_task(self, request: pytest.FixtureRequest, world: World) -> OpenTask:
@@ -53,6 +41,16 @@ class StreamWritingContract(WorldContract):
             return StreamTask(world.stream_client(sink, world.fresh_name()), function)
 
         return opened
+
+    @pytest.fixture
+    def write(self, world: World, open_task: OpenTask) -> Write:
+        """Return a function with which a new task writes a batch for one record of its input."""
+
+        def process(topic: str | None, batch: pa.RecordBatch) -> None:
+            source = TopicPartition(world.topic(), 0)
+            _process_one(world, open_task(topic, lambda _records: [batch]), source)
+
+        return process
 
     def test_outputs_are_written_in_order_and_once(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
@@ -87,48 +85,6 @@ class StreamWritingContract(WorldContract):
             rows = world.records(TopicPartition(target, partition.partition))
             assert [row["value"] for row in rows] == task.values(partition)
 
-    def test_every_column_is_written(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
-    ) -> None:
-        """They are written unchanged; without a timestamp, a record gets the current time."""
-        when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
-        later = when + dt.timedelta(milliseconds=1)
-        output = batch_of(
-            key=[b"k", None, b""],
-            value=[None, b"", b"v"],
-            topic=[target, target, target],
-            partition=[1, 1, 1],
-            headers=[MIXED_HEADERS, None, MIXED_HEADERS[1:]],
-            timestamp=[when, later, None],
-        )
-        _process_one(world, open_task(None, lambda _records: [output]), partition)
-        rows = world.records(TopicPartition(target, 1))
-        assert [(row["key"], row["value"], row["headers"]) for row in rows] == [
-            (b"k", None, MIXED_HEADERS),
-            (None, b"", None),
-            (b"", b"v", MIXED_HEADERS[1:]),
-        ]
-        *given, current = [row["timestamp"].timestamp() for row in rows]
-        assert given == [when.timestamp(), later.timestamp()]
-        assert abs(dt.datetime.now(dt.UTC).timestamp() - current) < 60
-
-    def test_keys_decide_as_in_java(
-        self, world: World, open_task: OpenTask, partition: TopicPartition
-    ) -> None:
-        """A key's hash chooses the partition, where the row does not name one."""
-        target = world.topic(5)
-        keys = list(KEYS)
-        outputs = [
-            batch_of(key=keys, value=keys),
-            batch_of(key=[b"k", b"k"], value=[b"null", b"named"], partition=[None, 4]),
-        ]
-        _process_one(world, open_task(target, lambda _records: outputs), partition)
-        further = {2: [b"null"], 4: [b"named"]}
-        for number in range(5):
-            rows = world.records(TopicPartition(target, number))
-            expected = keys_of_partition(number, 5) + further.get(number, [])
-            assert [row["value"] for row in rows] == expected
-
     def test_several_batches_of_outputs_are_written(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
@@ -144,90 +100,6 @@ class StreamWritingContract(WorldContract):
         assert [(row["key"], row["value"]) for row in rows] == [
             *((None, b"a"), (None, b"b"), (b"k", b"c"), (None, b"d"), (None, b"e"))
         ]
-
-    def test_each_row_may_name_its_topic_and_partition(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
-    ) -> None:
-        """Rows of one batch go to the topics and partitions that they name, in their order."""
-        other = world.topic()
-        output = batch_of(
-            value=[b"1", b"2", b"3", b"4"],
-            topic=[target, other, target, target],
-            partition=[0, 0, 1, 0],
-        )
-        _process_one(world, open_task(None, lambda _records: [output]), partition)
-        found = {
-            place: [row["value"] for row in world.records(TopicPartition(*place))]
-            for place in ((target, 0), (target, 1), (other, 0))
-        }
-        assert found == {(target, 0): [b"1", b"4"], (target, 1): [b"3"], (other, 0): [b"2"]}
-
-    def test_the_sinks_topic_overrides_the_column(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
-    ) -> None:
-        """With the option `topic`, all records go there, and the column is ignored."""
-        output = batch_of(value=[b"1", b"2"], topic=[world.fresh_name(), None], partition=[0, 0])
-        _process_one(world, open_task(target, lambda _records: [output]), partition)
-        assert [row["value"] for row in world.records(TopicPartition(target, 0))] == [b"1", b"2"]
-
-    @pytest.mark.parametrize("has_column", [True, False])
-    def test_a_record_needs_a_topic(
-        self,
-        world: World,
-        open_task: OpenTask,
-        partition: TopicPartition,
-        target: str,
-        *,
-        has_column: bool,
-    ) -> None:
-        """Without the option `topic`, a row without a topic is an error."""
-        columns = {"topic": [target, None]} if has_column else {}
-        output = batch_of(value=[b"v", b"w"], partition=[0, 0], **columns)
-        with pytest.raises(NullTopicError):
-            _process_one(world, open_task(None, lambda _records: [output]), partition)
-
-    def test_the_topic_has_to_exist(
-        self, world: World, open_task: OpenTask, partition: TopicPartition
-    ) -> None:
-        """The error names a topic that does not exist, at the latest when it is waited for."""
-        unknown = world.fresh_name()
-        with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
-            _process_one(world, open_task(unknown, echo), partition)
-
-    def test_the_partition_has_to_exist(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
-    ) -> None:
-        """The error is of the first output whose partition does not exist."""
-        output = batch_of(value=[b"v", b"secret", b"w"], partition=[0, 2, 7])
-        with pytest.raises(RecordDeliveryError) as caught:
-            _process_one(world, open_task(target, lambda _records: [output]), partition)
-        assert (caught.value.topic, caught.value.partition, caught.value.size) == (target, 2, 6)
-        assert "secret" not in str(caught.value)
-
-    def test_a_header_needs_a_key(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
-    ) -> None:
-        """A row that cannot become a record is an error."""
-        output = batch_of(value=[b"v"], headers=[[{"key": None, "value": b"1"}]])
-        with pytest.raises(InvalidRecordError):
-            _process_one(world, open_task(target, lambda _records: [output]), partition)
-
-    def test_an_output_that_is_too_large_for_its_topic_is_an_error(
-        self, world: World, open_task: OpenTask, partition: TopicPartition
-    ) -> None:
-        """It is not acknowledged; without an error, the output is there."""
-        target = world.topic(2, max__message__bytes="2000")
-        output = batch_of(key=[b"key"], value=[b"secret" * 1_000], partition=[1])
-        try:
-            _process_one(world, open_task(target, lambda _records: [output]), partition)
-        except RecordTooLargeError as error:
-            refused = error
-        else:
-            [row] = world.records(TopicPartition(target, 1))
-            assert row["value"] == b"secret" * 1_000
-            return
-        assert (refused.topic, refused.partition, refused.size) == (target, 1, 6_003)
-        assert "secret" not in str(refused)
 
     def test_an_offset_is_acknowledged_after_all_outputs_before_it(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str

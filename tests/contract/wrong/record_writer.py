@@ -598,12 +598,14 @@ _WRONG: Final = (
         *(NoTimestamps, WholeSeconds, FirstTimestamp),
     ),
     *_wrong(_Suite.test_records_without_a_timestamp_get_the_current_time, ZeroTimestamps),
-    *_wrong(_Suite.test_nulls_are_written, EmptyNulls, NullEmpties),
+    *_wrong(_Suite.test_every_column_is_written, EmptyNulls, NullEmpties),
     *_wrong(_Suite.test_strings_are_written_as_utf8, Latin1),
     *_wrong(_Suite.test_a_slice_is_written, WholeArrays),
-    *_wrong(_Suite.test_the_topic_argument_overrides_the_column, ColumnFirst),
-    *_wrong(_Suite.test_each_row_may_name_its_topic, FirstTopic, SentTwice),
-    *_wrong(_Suite.test_each_row_may_name_its_partition, FirstPartition),
+    *_wrong(_Suite.test_the_sinks_topic_overrides_the_column, ColumnFirst),
+    *_wrong(
+        _Suite.test_each_row_may_name_its_topic_and_partition,
+        *(FirstTopic, FirstPartition, SentTwice),
+    ),
     *_wrong(_Suite.test_rows_may_name_partitions_that_were_added, KeepsPartitionCounts),
     *_wrong(_Suite.test_records_of_one_key_go_to_one_partition, LastRowFirst),
     *_wrong(
@@ -621,7 +623,7 @@ _WRONG: Final = (
     ),
     *_wrong(_Suite.test_delivered_bytes_are_those_of_keys_values_and_headers, CountsNoHeaders),
     *_wrong(_Suite.test_a_record_needs_a_topic, AnyTopic),
-    *_wrong(_Suite.test_a_null_topic_is_refused_before_anything_is_written, SendsBeforeItChecks),
+    *_wrong(_Suite.test_a_record_needs_a_topic, SendsBeforeItChecks),
     *_wrong(_Suite.test_the_topic_has_to_exist, SwallowsUnknownTopics, CreatesTopics),
     *_wrong(
         _Suite.test_the_partition_has_to_exist,

@@ -260,7 +260,7 @@ WRONG: Final = (
     ),
     *_wrong_writers(_Suite.test_a_header_needs_a_key, writers.SkipsInvalidRecords),
     *_wrong_writers(
-        _Suite.test_an_output_that_is_too_large_for_its_topic_is_an_error,
+        _Suite.test_a_record_that_is_too_large_for_its_topic_is_an_error,
         writers.AcknowledgesLargeRecords,
     ),
     *wrong(_Suite.test_partitions_are_written_at_once, FirstPolledOnly),

@@ -22,7 +22,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import WHEN, bad
-from pyspark_kafka.testing.outputs import MIXED_HEADERS
+from pyspark_kafka.testing.writing_contract import MIXED_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,7 +20,7 @@ from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.lag import LagExporter
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import bad
-from pyspark_kafka.testing.outputs import keys_of_partition
+from pyspark_kafka.testing.writing_contract import keys_of_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
