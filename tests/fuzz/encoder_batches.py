@@ -19,9 +19,8 @@ from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
 from pyspark_kafka.adapters.json_values.json_options import parse_json_options
 from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
-from pyspark_kafka.adapters.value_encoding import refusals, row_encoder
+from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
+from pyspark_kafka.adapters.value_encoding import row_encoder
 from pyspark_kafka.domain.values.errors import FailureReason, UnencodableValueError
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from tests.unit.adapters.json_values.payloads import payloads_of, plain
@@ -43,9 +42,9 @@ ROWS: Final = 400
 
 ENCODED: Final = "ENCODED"
 REFUSALS: Final = {
-    refusals.TEXTS[reason]: name
-    for name, reason in vars(refusals).items()
-    if isinstance(reason, int)
+    row_encoder.REFUSALS[reason]: name.removeprefix("BAD_")
+    for name, reason in vars(row_encoder).items()
+    if name.startswith("BAD_")
 }
 """The names of the reasons for which rows are refused, by their texts."""
 

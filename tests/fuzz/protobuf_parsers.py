@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyspark_kafka.adapters.protobuf_values import decoder as decoder_module
 from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
+from pyspark_kafka.adapters.protobuf_values.spark_types import message_type
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.adapters.value_columns.column_set import ColumnSet
 from pyspark_kafka.ports.values.value_format import Payloads
@@ -30,7 +30,7 @@ from .parsers import Parser, by_name, quickly
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+    from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings
 
 VARIANTS: Final = 16
 """How many messages an input becomes besides itself, of each kind."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
-from pyspark_kafka.adapters.schema_registry import answers
+from pyspark_kafka.adapters.schema_registry import http_registry, rest_client
 from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
 from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
 from pyspark_kafka.domain.values.errors import FailureReason
@@ -40,11 +40,11 @@ for _id in _KNOWN:
 
 
 def _answered(parse: Callable[[Mapping[str, Any]], object], content: bytes) -> None:
-    hash(parse(answers.json_object(content)))
+    hash(parse(rest_client.json_object(content)))
 
 
 def _refused(content: bytes) -> None:
-    code, message = answers.error_of(content)
+    code, message = rest_client.error_of(content)
     assert isinstance(code, int)
     assert isinstance(message, str)
 
@@ -69,11 +69,11 @@ def _framed(form: str, content: bytes) -> None:
 def _registry_parsers() -> Mapping[str, Parser]:
     valid = [json.dumps(each).encode() for each in (_VERSION, _ERROR)]
     framed = [id_prefix(1) + b"payload", id_prefix(2, (0,)) + b"x", id_prefix(3, (1, 300, 2))]
-    errors = (answers.NonsenseError,)
+    errors = (rest_client.NonsenseError,)
     return by_name(
-        Parser("registry-schema", partial(_answered, answers.schema), errors, valid),
-        Parser("registry-version", partial(_answered, answers.subject_version), errors, valid),
-        Parser("registry-id", partial(_answered, answers.registered_id), errors, valid),
+        Parser("registry-schema", partial(_answered, http_registry.parse_schema), errors, valid),
+        Parser("registry-version", partial(_answered, http_registry.parse_version), errors, valid),
+        Parser("registry-id", partial(_answered, http_registry.parse_id), errors, valid),
         Parser("registry-error", _refused, (), valid),
         Parser("framing-avro", partial(_framed, "avro"), (), framed),
         Parser("framing-protobuf", partial(_framed, "protobuf"), (), framed),

@@ -14,15 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspark_kafka.adapters.schema_registry import rest_client
-from pyspark_kafka.adapters.schema_registry.answers import (
-    NonsenseError,
-    error_of,
-    json_object,
-    registered_id,
-    schema,
-    subject_version,
+from pyspark_kafka.adapters.schema_registry.http_registry import (
+    HttpSchemaRegistry,
+    parse_id,
+    parse_schema,
+    parse_version,
 )
-from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
+from pyspark_kafka.adapters.schema_registry.rest_client import NonsenseError, error_of, json_object
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.values.errors import (
@@ -298,7 +296,7 @@ NONSENSE: Final[Mapping[bytes, str]] = {
 def test_answers_that_are_no_schema(body: bytes) -> None:
     """Nonsense is told apart from a schema, and why."""
     with pytest.raises(NonsenseError) as raised:
-        schema(json_object(body))
+        parse_schema(json_object(body))
     assert NONSENSE[body] in str(raised.value)
 
 
@@ -321,11 +319,11 @@ def test_answers_that_are_no_version(fields: dict[str, object]) -> None:
     """Ids and versions are numbers of Java's ``int``, and GUIDs are optional."""
     good: dict[str, object] = {"subject": "s", "version": 1, "id": 7, "schema": "x"}
     [name] = fields
-    assert (subject_version(good).version, subject_version(good).guid) == (1, None)
+    assert (parse_version(good).version, parse_version(good).guid) == (1, None)
     guid = "89791762-2336-4186-9674-299b90a802e2"
-    assert subject_version(good | {"guid": guid}).guid == guid
+    assert parse_version(good | {"guid": guid}).guid == guid
     with pytest.raises(NonsenseError, match=f"for '{name}'"):
-        subject_version(good | fields)
+        parse_version(good | fields)
 
 
 NAMES: Final = ("schema", "schemaType", "references", "name", "subject", "version", "id", "guid")
@@ -342,7 +340,7 @@ def test_any_answer_is_a_schema_or_nonsense(answer: object) -> None:
     """No JSON of a server raises another error, or is taken for more than it is."""
     content = json.dumps(answer).encode()
     error_of(content)
-    for parse in (schema, subject_version, registered_id):
+    for parse in (parse_schema, parse_version, parse_id):
         with suppress(NonsenseError):
             hash(parse(json_object(content)))
 

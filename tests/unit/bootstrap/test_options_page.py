@@ -19,7 +19,7 @@ from pyspark_kafka.adapters.avro_values import value_format as avro
 from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
 from pyspark_kafka.adapters.json_values.json_options import parse_json_options
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
-from pyspark_kafka.adapters.protobuf_values.settings import protobuf_settings
+from pyspark_kafka.adapters.protobuf_values.spark_types import protobuf_settings
 from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
 from pyspark_kafka.bootstrap import checks, container
 from pyspark_kafka.bootstrap import continuous as continuous_queries

@@ -11,6 +11,7 @@ from ..kernels.kernel import kernel
 from ..kernels.memory import (
     double_of_bits,
     float_of_bits,
+    high_product,
     load_int32,
     load_int64,
     load_uint8,
@@ -38,9 +39,63 @@ from ..value_columns.column_kernel import (
     truncate,
 )
 from ..value_columns.utf8 import is_utf8
-from . import operations as does
-from .decimals import high_of_product, high_word, is_below, is_wider, low_word
+from . import decode_program as op
 from .map_keys import has_duplicate_keys, needed_slots
+
+
+@inlined
+def word(start: int, first: int, last: int) -> Any:
+    """Return bytes ``first`` to ``last`` from an address as 64 bits; before 0, the sign."""
+    bits = np.uint64(0)
+    sign = np.uint64(255) if load_uint8(start) > 127 else np.uint64(0)
+    for place in range(first, last):
+        byte = np.uint64(load_uint8(start + place)) if place >= 0 else sign
+        bits = bits << np.uint64(8) | byte
+    return bits
+
+
+@inlined
+def low_word(start: int, size: int) -> Any:
+    """Return the lower 64 bits of a number of ``size`` bytes."""
+    return word(start, size - 8, size)
+
+
+@inlined
+def high_word(start: int, size: int) -> Any:
+    """Return the upper 64 of the 128 bits of a number of ``size`` bytes."""
+    return np.int64(word(start, size - 16, size - 8))
+
+
+@inlined
+def is_wider(start: int, size: int) -> Any:
+    """Return whether a number of ``size`` bytes has more than 128 bits."""
+    if size <= 16:
+        return False
+    sign = 255 if load_uint8(start + size - 16) > 127 else 0
+    place = 0
+    while place < size - 16 and load_uint8(start + place) == sign:
+        place += 1
+    return place < size - 16
+
+
+@inlined
+def is_below(low: Any, high: int, limit_low: Any, limit_high: Any) -> Any:
+    """Return whether the absolute value of 128 bits is below a limit."""
+    upper = np.uint64(high)
+    lower = low
+    if high < 0:
+        lower = np.uint64(0) - low
+        upper = ~upper + (np.uint64(1) if low == 0 else np.uint64(0))
+    return upper < limit_high or (upper == limit_high and lower < limit_low)
+
+
+@inlined
+def high_of_product(low: Any, high: int, factor_low: Any, factor_high: int) -> Any:
+    """Return the upper 64 of the lower 128 bits of a product, which fits in them."""
+    upper = high_product(low, factor_low)
+    upper += low * np.uint64(factor_high) + np.uint64(high) * factor_low
+    return np.int64(upper)
+
 
 STACK_WORDS: Final = 2048
 """Each array, map, skipped record and default that is open takes one or two words."""
@@ -163,19 +218,19 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
         reason = NONE
         pc = program
         while True:
-            op = load_int64(pc)
-            column = load_int64(pc + does.COLUMN)
-            if op == does.INT64:
+            operation = load_int64(pc)
+            column = load_int64(pc + op.COLUMN)
+            if operation == op.INT64:
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
                     break
-                if behind - at > load_int64(pc + does.A):
+                if behind - at > load_int64(pc + op.A):
                     reason = BAD_VARINT
                     break
                 at = behind
                 put_int64(table, column, number)
-            elif op in (does.STRING, does.BINARY):
+            elif operation in (op.STRING, op.BINARY):
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
@@ -183,7 +238,7 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                 if number < 0 or number > end - behind:
                     reason = BAD_LENGTH if number < 0 else TRUNCATED
                     break
-                if op == does.STRING and not is_utf8(behind, number):
+                if operation == op.STRING and not is_utf8(behind, number):
                     reason = BAD_UTF8
                     break
                 if not has_room_for(table, column, number):
@@ -193,13 +248,13 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     return row
                 put_bytes(table, column, behind, number)
                 at = behind + number
-            elif op == does.DOUBLE:
+            elif operation == op.DOUBLE:
                 if end - at < 8:
                     reason = TRUNCATED
                     break
                 put_double(table, column, double_of_bits(load_uint64(at)))
                 at += 8
-            elif op in (does.NULLABLE, does.SKIP_NULLABLE):
+            elif operation in (op.NULLABLE, op.SKIP_NULLABLE):
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
@@ -208,12 +263,12 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     reason = BAD_UNION
                     break
                 at = behind
-                if number == load_int64(pc + does.A):
-                    if op == does.NULLABLE:
+                if number == load_int64(pc + op.A):
+                    if operation == op.NULLABLE:
                         put_null(table, column)
-                    pc = program + load_int64(pc + does.B)
+                    pc = program + load_int64(pc + op.B)
                     continue
-            elif op == does.SKIP_BYTES:
+            elif operation == op.SKIP_BYTES:
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
@@ -222,19 +277,19 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     reason = BAD_LENGTH if number < 0 else TRUNCATED
                     break
                 at = behind + number
-            elif op == does.SKIP_VARINT:
+            elif operation == op.SKIP_VARINT:
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
                     break
                 at = behind
-            elif op == does.SKIP_FIXED:
-                number = load_int64(pc + does.A)
+            elif operation == op.SKIP_FIXED:
+                number = load_int64(pc + op.A)
                 if number > end - at:
                     reason = TRUNCATED
                     break
                 at += number
-            elif op == does.INT32:
+            elif operation == op.INT32:
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
@@ -244,7 +299,7 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     break
                 at = behind
                 put_int32(table, column, number)
-            elif op == does.BOOLEAN:
+            elif operation == op.BOOLEAN:
                 if at >= end:
                     reason = TRUNCATED
                     break
@@ -254,24 +309,24 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     break
                 put_bool(table, column, byte == 1)
                 at += 1
-            elif op == does.FLOAT:
+            elif operation == op.FLOAT:
                 if end - at < 4:
                     reason = TRUNCATED
                     break
                 put_float(table, column, float_of_bits(load_uint32(at)))
                 at += 4
-            elif op == does.STRUCT:
+            elif operation == op.STRUCT:
                 put_complete_struct(table, column)
-            elif op == does.ENUM:
+            elif operation == op.ENUM:
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
                     break
-                if number < 0 or number >= load_int64(pc + does.A):
+                if number < 0 or number >= load_int64(pc + op.A):
                     reason = BAD_ENUM
                     break
                 at = behind
-                symbols = program + load_int64(pc + does.B)
+                symbols = program + load_int64(pc + op.B)
                 size = load_int64(symbols + 16 * number + 8)
                 if size < 0:
                     reason = BAD_ENUM
@@ -282,30 +337,30 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     store_int64(frame + NEEDED_BYTES, size)
                     return row
                 put_bytes(table, column, symbols + load_int64(symbols + 16 * number), size)
-            elif op == does.NULL:
+            elif operation == op.NULL:
                 put_null(table, column)
-            elif op == does.UNION:
+            elif operation == op.UNION:
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
                     break
-                if number < 0 or number >= load_int64(pc + does.A):
+                if number < 0 or number >= load_int64(pc + op.A):
                     reason = BAD_UNION
                     break
                 at = behind
-                pc = program + load_int64(program + load_int64(pc + does.B) + 8 * number)
+                pc = program + load_int64(program + load_int64(pc + op.B) + 8 * number)
                 continue
-            elif op == does.JUMP:
-                pc = program + load_int64(pc + does.A)
+            elif operation == op.JUMP:
+                pc = program + load_int64(pc + op.A)
                 continue
-            elif op == does.ENTER:
+            elif operation == op.ENTER:
                 if top >= stack_end:
                     reason = TOO_DEEP
                     break
                 store_int64(top, 0)
                 top += 8
-            elif op == does.NEXT:
-                elements = load_int64(pc + does.A)
+            elif operation == op.NEXT:
+                elements = load_int64(pc + op.A)
                 remaining = load_int64(top - 8)
                 if remaining == 0:
                     number, behind = read_varint(at, end)
@@ -315,7 +370,7 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     at = behind
                     if number == 0:
                         top -= 8
-                        pc = program + load_int64(pc + does.B)
+                        pc = program + load_int64(pc + op.B)
                         continue
                     if number < 0:
                         size, behind = read_varint(at, end)
@@ -330,7 +385,7 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                         if elements < 0:
                             at += size
                             continue
-                    least = load_int64(pc + does.C)
+                    least = load_int64(pc + op.C)
                     if least == 0:
                         if number > empty_room:
                             reason = TOO_LARGE
@@ -345,9 +400,9 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     store_int64(frame + NEEDED_COLUMN, elements)
                     return row
                 store_int64(top - 8, remaining - 1)
-            elif op == does.CLOSE_ARRAY:
+            elif operation == op.CLOSE_ARRAY:
                 close_list(table, column)
-            elif op == does.CLOSE_MAP:
+            elif operation == op.CLOSE_MAP:
                 number = needed_slots(table, column)
                 if number > load_int64(frame + SLOT_COUNT):
                     truncate(table, 0, row)
@@ -357,10 +412,10 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     reason = MALFORMED
                     break
                 close_list(table, column)
-            elif op == does.MEMBER:
+            elif operation == op.MEMBER:
                 close_struct(table, column)
-            elif op == does.FIXED:
-                number = load_int64(pc + does.A)
+            elif operation == op.FIXED:
+                number = load_int64(pc + op.A)
                 if number > end - at:
                     reason = TRUNCATED
                     break
@@ -371,8 +426,8 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     return row
                 put_bytes(table, column, at, number)
                 at += number
-            elif op == does.DECIMAL:
-                number = load_int64(pc + does.A)
+            elif operation == op.DECIMAL:
+                number = load_int64(pc + op.A)
                 behind = np.int64(at)
                 if number < 0:
                     number, behind = read_varint(at, end)
@@ -384,91 +439,91 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     break
                 low = low_word(behind, number)
                 high = high_word(behind, number)
-                limit_low, limit_high = load_uint64(pc + does.B), load_uint64(pc + does.C)
+                limit_low, limit_high = load_uint64(pc + op.B), load_uint64(pc + op.C)
                 if is_wider(behind, number) or not is_below(low, high, limit_low, limit_high):
                     reason = OUT_OF_RANGE
                     break
-                factor, upper = load_uint64(pc + does.D), load_int64(pc + does.E)
+                factor, upper = load_uint64(pc + op.D), load_int64(pc + op.E)
                 if factor != 1:
                     high = high_of_product(low, high, factor, upper)
                     low *= factor
                 put_decimal(table, column, low, high)
                 at = behind + number
-            elif op < does.DOUBLE_OF_FLOAT:
+            elif operation < op.DOUBLE_OF_FLOAT:
                 number, behind = read_varint(at, end)
                 if behind < LAST_ADDRESS:
                     reason = behind
                     break
-                if behind - at > load_int64(pc + does.A):
+                if behind - at > load_int64(pc + op.A):
                     reason = BAD_VARINT
                     break
                 at = behind
-                if op == does.MULTIPLIED:
-                    factor_of_unit = load_int64(pc + does.B)
+                if operation == op.MULTIPLIED:
+                    factor_of_unit = load_int64(pc + op.B)
                     limit = INT64_MAX // factor_of_unit
                     if number > limit or number < -limit:
                         reason = OUT_OF_RANGE
                         break
                     put_int64(table, column, number * factor_of_unit)
-                elif op == does.DATE_OF_MILLIS:
+                elif operation == op.DATE_OF_MILLIS:
                     # Spark rounds towards 1970.
                     days = number // MS_A_DAY + (number < 0 and number % MS_A_DAY != 0)
                     if days != np.int64(np.int32(days)):
                         reason = OUT_OF_RANGE
                         break
                     put_int32(table, column, days)
-                elif op == does.FLOAT_OF_INTEGER:
+                elif operation == op.FLOAT_OF_INTEGER:
                     put_float(table, column, np.float32(number))
-                elif op == does.DOUBLE_OF_INTEGER:
+                elif operation == op.DOUBLE_OF_INTEGER:
                     put_double(table, column, np.float64(number))
                 else:
                     put_double(table, column, np.float64(np.float32(number)))
-            elif op == does.DOUBLE_OF_FLOAT:
+            elif operation == op.DOUBLE_OF_FLOAT:
                 if end - at < 4:
                     reason = TRUNCATED
                     break
                 put_double(table, column, np.float64(float_of_bits(load_uint32(at))))
                 at += 4
-            elif op == does.DEFAULT:
+            elif operation == op.DEFAULT:
                 if top + 8 >= stack_end:
                     reason = TOO_DEEP
                     break
-                default_room -= load_int64(pc + does.A)
+                default_room -= load_int64(pc + op.A)
                 if default_room < 0:
                     reason = TOO_LARGE
                     break
                 store_int64(top, at)
                 store_int64(top + 8, end)
                 top += 16
-                at = program + load_int64(pc + does.B)
-                end = at + load_int64(pc + does.A)
-            elif op == does.RESTORE:
+                at = program + load_int64(pc + op.B)
+                end = at + load_int64(pc + op.A)
+            elif operation == op.RESTORE:
                 top -= 16
                 at = load_int64(top)
                 end = load_int64(top + 8)
-            elif op == does.CALL:
+            elif operation == op.CALL:
                 if top >= stack_end:
                     reason = TOO_DEEP
                     break
-                store_int64(top, pc + does.SIZE)
+                store_int64(top, pc + op.SIZE)
                 top += 8
-                pc = program + load_int64(pc + does.A)
+                pc = program + load_int64(pc + op.A)
                 continue
-            elif op == does.RETURN:
+            elif operation == op.RETURN:
                 top -= 8
                 pc = load_int64(top)
                 continue
-            elif op == does.FAIL:
-                reason = load_int64(pc + does.A)
+            elif operation == op.FAIL:
+                reason = load_int64(pc + op.A)
                 break
             else:
                 if at != end:
                     reason = TRAILING_BYTES
                 break
-            pc += does.SIZE
+            pc += op.SIZE
         if reason != NONE:
             truncate(table, 0, row)
             put_null(table, 0)
             store_uint8(reasons + row, np.uint8(reason))
-            store_int32(fields + 4 * row, np.int32(load_int64(pc + does.NAME)))
+            store_int32(fields + 4 * row, np.int32(load_int64(pc + op.NAME)))
     return count

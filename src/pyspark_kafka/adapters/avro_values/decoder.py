@@ -14,7 +14,7 @@ from ...ports.values.value_types import arrow_type
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from ..value_columns.layout import columns_of
 from . import decode_kernel as kernel
-from .program import compile_program
+from .decode_program import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,8 +1,12 @@
-"""The kernel that encodes rows as Avro; one for all schemas."""
+"""The kernel that encodes rows as Avro by a program: a node for each type of the schema.
+
+A node has eight numbers of 64 bits; offsets in it are in bytes. Nodes are in the order of the
+schema, a record before its fields, so that fields are written in the schema's order.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,11 +27,54 @@ from ..kernels.memory import (
     store_uint64,
 )
 from ..kernels.parts import inlined
-from ..value_encoding import refusals
 from ..value_encoding import row_encoder as out
-from ..value_encoding.input_kernel import data, is_null, offset, read_bool, values
-from ..value_encoding.output_kernel import find_symbol, put_varint
-from . import encode_program as at
+from ..value_encoding.input_columns import data, is_null, offset, read_bool, values
+from ..value_encoding.row_encoder import find_symbol, put_varint
+
+STRIDE: Final = 64
+
+OPERATION: Final = 0
+COLUMN: Final = 8
+END: Final = 16
+"""The number of the first node that is not below this one."""
+
+NULL_BRANCH: Final = 24
+"""The branch of null in the union around the type, or -1."""
+
+BRANCH: Final = 32
+"""The branch of the type in the union around it, or -1."""
+
+SIZE: Final = 40
+"""The bytes of a fixed type, or the number of symbols of an enum."""
+
+SYMBOLS: Final = 48
+"""The address of the offsets of an enum's symbols, which precede them."""
+
+BOOL: Final = 0
+INT8: Final = 1
+INT16: Final = 2
+INT32: Final = 3
+INT64: Final = 4
+MILLIS: Final = 5
+"""Microseconds that are written as milliseconds."""
+
+FLOAT: Final = 6
+DOUBLE: Final = 7
+FLOAT_AS_DOUBLE: Final = 8
+BYTES: Final = 9
+FIXED: Final = 10
+ENUM: Final = 11
+DECIMAL_BYTES: Final = 12
+DECIMAL_FIXED: Final = 13
+ABSENT: Final = 14
+"""A field that the rows do not have: null."""
+
+RECORD: Final = 15
+ARRAY: Final = 16
+MAP: Final = 17
+MEMBERS: Final = 18
+"""A union as a struct, with a field for each branch."""
+
 
 _ROOM = 48
 """The bytes of what is written at once besides texts: a branch, a length and a number."""
@@ -61,9 +108,9 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
         # The container that is written: its operation, the next node or row and the last, and the
         # node of elements or the row of a record. The stack has those around it.
         stack = bottom
-        kind, element, index = at.RECORD, 0, row
-        following, end = 1, load_int64(program + at.END)
-        branch = load_int64(program + at.BRANCH)
+        kind, element, index = RECORD, 0, row
+        following, end = 1, load_int64(program + END)
+        branch = load_int64(program + BRANCH)
         if branch >= 0:
             place = _put_long(place, branch)
         while True:
@@ -71,7 +118,7 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 store_int64(output + out.ROW, row)
                 return out.FULL
             if following == end:
-                if kind != at.RECORD:
+                if kind != RECORD:
                     # The block of no more elements.
                     store_uint8(place, np.uint8(0))
                     place += 1
@@ -82,15 +129,15 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 following, end = load_int64(stack + 16), load_int64(stack + 24)
                 index = load_int64(stack + 32)
                 continue
-            if kind == at.RECORD:
-                node = program + following * at.STRIDE
+            if kind == RECORD:
+                node = program + following * STRIDE
                 item = index
-                following = load_int64(node + at.END)
+                following = load_int64(node + END)
             else:
-                node = program + element * at.STRIDE
+                node = program + element * STRIDE
                 item = following
                 following += 1
-                if kind == at.MAP:
+                if kind == MAP:
                     # The key is the first column of the entries, two behind the map.
                     keys = index + 2
                     start = offset(table, keys, item)
@@ -102,55 +149,55 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                     if limit - place < _ROOM:
                         store_int64(output + out.ROW, row)
                         return out.FULL
-            operation = load_int64(node + at.OPERATION)
-            column = load_int64(node + at.COLUMN)
-            absent = operation == at.ABSENT or is_null(table, column, item)
-            null_branch = load_int64(node + at.NULL_BRANCH)
-            if operation == at.MEMBERS and not absent:
+            operation = load_int64(node + OPERATION)
+            column = load_int64(node + COLUMN)
+            absent = operation == ABSENT or is_null(table, column, item)
+            null_branch = load_int64(node + NULL_BRANCH)
+            if operation == MEMBERS and not absent:
                 # The first member that is not null is the value.
-                last = load_int64(node + at.END)
-                member = (node - program) // at.STRIDE + 1
+                last = load_int64(node + END)
+                member = (node - program) // STRIDE + 1
                 while member < last:
-                    node = program + member * at.STRIDE
-                    if not is_null(table, load_int64(node + at.COLUMN), item):
+                    node = program + member * STRIDE
+                    if not is_null(table, load_int64(node + COLUMN), item):
                         break
-                    member = load_int64(node + at.END)
+                    member = load_int64(node + END)
                 absent = member >= last
-                operation = load_int64(node + at.OPERATION)
+                operation = load_int64(node + OPERATION)
                 if not absent:
-                    column = load_int64(node + at.COLUMN)
+                    column = load_int64(node + COLUMN)
             if absent:
                 if null_branch >= 0:
                     place = _put_long(place, null_branch)
-                elif operation != at.ABSENT:
+                elif operation != ABSENT:
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.NULL
+                    return out.BAD_NULL
                 continue
-            branch = load_int64(node + at.BRANCH)
+            branch = load_int64(node + BRANCH)
             if branch >= 0:
                 place = _put_long(place, branch)
-            if operation == at.INT64:
+            if operation == INT64:
                 place = _put_long(place, load_int64(values(table, column) + 8 * item))
-            elif operation == at.INT32:
+            elif operation == INT32:
                 place = _put_long(place, np.int64(load_int32(values(table, column) + 4 * item)))
-            elif operation == at.BYTES:
+            elif operation == BYTES:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
                 if limit - place < length + _ROOM:
                     store_int64(output + out.ROW, row)
                     return out.FULL
                 place = _put_bytes(place, data(table, column) + start, length)
-            elif operation == at.DOUBLE:
+            elif operation == DOUBLE:
                 store_uint64(place, load_uint64(values(table, column) + 8 * item))
                 place += 8
-            elif operation == at.FLOAT:
+            elif operation == FLOAT:
                 store_uint32(place, load_uint32(values(table, column) + 4 * item))
                 place += 4
-            elif operation == at.BOOL:
+            elif operation == BOOL:
                 store_uint8(place, np.uint8(read_bool(table, column, item)))
                 place += 1
-            elif operation >= at.RECORD:
+            elif operation >= RECORD:
                 store_int64(stack, kind)
                 store_int64(stack + 8, element)
                 store_int64(stack + 16, following)
@@ -158,59 +205,59 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 store_int64(stack + 32, index)
                 stack += _FRAME
                 kind = operation
-                element = (node - program) // at.STRIDE + 1
-                if kind == at.RECORD:
-                    following, end, index = element, load_int64(node + at.END), item
+                element = (node - program) // STRIDE + 1
+                if kind == RECORD:
+                    following, end, index = element, load_int64(node + END), item
                 else:
                     following, index = offset(table, column, item), column
                     end = offset(table, column, item + 1)
                     if end > following:
                         place = _put_long(place, end - following)
-            elif operation == at.MILLIS:
+            elif operation == MILLIS:
                 time = load_int64(values(table, column) + 8 * item)
                 place = _put_long(place, time // _MICROS_PER_MILLI)
-            elif operation == at.INT8:
+            elif operation == INT8:
                 place = _put_long(place, np.int64(load_int8(values(table, column) + item)))
-            elif operation == at.INT16:
+            elif operation == INT16:
                 place = _put_long(place, np.int64(load_int16(values(table, column) + 2 * item)))
-            elif operation == at.FLOAT_AS_DOUBLE:
+            elif operation == FLOAT_AS_DOUBLE:
                 number = float_of_bits(load_uint32(values(table, column) + 4 * item))
                 store_double(place, np.float64(number))
                 place += 8
-            elif operation == at.FIXED:
+            elif operation == FIXED:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
-                if length != load_int64(node + at.SIZE):
+                if length != load_int64(node + SIZE):
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.LENGTH
+                    return out.BAD_LENGTH
                 if limit - place < length + _ROOM:
                     store_int64(output + out.ROW, row)
                     return out.FULL
                 copy_memory(place, data(table, column) + start, length)
                 place += length
-            elif operation == at.ENUM:
+            elif operation == ENUM:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
-                symbols, count = load_int64(node + at.SYMBOLS), load_int64(node + at.SIZE)
+                symbols, count = load_int64(node + SYMBOLS), load_int64(node + SIZE)
                 symbol = find_symbol(symbols, count, data(table, column) + start, length)
                 if symbol < 0:
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.SYMBOL
+                    return out.BAD_SYMBOL
                 place = _put_long(place, symbol)
             else:
                 source = values(table, column) + 16 * item
                 low, high = load_uint64(source), load_int64(source + 8)
                 size = _decimal_bytes(low, high)
-                if operation == at.DECIMAL_BYTES:
+                if operation == DECIMAL_BYTES:
                     place = _put_decimal(_put_long(place, size), low, high, size)
                 else:
-                    fixed = load_int64(node + at.SIZE)
+                    fixed = load_int64(node + SIZE)
                     if size > fixed:
                         store_int64(output + out.ROW, row)
                         store_int64(output + out.COLUMN, column)
-                        return refusals.RANGE
+                        return out.BAD_RANGE
                     if limit - place < fixed + _ROOM:
                         store_int64(output + out.ROW, row)
                         return out.FULL

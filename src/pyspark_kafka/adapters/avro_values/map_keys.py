@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels.memory import load_int32, load_int64, load_uint8, store_int64
 from ..kernels.parts import inlined
-from ..value_columns import column_table as at
+from ..value_columns import layout
 from ..value_columns.column_kernel import entry, length
 
 MAX_COMPARED: Final = 8
@@ -21,7 +21,7 @@ _FNV_PRIME: Final = np.uint64(0x100000001B3)
 @inlined
 def open_entries(table: int, column: int) -> Any:
     """Return how many entries a map that is not closed has."""
-    offsets = load_int64(entry(table, column) + at.VALUES)
+    offsets = load_int64(entry(table, column) + layout.VALUES)
     return length(table, column + 1) - load_int32(offsets + 4 * length(table, column))
 
 
@@ -41,7 +41,7 @@ def needed_slots(table: int, column: int) -> Any:
 def has_duplicate_keys(table: int, column: int, slots: int, slot_count: int) -> Any:
     """Return whether two keys of an open map are equal; ``slots`` is an address of numbers."""
     keys = entry(table, column + 2)
-    end = load_int64(keys + at.LENGTH)
+    end = load_int64(keys + layout.LENGTH)
     first = end - open_entries(table, column)
     if slot_count == 0:
         for key in range(first + 1, end):
@@ -64,13 +64,13 @@ def has_duplicate_keys(table: int, column: int, slots: int, slot_count: int) -> 
 @inlined
 def key_start(keys: int, key: int) -> Any:
     """Return the place of a key in the bytes of its column; the next key's is its end."""
-    return np.int64(load_int32(load_int64(keys + at.VALUES) + 4 * key))
+    return np.int64(load_int32(load_int64(keys + layout.VALUES) + 4 * key))
 
 
 @inlined
 def is_same_key(keys: int, one: int, other: int) -> Any:
     """Return whether two keys are equal."""
-    data = load_int64(keys + at.DATA)
+    data = load_int64(keys + layout.DATA)
     start = key_start(keys, one)
     other_start = key_start(keys, other)
     size = key_start(keys, one + 1) - start
@@ -88,7 +88,7 @@ def hash_of_key(keys: int, key: int, seed: int) -> Any:
 
     The seed is an address, which producers of keys that collide do not know.
     """
-    data = load_int64(keys + at.DATA)
+    data = load_int64(keys + layout.DATA)
     bits = _FNV_OFFSET ^ np.uint64(seed)
     for place in range(key_start(keys, key), key_start(keys, key + 1)):
         bits = (bits ^ np.uint64(load_uint8(data + place))) * _FNV_PRIME

@@ -1,25 +1,132 @@
-"""Dead letters that a query's own client writes."""
+"""Dead letters that a query's own client writes, without a Python object for each record."""
 
 from __future__ import annotations
 
 import copy
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
-from ...domain.values.errors import DeadLetterLoopError
+from ...domain.values import dead_letter
+from ...domain.values.errors import DeadLetterLoopError, MalformedValueError
 from ...ports.letters.dead_letters import DeadLetters
-from .letter_columns import joined, letters_of
+from ...ports.reading import HEADERS, concatenated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from ...domain.options.sink import SinkOptions
     from ...ports.letters.dead_letters import BadRecords
     from ...ports.writing.record_writer import RecordWriter
+
+_ERROR_CLASS: Final = f"{MalformedValueError.__module__}.{MalformedValueError.__qualname__}"
+_NAMES: Final = pa.array(dead_letter.HEADERS, pa.string())
+_REASONS: Final = pa.array([name.encode() for name in dead_letter.REASONS], pa.binary())
+_PAIR: Final = HEADERS.value_type
+
+
+def joined(found: Sequence[BadRecords]) -> BadRecords:
+    """Return records of one column, decoder and task together."""
+    if len(found) == 1:
+        return found[0]
+    return replace(
+        found[0],
+        records=concatenated([each.records for each in found]),
+        reasons=np.concatenate([each.reasons for each in found]),
+        errors=pa.concat_arrays([each.errors for each in found]),
+    )
+
+
+def letters_of(bad: BadRecords) -> pa.RecordBatch:
+    """Return the letters of bad records, with the columns that ``RecordWriter`` takes."""
+    records = bad.records
+    return pa.RecordBatch.from_arrays(
+        [
+            records.column("key"),
+            records.column("value"),
+            _headers(records.column("headers"), _texts(bad)),
+            _timestamps(records.column("timestamp")),
+        ],
+        ["key", "value", "headers", "timestamp"],
+    )
+
+
+def _timestamps(timestamps: pa.Array[Any]) -> pa.Array[Any]:
+    """Return timestamps, null for records without one (-1): producers cannot send that."""
+    has_none = pc.less(timestamps.cast(pa.int64()), pa.scalar(0))
+    kept: pa.Array[Any] = pc.if_else(has_none, pa.scalar(None, timestamps.type), timestamps)
+    return kept
+
+
+def _texts(bad: BadRecords) -> Mapping[str, pa.Array[Any]]:
+    records = bad.records
+    constants = {
+        dead_letter.CONNECTOR_NAME: bad.task.query,
+        dead_letter.TASK_ID: bad.task.task,
+        dead_letter.STAGE: dead_letter.STAGES[bad.column],
+        dead_letter.CLASS_NAME: bad.decoder,
+        dead_letter.EXCEPTION_CLASS_NAME: _ERROR_CLASS,
+    }
+    return {
+        dead_letter.TOPIC: records.column("topic").cast(pa.binary()),
+        dead_letter.PARTITION: records.column("partition").cast(pa.string()).cast(pa.binary()),
+        dead_letter.OFFSET: records.column("offset").cast(pa.string()).cast(pa.binary()),
+        **{name: _repeated(text, records.num_rows) for name, text in constants.items()},
+        dead_letter.EXCEPTION_MESSAGE: bad.errors.cast(pa.binary()),
+        dead_letter.REASON: _REASONS.take(bad.reasons),
+    }
+
+
+def _repeated(text: str, rows: int) -> pa.Array[Any]:
+    return pa.repeat(pa.scalar(text.encode(), pa.binary()), rows)
+
+
+def _headers(original: Any, texts: Mapping[str, pa.Array[Any]]) -> pa.Array[Any]:
+    """Return the original headers of each row, followed by ours."""
+    pairs = original.flatten()
+    ours = len(dead_letter.HEADERS)
+    counts = original.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.zeros(len(original) + 1, np.int32)
+    np.cumsum(counts + ours, out=offsets[1:])
+    key_rows, value_rows = _rows(len(pairs), offsets)
+    keys = pa.concat_arrays([pairs.field("key"), _NAMES])
+    values = pa.concat_arrays(
+        [pairs.field("value"), *(texts[name] for name in dead_letter.HEADERS)]
+    )
+    together = pa.StructArray.from_arrays(
+        [keys.take(key_rows), values.take(value_rows)],
+        fields=[_PAIR.field("key"), _PAIR.field("value")],
+    )
+    starts = pa.array(offsets, pa.int32())
+    headers: pa.Array[Any] = pa.ListArray.from_arrays(starts, together, type=HEADERS)
+    return headers
+
+
+def _rows(pairs: int, offsets: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which key and which value each header has.
+
+    The original pairs come first among both. They are followed by our names, and by the values of
+    our first header for all rows, of the second one, and so on.
+    """
+    rows, ours = len(offsets) - 1, len(dead_letter.HEADERS)
+    numbers = np.arange(ours)
+    places = offsets[1:, np.newaxis] - ours + numbers
+    key_rows = np.empty(offsets[-1], np.int64)
+    is_ours = np.zeros(len(key_rows), np.bool_)
+    is_ours[places] = True
+    key_rows[~is_ours] = np.arange(pairs)
+    value_rows = key_rows.copy()
+    key_rows[places] = pairs + numbers
+    value_rows[places] = pairs + numbers * rows + np.arange(rows)[:, np.newaxis]
+    return key_rows, value_rows
+
 
 OPTION: Final = "deadLetterTopic"
 MAX_GATHERED_BYTES: Final = 1024 * 1024

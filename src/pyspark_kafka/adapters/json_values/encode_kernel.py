@@ -17,7 +17,7 @@ from ..kernels.memory import (
     store_uint8,
 )
 from ..value_encoding import row_encoder as out
-from ..value_encoding.input_kernel import data, is_null, local_times, offset, read_bool, values
+from ..value_encoding.input_columns import data, is_null, local_values, offset, read_bool, values
 from . import encode_program as at
 from .number_writing_kernel import (
     SCRATCH_BYTES,
@@ -208,7 +208,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                         time = load_int64(values(table, column) + 8 * item)
                         local, offset_s = time, 0
                         if type_ == at.TIMESTAMP:
-                            local = load_int64(local_times(table, column) + 8 * item)
+                            local = load_int64(local_values(table, column) + 8 * item)
                             offset_s = (local - time) // _MICROS_PER_SECOND
                         days = local // MICROS_PER_DAY
                         micros = local - days * MICROS_PER_DAY

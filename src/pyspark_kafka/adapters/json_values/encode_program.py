@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import OptionsError
-from ..value_columns import column_table
-from ..value_encoding.input_table import fields_of
+from ..value_columns import layout
+from ..value_encoding.input_columns import fields_of
 from .number_writing_kernel import NUMBER_ROOM, SCRATCH_BYTES, powers_of_ten
 from .time_patterns import DATE_PATTERN, TIMESTAMP_NTZ_PATTERN, TIMESTAMP_PATTERN, time_steps
 
@@ -152,7 +152,7 @@ class EncodeProgram:
     @property
     def scratch_bytes(self) -> int:
         """The memory that the kernel needs: the digits of a number, and a stack of containers."""
-        containers = sum(column.kind != column_table.FIXED for column in self._columns)
+        containers = sum(column.kind != layout.FIXED for column in self._columns)
         return SCRATCH_BYTES + _FRAME_BYTES * (containers + 1)
 
     def _pattern(

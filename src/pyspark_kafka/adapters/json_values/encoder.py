@@ -9,7 +9,7 @@ from ...domain.values.registry import Schema, SchemaType
 from ...ports.values.value_format import ValueEncoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
-from ..value_encoding.input_table import InputTable
+from ..value_encoding.input_columns import InputColumns
 from ..value_encoding.row_encoder import RowEncoder
 from ..value_encoding.time_zones import NOT_A_ZONE, find_zone
 from .encode_kernel import encode_json
@@ -56,5 +56,5 @@ class JsonEncoder(ValueEncoder):
         return Schema(SchemaType.JSON, json_schema(self._data_type))
 
     def encode(self, column: pa.Array[Any], prefix: bytes = b"") -> pa.Array[Any]:
-        table = InputTable(self._columns, column, has_local_times=True, time_zone=self._time_zone)
+        table = InputColumns(self._columns, column, has_local_times=True, time_zone=self._time_zone)
         return self._rows.encode(column, table.address, prefix)

@@ -28,8 +28,8 @@ from ..value_columns.column_kernel import (
 from ..value_columns.layout import ROOT
 from ..value_columns.utf8 import is_utf8
 from . import program_layout as at
-from .closing_kernel import close_message
 from .put_kernel import (
+    close_message,
     converted,
     enum_value,
     extend_bytes,

@@ -10,11 +10,10 @@ from ...domain.values.errors import DecodedTooLargeError
 from ...ports.values.value_format import DecodedValues, ValueDecoder
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from . import program_layout as at
-from .any_json import AnyJson
 from .decode_kernel import DONE, MAX_CELLS, TOO_MANY, decode
 from .program import compile_program
-from .repairs import repaired
-from .writers import WriterChecks
+from .repairs import AnyJson, repaired
+from .writer_checks import WriterChecks
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from ...domain.values.data_types import StructType
     from ...ports.values.value_format import Payloads
     from ..kernels.arrays import Int32Array, Int64Array, UInt8Array
-    from .settings import ProtobufSettings
+    from .spark_types import ProtobufSettings
 
 
 @final

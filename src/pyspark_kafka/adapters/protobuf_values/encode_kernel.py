@@ -1,8 +1,12 @@
-"""The kernel that encodes rows as Protobuf; one for all messages."""
+"""The kernel that encodes rows as Protobuf by a program: a node for each field of a message.
+
+A node has sixteen numbers of 64 bits; offsets in it are in bytes. The fields of a message stand
+behind it by their numbers, the order in which all serializers write them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,11 +27,64 @@ from ..kernels.memory import (
 )
 from ..kernels.parts import inlined
 from ..value_columns.utf8 import is_utf8
-from ..value_encoding import refusals
 from ..value_encoding import row_encoder as out
-from ..value_encoding.input_kernel import data, is_null, offset, read_bool, values
-from ..value_encoding.output_kernel import find_symbol, put_varint
-from . import encode_program as at
+from ..value_encoding.input_columns import data, is_null, offset, read_bool, values
+from ..value_encoding.row_encoder import find_symbol, put_varint
+
+STRIDE: Final = 128
+
+OPERATION: Final = 0
+COLUMN: Final = 8
+END: Final = 16
+"""The number of the first node that is not below this one."""
+
+TAG: Final = 24
+"""The field's number and wire type, or -1 for the elements of a packed field."""
+
+WRITING: Final = 32
+"""How a number is written."""
+
+IS_IMPLICIT: Final = 40
+"""Whether the default value is left out."""
+
+IS_REQUIRED: Final = 48
+IS_PACKED: Final = 56
+COUNT: Final = 64
+"""The number of symbols of an enum."""
+
+SYMBOLS: Final = 72
+"""The address of the symbols' numbers, then of the offsets of their texts, then the texts."""
+
+OTHERS: Final = 80
+"""The address of the columns of a oneof's later fields, and behind it their number."""
+
+OTHERS_COUNT: Final = 88
+
+BOOL: Final = 0
+INT8: Final = 1
+INT16: Final = 2
+INT32: Final = 3
+INT64: Final = 4
+UINT32: Final = 5
+"""An unsigned number in 32 bits of a signed one."""
+
+LONG_AS_UINT32: Final = 6
+DECIMAL_AS_UINT64: Final = 7
+FLOAT: Final = 8
+ENUM: Final = 9
+BYTES: Final = 10
+STRING: Final = 11
+TIMESTAMP: Final = 12
+DURATION: Final = 13
+MESSAGE: Final = 14
+LIST: Final = 15
+MAP: Final = 16
+
+VARINT: Final = 0
+ZIGZAG: Final = 1
+FIXED32: Final = 2
+FIXED64: Final = 3
+
 
 _ROOM = 64
 """The bytes of what is written at once besides texts: a tag, a length, a number or a timestamp."""
@@ -64,8 +121,8 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
         # The container that is written: its operation, its node, the next node or row and the
         # last, the row of a message, and where its length goes. The stack has those around it.
         stack = bottom
-        kind, container, index, length_at = at.MESSAGE, 0, row, 0
-        following, end = 1, load_int64(program + at.END)
+        kind, container, index, length_at = MESSAGE, 0, row, 0
+        following, end = 1, load_int64(program + END)
         while True:
             if limit - place < _ROOM:
                 store_int64(output + out.ROW, row)
@@ -80,43 +137,43 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
                 following, end = load_int64(stack + 16), load_int64(stack + 24)
                 index, length_at = load_int64(stack + 32), load_int64(stack + 40)
                 continue
-            if kind == at.MAP:
+            if kind == MAP:
                 _push(stack, kind, container, following + 1, end, index, length_at)
                 stack += FRAME
-                node = program + container * at.STRIDE
-                place = put_varint(place, U(load_int64(node + at.TAG)))
+                node = program + container * STRIDE
+                place = put_varint(place, U(load_int64(node + TAG)))
                 length_at = place
                 place += 1
-                kind, index = at.MESSAGE, following
-                following, end = container + 1, load_int64(node + at.END)
+                kind, index = MESSAGE, following
+                following, end = container + 1, load_int64(node + END)
                 continue
-            if kind == at.MESSAGE:
+            if kind == MESSAGE:
                 number = following
-                node = program + number * at.STRIDE
+                node = program + number * STRIDE
                 item = index
-                following = load_int64(node + at.END)
+                following = load_int64(node + END)
             else:
                 number = container + 1
-                node = program + number * at.STRIDE
+                node = program + number * STRIDE
                 item = following
                 following += 1
-            column = load_int64(node + at.COLUMN)
+            column = load_int64(node + COLUMN)
             if is_null(table, column, item):
-                if load_int64(node + at.IS_REQUIRED) != 0:
+                if load_int64(node + IS_REQUIRED) != 0:
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.NULL
+                    return out.BAD_NULL
                 continue
-            others = load_int64(node + at.OTHERS)
-            for other in range(load_int64(node + at.OTHERS_COUNT)):
+            others = load_int64(node + OTHERS)
+            for other in range(load_int64(node + OTHERS_COUNT)):
                 if not is_null(table, load_int64(others + 8 * other), item):
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.ONEOF
-            operation = load_int64(node + at.OPERATION)
-            tag = load_int64(node + at.TAG)
-            if operation >= at.MESSAGE:
-                if operation != at.MESSAGE:
+                    return out.BAD_ONEOF
+            operation = load_int64(node + OPERATION)
+            tag = load_int64(node + TAG)
+            if operation >= MESSAGE:
+                if operation != MESSAGE:
                     first = offset(table, column, item)
                     last = offset(table, column, item + 1)
                     if first == last:
@@ -124,28 +181,28 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
                 _push(stack, kind, container, following, end, index, length_at)
                 stack += FRAME
                 kind, container, length_at = operation, number, 0
-                if operation == at.MESSAGE or load_int64(node + at.IS_PACKED) != 0:
+                if operation == MESSAGE or load_int64(node + IS_PACKED) != 0:
                     # The length is known at the end: a byte for it, which is mostly enough.
                     if tag >= 0:
                         place = put_varint(place, U(tag))
                     length_at = place
                     place += 1
-                if operation == at.MESSAGE:
-                    following, end = number + 1, load_int64(node + at.END)
+                if operation == MESSAGE:
+                    following, end = number + 1, load_int64(node + END)
                     index = item
                 else:
                     following, end, index = first, last, item
                 continue
-            if operation == at.BYTES or operation == at.STRING:
+            if operation == BYTES or operation == STRING:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
-                if length == 0 and load_int64(node + at.IS_IMPLICIT) != 0:
+                if length == 0 and load_int64(node + IS_IMPLICIT) != 0:
                     continue
                 source = data(table, column) + start
-                if operation == at.STRING and not is_utf8(source, length):
+                if operation == STRING and not is_utf8(source, length):
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.UTF8
+                    return out.BAD_UTF8
                 if limit - place < length + _ROOM:
                     store_int64(output + out.ROW, row)
                     return out.FULL
@@ -153,61 +210,61 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
                 copy_memory(place, source, length)
                 place += length
                 continue
-            if operation == at.TIMESTAMP or operation == at.DURATION:
+            if operation == TIMESTAMP or operation == DURATION:
                 micros = load_int64(values(table, column) + 8 * item)
                 place = put_varint(place, U(tag))
-                place = _put_time(place, micros, operation == at.DURATION)
+                place = _put_time(place, micros, operation == DURATION)
                 continue
             bits = U(0)
-            if operation == at.INT64:
+            if operation == INT64:
                 bits = load_uint64(values(table, column) + 8 * item)
-            elif operation == at.INT32:
+            elif operation == INT32:
                 bits = U(np.int64(load_int32(values(table, column) + 4 * item)))
-            elif operation == at.BOOL:
+            elif operation == BOOL:
                 bits = U(1) if read_bool(table, column, item) else U(0)
-            elif operation == at.FLOAT or operation == at.UINT32:
+            elif operation == FLOAT or operation == UINT32:
                 bits = U(load_uint32(values(table, column) + 4 * item))
-            elif operation == at.INT8:
+            elif operation == INT8:
                 bits = U(np.int64(load_int8(values(table, column) + item)))
-            elif operation == at.INT16:
+            elif operation == INT16:
                 bits = U(np.int64(load_int16(values(table, column) + 2 * item)))
-            elif operation == at.ENUM:
+            elif operation == ENUM:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
-                count = load_int64(node + at.COUNT)
+                count = load_int64(node + COUNT)
                 # The offsets of the symbols are behind their numbers.
-                symbols = load_int64(node + at.SYMBOLS) + 8 * count
+                symbols = load_int64(node + SYMBOLS) + 8 * count
                 symbol = find_symbol(symbols, count, data(table, column) + start, length)
                 if symbol < 0:
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.SYMBOL
-                bits = load_uint64(load_int64(node + at.SYMBOLS) + 8 * symbol)
-            elif operation == at.LONG_AS_UINT32:
+                    return out.BAD_SYMBOL
+                bits = load_uint64(load_int64(node + SYMBOLS) + 8 * symbol)
+            elif operation == LONG_AS_UINT32:
                 long = load_int64(values(table, column) + 8 * item)
                 if long < 0 or long > _MAX_UINT32:
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.RANGE
+                    return out.BAD_RANGE
                 bits = U(long)
             else:
                 source = values(table, column) + 16 * item
                 if load_int64(source + 8) != 0:
                     store_int64(output + out.ROW, row)
                     store_int64(output + out.COLUMN, column)
-                    return refusals.RANGE
+                    return out.BAD_RANGE
                 bits = load_uint64(source)
-            if bits == U(0) and load_int64(node + at.IS_IMPLICIT) != 0:
+            if bits == U(0) and load_int64(node + IS_IMPLICIT) != 0:
                 continue
             if tag >= 0:
                 place = put_varint(place, U(tag))
-            writing = load_int64(node + at.WRITING)
-            if writing == at.VARINT:
+            writing = load_int64(node + WRITING)
+            if writing == VARINT:
                 place = put_varint(place, bits)
-            elif writing == at.FIXED64:
+            elif writing == FIXED64:
                 store_uint64(place, bits)
                 place += 8
-            elif writing == at.FIXED32:
+            elif writing == FIXED32:
                 store_uint32(place, np.uint32(bits & U(_MAX_UINT32)))
                 place += 4
             else:

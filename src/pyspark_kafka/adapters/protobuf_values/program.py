@@ -14,8 +14,9 @@ from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import ROOT, columns_of
 from . import program_layout as at
 from . import wire_kernel as wire
-from .descriptors import InvalidDescriptorError
-from .field_shapes import (
+from .schemas import InvalidDescriptorError
+from .spark_types import (
+    DUMMY,
     UINT64,
     Shape,
     inner_message,
@@ -24,7 +25,6 @@ from .field_shapes import (
     shape_of,
     value_type,
 )
-from .message_types import DUMMY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...domain.values.data_types import DataType
     from ..kernels.arrays import Array, Int64Array
     from ..value_columns.layout import Column
-    from .settings import ProtobufSettings
+    from .spark_types import ProtobufSettings
 
 MAX_DENSE_TAG: Final = 256 * 8
 """Tags below it are found by index: of field numbers below 256."""
@@ -287,7 +287,7 @@ class _Compiler:
         self._act(place, one, self._descend(one, column, self._node(inner, column), slot, oneof))
 
     def _any(self, place: _Place, one: FieldDescriptor, column: int, oneof: int) -> None:
-        """Compile a message whose bytes are kept, to be shown as JSON (``any_json``)."""
+        """Compile a message whose bytes are kept, to be shown as JSON (``AnyJson``)."""
         self._any_columns.append(column)
         flags = at.REPEATED * is_repeated(one) | at.MERGED
         action = {at.ACTION: at.BYTES, at.COLUMN: column, at.FLAGS: flags, at.ONEOF: oneof}

@@ -1,4 +1,4 @@
-"""Kernel functions that put Protobuf's values into columns."""
+"""Kernel functions that put Protobuf's values into columns, and close messages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from ..kernels.memory import (
     store_uint8,
 )
 from ..kernels.parts import inlined
-from ..value_columns import column_table
+from ..value_columns import layout
 from ..value_columns.column_kernel import (
     close_list,
+    close_struct,
     data_end,
     entry,
     has_room_for,
@@ -31,7 +32,9 @@ from ..value_columns.column_kernel import (
     put_decimal,
     put_int32,
     put_int64,
+    put_null,
     put_written_bytes,
+    truncate,
 )
 from . import program_layout as at
 from .wire_kernel import FIXED_64, TRUNCATED, VARINT, read_varint
@@ -95,10 +98,10 @@ def extend_bytes(table: Any, column: Any, source: Any, size: Any) -> None:
     """Append bytes, for which there is room, to the last value of a column."""
     address = entry(table, column)
     copy_memory(data_end(table, column), source, size)
-    end = load_int64(address + column_table.DATA_LENGTH) + size
-    store_int64(address + column_table.DATA_LENGTH, end)
-    offsets = load_int64(address + column_table.VALUES)
-    store_int32(offsets + 4 * load_int64(address + column_table.LENGTH), np.int32(end))
+    end = load_int64(address + layout.DATA_LENGTH) + size
+    store_int64(address + layout.DATA_LENGTH, end)
+    offsets = load_int64(address + layout.VALUES)
+    store_int32(offsets + 4 * load_int64(address + layout.LENGTH), np.int32(end))
 
 
 @inlined
@@ -185,8 +188,8 @@ def close_map(table: Any, column: Any, width: Any, marks: Any) -> None:
     ``width`` is the bytes of a key, 0 for strings.
     """
     address = entry(table, column)
-    row = load_int64(address + column_table.LENGTH)
-    first = np.int64(load_int32(load_int64(address + column_table.VALUES) + 4 * row))
+    row = load_int64(address + layout.LENGTH)
+    first = np.int64(load_int32(load_int64(address + layout.VALUES) + 4 * row))
     last = length(table, column + 1)
     close_list(table, column)
     if last - first > MAX_COMPARED or _has_duplicates(entry(table, column + 2), width, first, last):
@@ -205,11 +208,11 @@ def _has_duplicates(keys: Any, width: Any, first: Any, last: Any) -> Any:
 
 @inlined
 def _is_equal(keys: Any, width: Any, one: Any, other: Any) -> Any:
-    values = load_int64(keys + column_table.VALUES)
+    values = load_int64(keys + layout.VALUES)
     if width > 0:
         start, begin, size = values + one * width, values + other * width, width
     else:
-        data = load_int64(keys + column_table.DATA)
+        data = load_int64(keys + layout.DATA)
         first, second = load_int32(values + 4 * one), load_int32(values + 4 * other)
         size = np.int64(load_int32(values + 4 * one + 4)) - first
         if size != np.int64(load_int32(values + 4 * other + 4)) - second:
@@ -219,3 +222,63 @@ def _is_equal(keys: Any, width: Any, one: Any, other: Any) -> Any:
     while same < size and load_uint8(start + same) == load_uint8(begin + same):
         same += 1
     return same == size
+
+
+MALFORMED: Final = int(FailureReason.MALFORMED)
+
+
+@inlined
+def close_message(table: Any, node: Any, base: Any, slots: Any, marks: Any) -> Any:
+    """Run the closing steps of a message whose first value is number ``base`` of its columns.
+
+    Return a reason or 0, a column, and how many bytes that column has no room for, or -1.
+    """
+    step = load_int64(node + at.STEPS)
+    end = step + load_int64(node + at.STEP_COUNT) * at.STEP_STRIDE
+    while step < end:
+        kind = load_int64(step + at.STEP)
+        column = load_int64(step + at.STEP_COLUMN)
+        slot = slots + 8 * load_int64(step + at.STEP_SLOT)
+        value = load_int64(step + at.STEP_VALUE)
+        if kind == at.CLOSE_STRUCT:
+            close_struct(table, column)
+        elif kind == at.CLOSE_LIST:
+            close_list(table, column)
+        elif kind == at.CLOSE_MAP:
+            close_map(table, column, load_int64(step + at.STEP_SIZE), marks)
+        elif kind == at.BEGIN_MESSAGE:
+            if load_int64(slot) == 0:
+                step += value * at.STEP_STRIDE
+            else:
+                store_int64(slot, 0)
+        elif kind == at.PUT_TIME:
+            if load_int64(slot) != 0 or value != 0:
+                reason = put_time(table, column, slot)
+                if reason != 0:
+                    return reason, column, np.int64(-1)
+        elif kind == at.PUT_DEFAULT:
+            if length(table, column) == base:
+                put_number(table, column, load_int64(step + at.STEP_STORE), value)
+        elif kind == at.PUT_DEFAULT_BYTES:
+            if length(table, column) == base:
+                size = load_int64(step + at.STEP_SIZE)
+                if not has_room_for(table, column, size):
+                    return 0, column, size
+                put_bytes(table, column, value, size)
+        elif kind == at.NULL_ELEMENT:
+            if length(table, column) == base:
+                put_null(table, column)
+        elif kind == at.REQUIRE_VALUE:
+            if length(table, column) == base:
+                return MALFORMED, column, np.int64(-1)
+        elif kind == at.REQUIRE_SLOT:
+            if load_int64(slot) == 0:
+                return MALFORMED, column, np.int64(-1)
+        elif kind == at.CLEAR_SLOT:
+            store_int64(slot, 0)
+        elif load_int64(slot) != 0:  # DROP_ENTRY, the last step but one
+            store_int64(slot, 0)
+            truncate(table, column, base)
+            step = end
+        step += at.STEP_STRIDE
+    return 0, np.int64(-1), np.int64(-1)

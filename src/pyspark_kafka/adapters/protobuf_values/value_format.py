@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from ...domain.values.registry import Schema
     from ...domain.values.value_options import ValueOptions
     from ...ports.values.value_format import ValueDecoder, ValueEncoder
-    from .descriptors import Messages
+    from .schemas import Messages
 
 
 def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
     with requires_extra("protobuf", "google", "The package protobuf"):
-        from .descriptors import InvalidDescriptorError
-        from .message_types import message_type
-        from .settings import protobuf_settings
+        from .schemas import InvalidDescriptorError
+        from .spark_types import message_type, protobuf_settings
 
         settings = protobuf_settings(options)
         try:
@@ -35,8 +34,8 @@ def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
 def _decoder(options: ValueOptions, schema: Schema | None, wanted: StructType) -> ValueDecoder:
     with requires_extra("protobuf", "google", "The package protobuf"):
         from .decoder import ProtobufDecoder
-        from .descriptors import InvalidDescriptorError
-        from .settings import protobuf_settings
+        from .schemas import InvalidDescriptorError
+        from .spark_types import protobuf_settings
 
         settings = protobuf_settings(options)
         try:
@@ -46,8 +45,7 @@ def _decoder(options: ValueOptions, schema: Schema | None, wanted: StructType) -
 
 
 def _message(options: ValueOptions, schema: Schema | None) -> Descriptor:
-    from .descriptors import Messages
-    from .proto_compiler import compiled_messages
+    from .schemas import Messages, compiled_messages
 
     if options.descriptor is not None:
         messages = Messages(options.descriptor)
@@ -71,7 +69,7 @@ def _message(options: ValueOptions, schema: Schema | None) -> Descriptor:
 
 
 def _first(messages: Messages) -> Descriptor:
-    from .descriptors import InvalidDescriptorError
+    from .schemas import InvalidDescriptorError
 
     found = messages.at(())
     if found is None:
@@ -90,8 +88,8 @@ def _unusable(options: ValueOptions, error: Exception) -> OptionsError:
 def _encoder(options: ValueOptions, schema: Schema | None, struct: StructType) -> ValueEncoder:
     schema = schema or text_schema(options)
     with requires_extra("protobuf", "google", "The package protobuf"):
-        from .descriptors import InvalidDescriptorError
         from .encoder import ProtobufEncoder
+        from .schemas import InvalidDescriptorError
 
         try:
             return ProtobufEncoder(options.column, _message(options, schema), schema, struct)

@@ -8,7 +8,7 @@ import random
 import time
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, final
 
 from requests import RequestException, Session
 from requests.utils import get_environ_proxies
@@ -27,7 +27,6 @@ from ..bounded_session import bound_session, within
 from ..process_local import ProcessLocal
 from ..security.tls_context import CurrentContext, PemFiles
 from ..security.tokens import one_line, readable
-from .answers import NonsenseError, error_of, json_object
 
 if TYPE_CHECKING:
     import ssl
@@ -59,6 +58,54 @@ _UNTRUSTED: Final = "certificate verify failed"
 
 _MAX_CONFLICT_TEXT: Final = 2_000
 """Registries say there what is incompatible, and how."""
+
+Fields: TypeAlias = "Mapping[str, Any]"
+
+
+class NonsenseError(Exception):
+    """An answer is not one of a schema registry; the message says why."""
+
+
+def json_object(content: bytes) -> Fields:
+    """Return the fields of a JSON object.
+
+    :raises NonsenseError: if it is none.
+    """
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise NonsenseError("its answer is not JSON") from None
+    return as_object(found, "its answer")
+
+
+def error_of(content: bytes) -> tuple[int, str]:
+    """Return the error code and the message of a refusal; 0 and nothing if it has no code.
+
+    The message is shown: one of another server may be secret.
+    """
+    try:
+        fields = json_object(content)
+    except NonsenseError:
+        return 0, ""
+    code, message = fields.get("error_code"), fields.get("message")
+    if type(code) is not int:
+        return 0, ""
+    return code, message if isinstance(message, str) else ""
+
+
+def as_object(found: object, what: str) -> Fields:
+    """Return what is an object in JSON.
+
+    :raises NonsenseError: if it is none; ``what`` names it.
+    """
+    if not isinstance(found, dict):
+        refuse(f"{what} is no JSON object")
+    return found
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise the error of an answer that is wrong."""
+    raise NonsenseError(reason)
 
 
 @final

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.values.errors import DecodedTooLargeError, FailureReason
-from . import column_table as at
+from . import layout
 from .layout import ROOT, Column
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MAX_SIZE: Final = 2**31 - 1
 
 _MIN_DATA: Final = 1024
 _MARGIN: Final = 1.25
-_WORDS: Final = at.STRIDE // 8
+_WORDS: Final = layout.STRIDE // 8
 
 
 @final
@@ -42,7 +42,7 @@ class ColumnSizes:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._values = [1.0] * len(columns)
-        texts = sum(column.kind == at.BYTES for column in columns)
+        texts = sum(column.kind == layout.BYTES for column in columns)
         self._shares = [1 / max(texts, 1)] * len(columns)
 
     def note(self, number: int, rows: int, values: int, share: float) -> None:
@@ -85,10 +85,10 @@ class ColumnSet:
         self._memory: list[_Memory] = []
         for number, column in enumerate(columns):
             entry = self._table[number]
-            entry[at.KIND // 8], entry[at.PARENT // 8] = column.kind, column.parent
-            entry[at.END // 8] = column.end
+            entry[layout.KIND // 8], entry[layout.PARENT // 8] = column.kind, column.parent
+            entry[layout.END // 8] = column.end
             room = self._room(number)
-            entry[at.CAPACITY // 8] = room
+            entry[layout.CAPACITY // 8] = room
             self._memory.append(_memory(column, room, self._sizes.data(number, data_bytes)))
             self._point(number)
 
@@ -100,7 +100,7 @@ class ColumnSet:
     @property
     def rows(self) -> int:
         """The number of rows that were put."""
-        return int(self._table[ROOT, at.LENGTH // 8])
+        return int(self._table[ROOT, layout.LENGTH // 8])
 
     def grow(self, column: int, data_bytes: int = 0) -> None:
         """Make room: for ``data_bytes`` more bytes of a text, or else for more elements.
@@ -131,8 +131,8 @@ class ColumnSet:
         """Return the rows as a struct array, which takes the memory over."""
         if self._rows:
             for number, entry in enumerate(self._table):
-                share = int(entry[at.DATA_LENGTH // 8]) / max(self._data_bytes, 1)
-                self._sizes.note(number, self._rows, int(entry[at.LENGTH // 8]), share)
+                share = int(entry[layout.DATA_LENGTH // 8]) / max(self._data_bytes, 1)
+                self._sizes.note(number, self._rows, int(entry[layout.LENGTH // 8]), share)
         return self._array(ROOT)
 
     def _room(self, number: int) -> int:
@@ -140,12 +140,12 @@ class ColumnSet:
         column = self._columns[number]
         if number == ROOT:
             return self._rows
-        if self._columns[column.parent].kind == at.STRUCT:
-            return int(self._table[column.parent, at.CAPACITY // 8])
+        if self._columns[column.parent].kind == layout.STRUCT:
+            return int(self._table[column.parent, layout.CAPACITY // 8])
         return self._sizes.values(number, self._rows, self._data_bytes)
 
     def _grow_data(self, column: int, more: int) -> None:
-        used = int(self._table[column, at.DATA_LENGTH // 8])
+        used = int(self._table[column, layout.DATA_LENGTH // 8])
         if used + more > MAX_SIZE:
             raise DecodedTooLargeError(self._rows)
         memory = self._memory[column]
@@ -154,7 +154,7 @@ class ColumnSet:
 
     def _grow_elements(self, column: int) -> None:
         """Grow a struct with its fields: they have the same capacity."""
-        capacity = int(self._table[column, at.CAPACITY // 8])
+        capacity = int(self._table[column, layout.CAPACITY // 8])
         if capacity >= MAX_SIZE:
             raise DecodedTooLargeError(self._rows)
         larger = min(max(2 * capacity, 64), MAX_SIZE)
@@ -162,19 +162,19 @@ class ColumnSet:
             one, memory = self._columns[number], self._memory[number]
             memory.values = _resized(memory.values, len(memory.values), _value_bytes(one, larger))
             memory.validity = _resized(memory.validity, len(memory.validity), larger)
-            self._table[number, at.CAPACITY // 8] = larger
+            self._table[number, layout.CAPACITY // 8] = larger
             self._point(number)
 
     def _point(self, number: int) -> None:
         entry, memory = self._table[number], self._memory[number]
-        entry[at.VALUES // 8] = memory.values.ctypes.data
-        entry[at.VALIDITY // 8] = memory.validity.ctypes.data
-        entry[at.DATA // 8] = memory.data.ctypes.data
-        entry[at.DATA_CAPACITY // 8] = len(memory.data)
+        entry[layout.VALUES // 8] = memory.values.ctypes.data
+        entry[layout.VALIDITY // 8] = memory.validity.ctypes.data
+        entry[layout.DATA // 8] = memory.data.ctypes.data
+        entry[layout.DATA_CAPACITY // 8] = len(memory.data)
 
     def _array(self, number: int) -> pa.Array[Any]:
         column, memory = self._columns[number], self._memory[number]
-        length = int(self._table[number, at.LENGTH // 8])
+        length = int(self._table[number, layout.LENGTH // 8])
         validity = memory.validity[:length]
         nulls = length - int(np.count_nonzero(validity))
         bitmap = _bits(validity) if nulls else None
@@ -185,27 +185,27 @@ class ColumnSet:
     def _value_buffers(
         self, number: int, column: Column, memory: _Memory, length: int
     ) -> list[pa.Buffer]:
-        if column.kind == at.STRUCT:
+        if column.kind == layout.STRUCT:
             return []
         if pa.types.is_boolean(column.type):
             return [_bits(memory.values[:length])]
         values = _buffer(memory.values[: _value_bytes(column, length)])
-        if column.kind == at.BYTES:
-            used = int(self._table[number, at.DATA_LENGTH // 8])
+        if column.kind == layout.BYTES:
+            used = int(self._table[number, layout.DATA_LENGTH // 8])
             return [values, _buffer(memory.data[:used])]
         return [values]
 
 
 def _memory(column: Column, rows: int, size: int) -> _Memory:
     values = np.empty(_value_bytes(column, rows), np.uint8)
-    if column.kind in {at.LIST, at.BYTES}:
+    if column.kind in {layout.LIST, layout.BYTES}:
         values[:4] = 0
-    data = np.empty(size if column.kind == at.BYTES else 0, np.uint8)
+    data = np.empty(size if column.kind == layout.BYTES else 0, np.uint8)
     return _Memory(values, np.empty(rows, np.uint8), data)
 
 
 def _value_bytes(column: Column, rows: int) -> int:
-    has_offsets = column.kind in {at.LIST, at.BYTES}
+    has_offsets = column.kind in {layout.LIST, layout.BYTES}
     return column.width * (rows + has_offsets)
 
 
@@ -218,9 +218,9 @@ def _resized(old: UInt8Array, used: int, size: int) -> UInt8Array:
 def _group(columns: Sequence[Column], column: int) -> list[int]:
     """Return a column with all below it that have as many values: down to lists."""
     numbers, number = [column], column + 1
-    while number < columns[column].end and columns[column].kind == at.STRUCT:
+    while number < columns[column].end and columns[column].kind == layout.STRUCT:
         numbers.append(number)
-        is_struct = columns[number].kind == at.STRUCT
+        is_struct = columns[number].kind == layout.STRUCT
         number = number + 1 if is_struct else columns[number].end
     return numbers
 

@@ -1,4 +1,9 @@
-"""The columns of an Arrow struct type, in preorder."""
+"""The columns of an Arrow struct type, and the table by which kernels find them.
+
+The table has 16 numbers of 64 bits for each column. Columns are in preorder: a struct is before its
+fields, a list before its element, and a map before its entries, a struct of key and value. Offsets
+of numbers are in bytes.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,41 @@ from typing import TYPE_CHECKING, Final, final
 
 import pyarrow as pa
 
-from . import column_table as at
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+STRIDE: Final = 128
+"""The bytes of a column's entry. What kernels change is in its first cache line."""
+
+VALUES: Final = 0
+"""The address of the values of fixed width, or of the 32-bit offsets. A struct has none."""
+
+VALIDITY: Final = 8
+"""The address of a byte for each value: 1, or 0 if it is null."""
+
+LENGTH: Final = 16
+CAPACITY: Final = 24
+DATA: Final = 32
+"""The address of the bytes of strings and binaries."""
+
+DATA_LENGTH: Final = 40
+DATA_CAPACITY: Final = 48
+
+KIND: Final = 64
+PARENT: Final = 72
+END: Final = 80
+"""The number of the first column that is not below this one."""
+
+STRUCT: Final = 0
+LIST: Final = 1
+"""A list or a map."""
+
+BYTES: Final = 2
+"""A string or a binary."""
+
+FIXED: Final = 3
+"""Numbers and what Arrow stores as numbers; a boolean is a byte until the column is finished."""
+
 
 ROOT: Final = 0
 """The number of the struct itself."""
@@ -61,11 +97,11 @@ def _children(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
 
 def _kind(type_: pa.DataType) -> tuple[int, int]:
     if pa.types.is_struct(type_):
-        return at.STRUCT, 0
+        return STRUCT, 0
     if pa.types.is_map(type_) or pa.types.is_list(type_):
-        return at.LIST, 4
+        return LIST, 4
     if pa.types.is_string(type_) or pa.types.is_binary(type_):
-        return at.BYTES, 4
+        return BYTES, 4
     if pa.types.is_boolean(type_):
-        return at.FIXED, 1
-    return at.FIXED, type_.bit_width // 8
+        return FIXED, 1
+    return FIXED, type_.bit_width // 8

@@ -8,13 +8,63 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.values.errors import UnencodableValueError
-from . import refusals
+from ..kernels.memory import load_int64, load_uint8, store_uint8
+from ..kernels.parts import inlined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..kernels.arrays import Int64Array, UInt8Array
     from ..value_columns.layout import Column
+
+BAD_NULL: Final = 2
+BAD_LENGTH: Final = 3
+BAD_SYMBOL: Final = 4
+BAD_RANGE: Final = 5
+BAD_UTF8: Final = 6
+BAD_ONEOF: Final = 7
+
+REFUSALS: Final = {
+    BAD_NULL: "is null, and the schema does not allow null there",
+    BAD_LENGTH: "has another number of bytes than the schema's fixed type",
+    BAD_SYMBOL: "is not a symbol of the schema's enum",
+    BAD_RANGE: "is out of the range of the schema's type",
+    BAD_UTF8: "is not valid UTF-8",
+    BAD_ONEOF: "is not the only one of its oneof that is not null",
+}
+
+
+U = np.uint64
+
+
+@inlined
+def put_varint(at: int, number: Any) -> Any:
+    """Write an unsigned 64-bit number as a varint, and return where it ends: at most 10 bytes."""
+    while number > U(0x7F):
+        store_uint8(at, np.uint8((number & U(0x7F)) | U(0x80)))
+        at += 1
+        number >>= U(7)
+    store_uint8(at, np.uint8(number))
+    return at + 1
+
+
+@inlined
+def find_symbol(offsets: int, count: int, source: int, size: int) -> Any:
+    """Return the place of a text among an enum's symbols, or -1.
+
+    ``offsets`` is the address of ``count + 1`` 64-bit offsets, with the texts behind them.
+    """
+    texts = offsets + 8 * (count + 1)
+    for number in range(count):
+        start = load_int64(offsets + 8 * number)
+        if load_int64(offsets + 8 * number + 8) - start == size:
+            place = 0
+            while place < size and load_uint8(texts + start + place) == load_uint8(source + place):
+                place += 1
+            if place == size:
+                return number
+    return -1
+
 
 ADDRESS: Final = 0
 """The address of the bytes; like all below, the place of a 64-bit number in what kernels get."""
@@ -47,7 +97,7 @@ _MAX_OFFSET: Final = 2**31 - 1
 class RowEncoder:
     """Runs a kernel over batches of rows.
 
-    The kernel takes the addresses of a program, of an ``InputTable`` and of the numbers above, and
+    The kernel takes the addresses of a program, of ``InputColumns`` and of the numbers above, and
     the number of rows. It returns ``DONE``, ``FULL``, or the reason why it refuses a row.
     """
 
@@ -93,9 +143,7 @@ class RowEncoder:
                 data = _grown(data, int(offsets[state[ROW // 8]]))
         if status != DONE:
             field = self._columns[int(state[COLUMN // 8])].path
-            raise UnencodableValueError(
-                self._name, int(state[ROW // 8]), field, refusals.TEXTS[status]
-            )
+            raise UnencodableValueError(self._name, int(state[ROW // 8]), field, REFUSALS[status])
         self._bytes_per_row = max(int(offsets[-1]) / max(rows, 1), 1.0)
         return _array(column, offsets, data)
 

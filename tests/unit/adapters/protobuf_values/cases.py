@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
 from .wire import fixed32, fixed64, group, number, sized, tag, varint, zigzag

@@ -19,13 +19,13 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pyspark_kafka.adapters.kafka_format.utf8 import valid_utf8
 from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
-from pyspark_kafka.adapters.protobuf_values.field_shapes import (
+from pyspark_kafka.adapters.protobuf_values.spark_types import (
+    ProtobufSettings,
     Shape,
     inner_message,
     is_repeated,
     shape_of,
 )
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
 from pyspark_kafka.domain.values.data_types import ArrayType, MapType, StructType
 from pyspark_kafka.ports.values.value_format import DecodedValues, Payloads
 

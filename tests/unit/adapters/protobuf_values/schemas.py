@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messages
+from pyspark_kafka.adapters.protobuf_values.schemas import compiled_messages
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
 
 if TYPE_CHECKING:

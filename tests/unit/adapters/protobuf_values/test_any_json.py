@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
 from .oracle import decoded, decoder_of, payloads_of

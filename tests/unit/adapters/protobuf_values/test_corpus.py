@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
+from pyspark_kafka.adapters.protobuf_values.spark_types import message_type
 from pyspark_kafka.domain.values.errors import FailureReason
 
 from .cases import CASES, Case
@@ -15,7 +15,7 @@ from .oracle import REFUSED, decoded, decoder_of, expected
 from .schemas import message_named
 
 if TYPE_CHECKING:
-    from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+    from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings
 
 
 def _results(cases: list[Case]) -> list[Any]:

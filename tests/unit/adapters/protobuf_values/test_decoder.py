@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from pyspark_kafka.adapters.protobuf_values import decoder as decoder_module
-from pyspark_kafka.adapters.protobuf_values.descriptors import InvalidDescriptorError
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+from pyspark_kafka.adapters.protobuf_values.schemas import InvalidDescriptorError
+from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import ArrayType, StructField, StructType

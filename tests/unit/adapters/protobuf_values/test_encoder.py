@@ -12,10 +12,9 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message_factory import GetMessageClass
 
-from pyspark_kafka.adapters.protobuf_values.descriptors import InvalidDescriptorError
 from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+from pyspark_kafka.adapters.protobuf_values.schemas import InvalidDescriptorError
+from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.adapters.protobuf_values.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.values import data_types as types

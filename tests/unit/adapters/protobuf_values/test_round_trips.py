@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
 
 from .cases import ALL
 from .oracle import REFUSED, decoded, decoder_of, expected

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.protobuf_values.settings import protobuf_settings
+from pyspark_kafka.adapters.protobuf_values.spark_types import protobuf_settings
 from pyspark_kafka.adapters.protobuf_values.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
@@ -19,7 +19,7 @@ from pyspark_kafka.domain.values.value_options import ValueOptions
 
 from .oracle import outcomes, payloads_of
 from .schemas import PROTO3, message_named, registered
-from .test_descriptors import file, serialized
+from .test_schemas import file, serialized
 from .wire import number
 
 OPTIONS: Final = ValueOptions("value", "protobuf")

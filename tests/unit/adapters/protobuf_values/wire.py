@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from pyspark_kafka.adapters.protobuf_values.field_shapes import (
+from pyspark_kafka.adapters.protobuf_values.spark_types import (
     inner_message,
     is_repeated,
     is_required,

@@ -6,10 +6,12 @@ from typing import Final
 
 import pytest
 
-from pyspark_kafka.adapters.protobuf_values.descriptors import InvalidDescriptorError
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messages
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings, protobuf_settings
+from pyspark_kafka.adapters.protobuf_values.schemas import InvalidDescriptorError, compiled_messages
+from pyspark_kafka.adapters.protobuf_values.spark_types import (
+    ProtobufSettings,
+    message_type,
+    protobuf_settings,
+)
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.values.value_options import ValueOptions
 

@@ -1,4 +1,8 @@
-"""Compiling how values are read to a program of the kernel."""
+"""Programs that decode Avro values: their operations, and compiling how values are read to them.
+
+An operation is eight numbers of 64 bits: what to do, the column, three arguments, and the number of
+the field's name for errors. Places in a program are in bytes from its beginning.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,6 @@ from ...domain.values.avro_schema import (
     Union,
 )
 from ...domain.values.errors import FailureReason
-from . import operations as does
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,20 +34,120 @@ if TYPE_CHECKING:
     from ..kernels.arrays import Int64Array
     from ..value_columns.layout import Column
 
+SIZE: Final = 64
+"""The bytes of an operation."""
+
+COLUMN: Final = 8
+"""The column that gets the value."""
+
+A: Final = 16
+B: Final = 24
+C: Final = 32
+NAME: Final = 40
+D: Final = 48
+E: Final = 56
+
+INT64: Final = 0
+"""Put a varint of at most ``A`` bytes as a 64-bit number."""
+
+STRING: Final = 1
+BINARY: Final = 2
+DOUBLE: Final = 3
+NULLABLE: Final = 4
+"""Put a null and go to ``B`` if the branch is ``A``; go on if it is the other one of two."""
+
+SKIP_VARINT: Final = 5
+SKIP_BYTES: Final = 6
+SKIP_FIXED: Final = 7
+"""Skip ``A`` bytes."""
+
+SKIP_NULLABLE: Final = 8
+"""As ``NULLABLE``, without a column."""
+
+INT32: Final = 9
+BOOLEAN: Final = 10
+FLOAT: Final = 11
+STRUCT: Final = 12
+"""Put a struct whose fields have all been put."""
+
+ENUM: Final = 13
+"""Put one of ``A`` symbols.
+
+At ``B`` are the place of each, counted from there, and its length, -1 if the reader has none.
+"""
+
+NULL: Final = 14
+UNION: Final = 15
+"""Go to the place of a branch: one of ``A`` numbers at ``B``."""
+
+JUMP: Final = 16
+"""Go to ``A``."""
+
+ENTER: Final = 17
+"""Begin an array or a map: no elements remain of its block."""
+
+NEXT: Final = 18
+"""Begin the next element, which has at least ``C`` bytes, or go to ``B`` after the last one.
+
+``A`` is the column of elements, or -1 if they are skipped.
+"""
+
+CLOSE_ARRAY: Final = 19
+CLOSE_MAP: Final = 20
+MEMBER: Final = 21
+"""Put a struct; fields that have not been put become null."""
+
+FIXED: Final = 22
+"""Put ``A`` bytes."""
+
+DECIMAL: Final = 23
+"""Put a decimal of ``A`` bytes, -1 for a length before it.
+
+Its absolute value is below a limit of 128 bits, ``B`` the lower 64 of them and ``C`` the upper.
+It is multiplied by a power of ten, ``D`` and ``E``.
+"""
+
+MULTIPLIED: Final = 24
+"""As ``INT64``, times ``B``."""
+
+DATE_OF_MILLIS: Final = 25
+FLOAT_OF_INTEGER: Final = 26
+DOUBLE_OF_INTEGER: Final = 27
+DOUBLE_OF_FLOATED: Final = 28
+"""Put a varint, rounded to 32 bits, as a 64-bit floating-point number."""
+
+DOUBLE_OF_FLOAT: Final = 29
+DEFAULT: Final = 30
+"""Read on at ``B``, where there are ``A`` bytes."""
+
+RESTORE: Final = 31
+"""Read on where it was before the default."""
+
+CALL: Final = 32
+"""Go to ``A``, and on from here at the next ``RETURN``."""
+
+RETURN: Final = 33
+FAIL: Final = 34
+"""Fail for the reason ``A``."""
+
+END: Final = 35
+"""The value ends here."""
+
+
 _NO_COLUMN: Final = -1
 _INT_BYTES: Final = 5
 _LONG_BYTES: Final = 10
 _ROOT: Final = 0
 
 _OF_INTEGERS: Final = {
-    Conversion.INT32: does.INT32,
-    Conversion.INT64: does.INT64,
-    Conversion.MICROS_OF_MILLIS: does.MULTIPLIED,
-    Conversion.MICROS_OF_DAYS: does.MULTIPLIED,
-    Conversion.DATE_OF_MILLIS: does.DATE_OF_MILLIS,
-    Conversion.FLOAT: does.FLOAT_OF_INTEGER,
-    Conversion.DOUBLE: does.DOUBLE_OF_INTEGER,
-    Conversion.DOUBLE_OF_FLOAT: does.DOUBLE_OF_FLOATED,
+    Conversion.INT32: INT32,
+    Conversion.INT64: INT64,
+    Conversion.MICROS_OF_MILLIS: MULTIPLIED,
+    Conversion.MICROS_OF_DAYS: MULTIPLIED,
+    Conversion.DATE_OF_MILLIS: DATE_OF_MILLIS,
+    Conversion.FLOAT: FLOAT_OF_INTEGER,
+    Conversion.DOUBLE: DOUBLE_OF_INTEGER,
+    Conversion.DOUBLE_OF_FLOAT: DOUBLE_OF_FLOATED,
 }
 
 _FACTORS: Final = {
@@ -53,14 +156,14 @@ _FACTORS: Final = {
 }
 
 _OTHERS: Final = {
-    (Kind.BOOLEAN, Conversion.BOOLEAN): does.BOOLEAN,
-    (Kind.FLOAT, Conversion.FLOAT): does.FLOAT,
-    (Kind.FLOAT, Conversion.DOUBLE): does.DOUBLE_OF_FLOAT,
-    (Kind.DOUBLE, Conversion.DOUBLE): does.DOUBLE,
-    (Kind.STRING, Conversion.STRING): does.STRING,
-    (Kind.BYTES, Conversion.STRING): does.STRING,
-    (Kind.STRING, Conversion.BINARY): does.BINARY,
-    (Kind.BYTES, Conversion.BINARY): does.BINARY,
+    (Kind.BOOLEAN, Conversion.BOOLEAN): BOOLEAN,
+    (Kind.FLOAT, Conversion.FLOAT): FLOAT,
+    (Kind.FLOAT, Conversion.DOUBLE): DOUBLE_OF_FLOAT,
+    (Kind.DOUBLE, Conversion.DOUBLE): DOUBLE,
+    (Kind.STRING, Conversion.STRING): STRING,
+    (Kind.BYTES, Conversion.STRING): STRING,
+    (Kind.STRING, Conversion.BINARY): BINARY,
+    (Kind.BYTES, Conversion.BINARY): BINARY,
 }
 
 _LEAST_BYTES: Final = {Kind.NULL: 0, Kind.FLOAT: 4, Kind.DOUBLE: 8}
@@ -95,10 +198,10 @@ class _Compiler:
 
     def finish(self) -> Int64Array:
         """Return the operations, with the skipped records behind them, then the constants."""
-        self._add(does.END)
+        self._add(END)
         self._add_skipped_records()
         for place in self._uses:
-            self._operations[place][does.B // 8] += does.SIZE * len(self._operations)
+            self._operations[place][B // 8] += SIZE * len(self._operations)
         words = [word for operation in self._operations for word in operation]
         data = struct.pack(f"<{len(words)}q", *words) + self._constants
         return np.frombuffer(data + bytes(-len(data) % 8), np.int64)
@@ -109,21 +212,21 @@ class _Compiler:
             case tree.ReadPrimitive(kind, conversion):
                 self._primitive(kind, conversion, column)
             case tree.ReadNull():
-                self._add(does.NULL, column)
+                self._add(NULL, column)
             case tree.ReadFixed(size):
-                self._add(does.FIXED, column, size)
+                self._add(FIXED, column, size)
             case tree.ReadDecimal(size, precision, added_scale):
                 place = self._add(
-                    does.DECIMAL, column, -1 if size is None else size, *_words(10**precision)
+                    DECIMAL, column, -1 if size is None else size, *_words(10**precision)
                 )
-                self._operations[place][does.D // 8 :] = _words(10**added_scale)
+                self._operations[place][D // 8 :] = _words(10**added_scale)
             case tree.ReadEnumeration(symbols):
-                self._add(does.ENUM, column, len(symbols))
+                self._add(ENUM, column, len(symbols))
                 self._use_constant(_symbol_table(symbols))
             case tree.Skip(type_, schema):
                 self._skip(type_, schema, path)
             case tree.Mismatch(where):
-                self._add(does.FAIL, column, int(FailureReason.INCOMPATIBLE_SCHEMA), path=where)
+                self._add(FAIL, column, int(FailureReason.INCOMPATIBLE_SCHEMA), path=where)
             case _:
                 self._read_nested(node, column, path)
 
@@ -131,10 +234,10 @@ class _Compiler:
         match node:
             case tree.ReadRecord(steps):
                 self._steps(steps, column, path)
-                self._add(does.STRUCT, column)
+                self._add(STRUCT, column)
             case tree.ReadMember(step):
                 self._steps([step], column, path)
-                self._add(does.MEMBER, column)
+                self._add(MEMBER, column)
             case tree.ReadUnion(branches):
                 self._union(branches, column, path)
             case tree.ReadArray(element, items, schema):
@@ -171,21 +274,21 @@ class _Compiler:
     def _union(self, branches: Sequence[tree.Node], column: int, path: str) -> None:
         nulls = [number for number, node in enumerate(branches) if node == tree.ReadNull()]
         if len(branches) == 2 and len(nulls) == 1:
-            place = self._add(does.NULLABLE, column, nulls[0])
+            place = self._add(NULLABLE, column, nulls[0])
             self.read(branches[1 - nulls[0]], column, path)
-            self._operations[place][does.B // 8] = self._here()
+            self._operations[place][B // 8] = self._here()
             return
         self._choose(len(branches), lambda number: self.read(branches[number], column, path), path)
 
     def _choose(self, count: int, add_branch: Callable[[int], None], path: str) -> None:
-        place = self._add(does.UNION, a=count, path=path)
+        place = self._add(UNION, a=count, path=path)
         targets, jumps = [], []
         for number in range(count):
             targets.append(self._here())
             add_branch(number)
-            jumps.append(self._add(does.JUMP))
+            jumps.append(self._add(JUMP))
         for jump in jumps:
-            self._operations[jump][does.A // 8] = self._here()
+            self._operations[jump][A // 8] = self._here()
         self._use_constant(struct.pack(f"<{count}q", *targets), place)
 
     def _array(self, element: tree.Node, least: int, column: int) -> None:
@@ -196,48 +299,48 @@ class _Compiler:
             self._columns[column].path,
             least,
         )
-        self._add(does.CLOSE_ARRAY, column)
+        self._add(CLOSE_ARRAY, column)
 
     def _map(self, value: tree.Node, column: int) -> None:
         entries = column + 1
         key, item = entries + 1, entries + 2
 
         def add_entry() -> None:
-            self._add(does.STRING, key)
+            self._add(STRING, key)
             self.read(value, item, self._columns[item].path)
-            self._add(does.STRUCT, entries)
+            self._add(STRUCT, entries)
 
         self._loop(add_entry, entries, self._columns[column].path, 1)
-        self._add(does.CLOSE_MAP, column)
+        self._add(CLOSE_MAP, column)
 
     def _loop(self, add_body: Callable[[], None], child: int, path: str, least: int) -> None:
-        self._add(does.ENTER, path=path)
-        place = self._add(does.NEXT, a=child, c=least, path=path)
+        self._add(ENTER, path=path)
+        place = self._add(NEXT, a=child, c=least, path=path)
         add_body()
-        self._add(does.JUMP, a=does.SIZE * place)
-        self._operations[place][does.B // 8] = self._here()
+        self._add(JUMP, a=SIZE * place)
+        self._operations[place][B // 8] = self._here()
 
     def _default(self, data: bytes, node: tree.Node, column: int, path: str) -> None:
         if isinstance(node, tree.ReadUnion) and node.branches[data[0] // 2] == tree.ReadNull():
-            self._add(does.NULL, column)
+            self._add(NULL, column)
             return
-        place = self._add(does.DEFAULT, path=path)
+        place = self._add(DEFAULT, path=path)
         self._use_constant(data, place)
-        self._operations[place][does.A // 8] = len(data)
+        self._operations[place][A // 8] = len(data)
         self.read(node, column, path)
-        self._add(does.RESTORE)
+        self._add(RESTORE)
 
     def _skip(self, type_: AvroType, schema: AvroSchema, path: str) -> None:
         match type_:
             case Primitive(Kind.STRING | Kind.BYTES):
-                self._add(does.SKIP_BYTES, path=path)
+                self._add(SKIP_BYTES, path=path)
             case Primitive(Kind.INT | Kind.LONG) | Enumeration():
-                self._add(does.SKIP_VARINT, path=path)
+                self._add(SKIP_VARINT, path=path)
             case Primitive() | Fixed():
                 self._skip_bytes(self._least_bytes(type_, schema), path)
             case Record(name) | Reference(name):
                 _, calls = self._calls.setdefault((id(schema), name), (schema, []))
-                calls.append(self._add(does.CALL, path=path))
+                calls.append(self._add(CALL, path=path))
             case Union(branches):
                 self._skip_union(branches, schema, path)
             case Array(items):
@@ -248,18 +351,18 @@ class _Compiler:
 
     def _skip_bytes(self, size: int, path: str) -> None:
         if size:
-            self._add(does.SKIP_FIXED, a=size, path=path)
+            self._add(SKIP_FIXED, a=size, path=path)
 
     def _skip_entry(self, values: AvroType, schema: AvroSchema, path: str) -> None:
-        self._add(does.SKIP_BYTES, path=path)
+        self._add(SKIP_BYTES, path=path)
         self._skip(values, schema, path)
 
     def _skip_union(self, branches: Sequence[AvroType], schema: AvroSchema, path: str) -> None:
         nulls = [number for number, branch in enumerate(branches) if branch.name == "null"]
         if len(branches) == 2 and nulls:
-            place = self._add(does.SKIP_NULLABLE, a=nulls[0], path=path)
+            place = self._add(SKIP_NULLABLE, a=nulls[0], path=path)
             self._skip(branches[1 - nulls[0]], schema, path)
-            self._operations[place][does.B // 8] = self._here()
+            self._operations[place][B // 8] = self._here()
             return
         self._choose(len(branches), lambda one: self._skip(branches[one], schema, path), path)
 
@@ -272,10 +375,10 @@ class _Compiler:
                 schema, _ = self._calls[key]
                 for field in cast("Record", schema.named[key[1]]).fields:
                     self._skip(field.type, schema, field.name)
-                self._add(does.RETURN)
+                self._add(RETURN)
         for key, (_, calls) in self._calls.items():
             for call in calls:
-                self._operations[call][does.A // 8] = places[key]
+                self._operations[call][A // 8] = places[key]
 
     def _least_bytes(self, type_: AvroType, schema: AvroSchema, depth: int = 0) -> int:
         """Return how many bytes a value has at least."""
@@ -301,7 +404,7 @@ class _Compiler:
 
     def _here(self) -> int:
         """Return the place of the next operation, in bytes."""
-        return does.SIZE * len(self._operations)
+        return SIZE * len(self._operations)
 
     def _add(
         self,
@@ -322,7 +425,7 @@ class _Compiler:
     def _use_constant(self, data: bytes, place: int = -1) -> None:
         """Let ``B`` of an operation, the last one by default, be the place of a constant."""
         place = place % len(self._operations)
-        self._operations[place][does.B // 8] = len(self._constants)
+        self._operations[place][B // 8] = len(self._constants)
         self._constants += data + bytes(-len(data) % 8)
         self._uses.append(place)
 

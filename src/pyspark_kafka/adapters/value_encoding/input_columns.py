@@ -1,7 +1,7 @@
-"""The table by which kernels read the columns of a struct array.
+"""The columns of a struct array: a table of them, and functions by which kernels read it.
 
 Each column has six numbers of 64 bits; offsets in an entry are in bytes. Columns are numbered as
-``value_columns.layout`` numbers them.
+``value_columns.layout`` numbers them. ``table`` is the address of an ``InputColumns``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ..value_columns import column_table
+from ..kernels.memory import load_int32, load_int64, load_uint8
+from ..kernels.parts import inlined
+from ..value_columns import layout
 from .local_times import local_times
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ _WORDS: Final = STRIDE // 8
 
 
 @final
-class InputTable:
+class InputColumns:
     """The addresses of one struct array; they are valid as long as this object is."""
 
     def __init__(
@@ -80,12 +82,12 @@ class InputTable:
         if array.null_count:
             entry[VALIDITY // 8] = _address(buffers[0])
         entry[FIRST // 8] = array.offset
-        if column.kind == column_table.FIXED:
+        if column.kind == layout.FIXED:
             shift = array.offset * column.width if not _is_boolean(array) else 0
             entry[VALUES // 8] = _address(buffers[1]) + shift
-        elif column.kind != column_table.STRUCT:
+        elif column.kind != layout.STRUCT:
             entry[VALUES // 8] = _address(buffers[1]) + array.offset * column.width
-        if column.kind == column_table.BYTES:
+        if column.kind == layout.BYTES:
             entry[DATA // 8] = _address(buffers[2])
         for below, child in zip(fields_of(self._columns, number), _children(array), strict=True):
             self._add(below, child)
@@ -103,9 +105,9 @@ def plain(array: pa.Array[Any], column: Column) -> pa.Array[Any]:
 
     Users' functions may return dictionaries, views, or strings with 64-bit offsets.
     """
-    if column.kind == column_table.LIST and not isinstance(array, pa.ListArray):
+    if column.kind == layout.LIST and not isinstance(array, pa.ListArray):
         return array.cast(pa.list_(array.type.value_type))
-    if column.kind in {column_table.LIST, column_table.STRUCT} or array.type == column.type:
+    if column.kind in {layout.LIST, layout.STRUCT} or array.type == column.type:
         return array
     return array.cast(column.type)
 
@@ -134,3 +136,47 @@ def _is_boolean(array: pa.Array[Any]) -> bool:
 def _address(buffer: pa.Buffer | None) -> int:
     # Arrays without values may have no buffers.
     return buffer.address if buffer is not None else 0
+
+
+@inlined
+def is_null(table: int, column: int, row: int) -> Any:
+    """Return whether a value is null."""
+    entry = table + column * STRIDE
+    bitmap = load_int64(entry + VALIDITY)
+    return bitmap != 0 and not _bit(bitmap, load_int64(entry + FIRST) + row)
+
+
+@inlined
+def read_bool(table: int, column: int, row: int) -> Any:
+    """Return a boolean."""
+    entry = table + column * STRIDE
+    return _bit(load_int64(entry + VALUES), load_int64(entry + FIRST) + row)
+
+
+@inlined
+def values(table: int, column: int) -> Any:
+    """Return the address of the first value of fixed width, or of the first offset."""
+    return load_int64(table + column * STRIDE + VALUES)
+
+
+@inlined
+def local_values(table: int, column: int) -> Any:
+    """Return the address of the first local time of a column of timestamps."""
+    return load_int64(table + column * STRIDE + LOCAL)
+
+
+@inlined
+def data(table: int, column: int) -> Any:
+    """Return the address of the bytes of a column of strings or binaries."""
+    return load_int64(table + column * STRIDE + DATA)
+
+
+@inlined
+def offset(table: int, column: int, row: int) -> Any:
+    """Return where a text or a list begins: in bytes, or as a row of the column below."""
+    return np.int64(load_int32(values(table, column) + 4 * row))
+
+
+@inlined
+def _bit(bitmap: int, place: int) -> Any:
+    return (np.int64(load_uint8(bitmap + (place >> 3))) >> (place & 7)) & 1 != 0

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from pyspark_kafka.adapters.protobuf_values.message_types import message_type
-from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messages
-from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+from pyspark_kafka.adapters.protobuf_values.schemas import compiled_messages
+from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
@@ -133,7 +132,7 @@ def test_reasons_that_values_have_already() -> None:
 
 def test_many_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     """The results of schemas are kept, and forgotten when they are too many."""
-    monkeypatch.setattr("pyspark_kafka.adapters.protobuf_values.writers.MAX_WRITERS", 1)
+    monkeypatch.setattr("pyspark_kafka.adapters.protobuf_values.writer_checks.MAX_WRITERS", 1)
     one = decoder(FIRST)
     writers = [WriterSchema(number, schema(FIRST)) for number in range(3)]
     for _ in range(2):

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-from pyspark_kafka.adapters.protobuf_values import descriptors, proto_compiler
-from pyspark_kafka.adapters.protobuf_values.descriptors import InvalidDescriptorError, Messages
-from pyspark_kafka.adapters.protobuf_values.proto_compiler import compiled_messages
+from pyspark_kafka.adapters.protobuf_values import schemas
+from pyspark_kafka.adapters.protobuf_values.schemas import (
+    InvalidDescriptorError,
+    Messages,
+    compiled_messages,
+)
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
 
@@ -97,7 +100,7 @@ def test_descriptors_that_are_invalid(data: bytes, problem: str) -> None:
 
 def test_descriptors_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """The size of descriptors is bounded before they are parsed."""
-    monkeypatch.setattr(descriptors, "MAX_SET_BYTES", 3)
+    monkeypatch.setattr(schemas, "MAX_SET_BYTES", 3)
     with pytest.raises(InvalidDescriptorError, match="more than 3 bytes"):
         Messages(bytes(4))
 
@@ -183,10 +186,10 @@ def test_a_file_where_a_folder_is() -> None:
 @pytest.mark.usefixtures("folders")
 def test_texts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """The size and the number of texts are bounded."""
-    monkeypatch.setattr(proto_compiler, "MAX_TEXT_BYTES", 3_000)
+    monkeypatch.setattr(schemas, "MAX_TEXT_BYTES", 3_000)
     with pytest.raises(InvalidDescriptorError, match="more than 3000 bytes"):
         compiled_messages(registered("é" * 1_500))
-    monkeypatch.setattr(proto_compiler, "MAX_IMPORTS", 1)
+    monkeypatch.setattr(schemas, "MAX_IMPORTS", 1)
     with pytest.raises(InvalidDescriptorError, match="more than 1 schemas"):
         compiled_messages(registered("", a="", b="", c=""))
 
@@ -194,7 +197,7 @@ def test_texts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("folders")
 def test_a_compiler_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is ended; the task fails, since the machine may be at fault."""
-    monkeypatch.setattr(proto_compiler, "WAIT_S", 0.01)
+    monkeypatch.setattr(schemas, "WAIT_S", 0.01)
     with pytest.raises(OptionsError, match=r"not compiled in 0\.01 s"):
         compiled_messages(registered("message M {}"))
 
@@ -202,7 +205,7 @@ def test_a_compiler_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.usefixtures("folders")
 def test_bounds_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler that uses too much memory or writes too much fails; it is the text's fault."""
-    monkeypatch.setattr(proto_compiler, "_PROTOC", proto_compiler._PROTOC.replace("16777216", "8"))
+    monkeypatch.setattr(schemas, "_PROTOC", schemas._PROTOC.replace("16777216", "8"))
     with pytest.raises(InvalidDescriptorError):
         compiled_messages(registered(TWO))
 
@@ -210,6 +213,6 @@ def test_bounds_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("folders")
 def test_the_compiler_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra that brings it is named."""
-    monkeypatch.setattr(proto_compiler, "find_spec", lambda _: None)
+    monkeypatch.setattr(schemas, "find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[protobuf\]"):
         compiled_messages(registered(TWO))

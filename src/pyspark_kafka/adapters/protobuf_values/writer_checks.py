@@ -11,9 +11,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from ...domain.values.data_types import ArrayType, MapType, StructField, StructType
 from ...domain.values.errors import FailureReason
 from ...domain.values.registry import SchemaType
-from .descriptors import InvalidDescriptorError
-from .field_shapes import inner_message, is_map
-from .proto_compiler import compiled_messages
+from .schemas import InvalidDescriptorError, compiled_messages
+from .spark_types import inner_message, is_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
