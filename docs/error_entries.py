@@ -9,55 +9,28 @@ from typing import TYPE_CHECKING, Final, final
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.data_source import CatalogTableError, SaveModeError
 from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
+from pyspark_kafka.application.checkpoints.offsets import QueryIsRunningError, UnusableOffsetsError
 from pyspark_kafka.application.continuous.errors import (
     FunctionError,
     NotEnoughSlotsError,
     RestartsExhaustedError,
     TaskFailedError,
 )
-from pyspark_kafka.application.errors import (
-    NoCommittedOffsetError,
-    NoOffsetForTimestampError,
-    OffsetsMismatchError,
-    QueryIsRunningError,
-    ResolvedOffsetsError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
-    UnusableOffsetsError,
-)
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
 from pyspark_kafka.cli.spark_errors import SparkQueryError
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
-    CorruptBatchError,
     DisallowedOptionError,
     DriverLostError,
-    FetchTimeoutError,
-    InvalidRecordError,
     InvalidResponseError,
-    InvalidTimestampError,
     KafkaRequestError,
     KernelLibraryError,
     LeaderUnavailableError,
-    LogTruncatedError,
-    MalformedTimestampError,
     MetadataLogError,
     MissingDependencyError,
-    MissingOffsetsError,
-    NullTopicError,
-    OffsetOutOfRangeError,
     OptionPolicyError,
     OptionsError,
-    OversizedRecordError,
-    ProducerFencedError,
-    RecordDeliveryError,
-    RecordTooLargeError,
-    RejectedRecordError,
-    SinkSchemaError,
-    TopicRecreatedError,
-    TransactionLostError,
-    UnknownPartitionError,
     UnknownTopicError,
     UnsupportedFeatureError,
 )
@@ -68,6 +41,22 @@ from pyspark_kafka.domain.reading.available_now import (
     EndBeyondPrefetchedError,
     LostPartitionsError,
     PartitionsNotPrefetchedError,
+)
+from pyspark_kafka.domain.reading.errors import (
+    CorruptBatchError,
+    FetchTimeoutError,
+    LogTruncatedError,
+    MalformedTimestampError,
+    MissingOffsetsError,
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetOutOfRangeError,
+    OffsetsMismatchError,
+    OversizedRecordError,
+    ResolvedOffsetsError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+    TopicRecreatedError,
 )
 from pyspark_kafka.domain.security.errors import (
     AuthenticationError,
@@ -92,6 +81,18 @@ from pyspark_kafka.domain.values.errors import (
     describe_failure,
 )
 from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
+from pyspark_kafka.domain.writing.errors import (
+    InvalidRecordError,
+    InvalidTimestampError,
+    NullTopicError,
+    ProducerFencedError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    RejectedRecordError,
+    SinkSchemaError,
+    TransactionLostError,
+    UnknownPartitionError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from error_entries import DATA_LOSSES, SECTIONS
 
-from pyspark_kafka.domain.errors import DataLossError
+from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 
 if TYPE_CHECKING:

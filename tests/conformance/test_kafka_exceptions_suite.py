@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from pyspark_kafka.application import errors
 from pyspark_kafka.brokers import connector_jars
-from pyspark_kafka.domain.errors import MalformedTimestampError, NullTopicError, PysparkKafkaError
-from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.reading import data_loss, errors
+from pyspark_kafka.domain.reading.errors import MalformedTimestampError
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import NullTopicError
 
 from ..spark.queries import OURS
 from .side_by_side import failure

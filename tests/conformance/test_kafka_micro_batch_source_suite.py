@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql.functions import window
 
-from pyspark_kafka.domain.errors import MalformedTimestampError
+from pyspark_kafka.domain.reading.errors import MalformedTimestampError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 

@@ -13,12 +13,13 @@ from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.errors import DataLossError, MetadataLogError
+from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import ReadAllAvailable
 from pyspark_kafka.domain.reading.available_now import EndBeyondLatestError, LostPartitionsError
+from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record

@@ -41,12 +41,13 @@ from pyspark_kafka.domain.continuous.messages import (
     write_command,
     write_message,
 )
-from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.text import find_error
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import Transaction
 from tests.unit.domain.continuous.messages import COMMANDS, MESSAGES
 

@@ -21,7 +21,7 @@ from pyspark_kafka.adapters.kafka_format import (
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_format.decompression import FAILURES
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.errors import (
+from pyspark_kafka.domain.reading.errors import (
     CorruptBatchError,
     MalformedTimestampError,
     OversizedRecordError,

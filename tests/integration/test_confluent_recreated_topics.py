@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
-from pyspark_kafka.domain.errors import TopicRecreatedError
 from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.reading.errors import TopicRecreatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition

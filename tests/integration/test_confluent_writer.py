@@ -23,17 +23,19 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
-    InvalidRecordError,
     KafkaRequestError,
     OptionsError,
-    RecordDeliveryError,
-    RecordTooLargeError,
     UnknownTopicError,
     UnsupportedFeatureError,
 )
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
+from pyspark_kafka.domain.writing.errors import (
+    InvalidRecordError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+)
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 if TYPE_CHECKING:

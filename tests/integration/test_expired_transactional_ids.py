@@ -8,10 +8,10 @@ import pytest
 
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.domain.errors import TransactionLostError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.testing import KafkaWorld, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import COMMITTED

@@ -11,14 +11,13 @@ import pytest
 
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
-    CorruptBatchError,
-    FetchTimeoutError,
     InvalidResponseError,
     KafkaRequestError,
     PysparkKafkaError,
-    RecordDeliveryError,
     UnknownTopicError,
 )
+from pyspark_kafka.domain.reading.errors import CorruptBatchError, FetchTimeoutError
+from pyspark_kafka.domain.writing.errors import RecordDeliveryError
 from tests.servers import lies
 from tests.servers.honest_cluster import encoded_batch
 from tests.servers.hostile_broker import Lie, hostile_broker

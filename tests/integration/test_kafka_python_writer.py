@@ -12,22 +12,20 @@ import pytest
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    OptionsError,
-    ProducerFencedError,
-    RecordDeliveryError,
-    RecordTooLargeError,
-    TransactionLostError,
-    UnknownPartitionError,
-    UnknownTopicError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError, UnknownTopicError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options, with_any_topic
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import (
+    ProducerFencedError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    TransactionLostError,
+    UnknownPartitionError,
+)
 from pyspark_kafka.testing import await_until
 from pyspark_kafka.testing.world import unique_name
 

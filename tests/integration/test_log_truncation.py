@@ -13,8 +13,8 @@ from pyspark import InheritableThread
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.metadata import known_leaders
-from pyspark_kafka.domain.errors import DataLossError, LogTruncatedError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.errors import DataLossError, LogTruncatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition

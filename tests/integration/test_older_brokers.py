@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from kafka import errors as kafka_errors
 
-from pyspark_kafka.domain.errors import LogTruncatedError
+from pyspark_kafka.domain.reading.errors import LogTruncatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.testing import Record

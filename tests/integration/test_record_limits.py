@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.domain.errors import CorruptBatchError, OversizedRecordError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.errors import CorruptBatchError, OversizedRecordError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition

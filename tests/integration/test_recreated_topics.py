@@ -8,9 +8,10 @@ import pytest
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
-from pyspark_kafka.domain.errors import DataLossError, TopicRecreatedError, UnknownTopicError
+from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.reading.errors import DataLossError, TopicRecreatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -10,7 +10,8 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
-from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, Transaction, TransactionEnd
 
 from .checkpoint import Checkpoint, value_of

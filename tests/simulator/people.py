@@ -7,7 +7,8 @@ from functools import partial
 from typing import Final, final
 
 from pyspark_kafka.domain.checkpoints.entries import BatchState
-from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.writing.errors import TransactionLostError
 
 from .checkpoint import Checkpoint
 from .faults import Fault, Fired

@@ -25,13 +25,14 @@ from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.checkpoints.checkpoint_log import write_batch_end
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry, write_initial_offsets
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import Transaction
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from ..application.checkpoints.logs import no_checkpoint
-from ..application.errors import UnusableOffsetsError
+from ..application.checkpoints.offsets import UnusableOffsetsError
 from ..bootstrap.tools import (
     checkpoint_state,
     offset_checkpoint_at,

@@ -10,10 +10,11 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ..domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+    from ..domain.errors import PysparkKafkaError
     from ..domain.lag.lag import Lag
     from ..domain.partition_offsets import PartitionOffsets
     from ..domain.reading.data_loss import DataLoss
+    from ..domain.reading.errors import OffsetOutOfRangeError
     from ..domain.reading.ranges import OffsetRange
     from ..domain.reading.records import Projection
     from ..domain.subscription import Subscription

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import BrokerUnreachableError, RecordTooLargeError, UnknownTopicError
+from ..domain.errors import BrokerUnreachableError, UnknownTopicError
 from ..domain.reading.records import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..domain.values.dead_letter import HEADERS, DeadLetter, TaskIdentity
 from ..domain.values.errors import DeadLetterLoopError, FailureReason
+from ..domain.writing.errors import RecordTooLargeError
 from ..ports.letters.dead_letters import BadRecords, DeadLetters
 from ..ports.reading import record_schema
 from .world import Capability, World, WorldContract

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-from ..domain.errors import (
+from ..domain.reading.data_loss import DataLoss
+from ..domain.reading.errors import (
     CorruptBatchError,
     MalformedTimestampError,
     OffsetOutOfRangeError,
     OversizedRecordError,
 )
-from ..domain.reading.data_loss import DataLoss
 from ..domain.reading.records import ALL_COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered

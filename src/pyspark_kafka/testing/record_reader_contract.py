@@ -8,15 +8,9 @@ from typing import Any, Final, cast
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import (
-    BrokerUnreachableError,
-    MissingOffsetsError,
-    OffsetOutOfRangeError,
-    PysparkKafkaError,
-    TopicRecreatedError,
-    UnknownTopicError,
-)
+from ..domain.errors import BrokerUnreachableError, PysparkKafkaError, UnknownTopicError
 from ..domain.reading.data_loss import DataLoss
+from ..domain.reading.errors import MissingOffsetsError, OffsetOutOfRangeError, TopicRecreatedError
 from ..domain.reading.ranges import OffsetRange
 from ..domain.reading.records import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition

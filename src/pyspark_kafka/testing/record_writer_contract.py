@@ -9,11 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import (
-    InvalidTimestampError,
-    RejectedRecordError,
-    UnsupportedFeatureError,
-)
+from ..domain.errors import UnsupportedFeatureError
+from ..domain.writing.errors import InvalidTimestampError, RejectedRecordError
 from ..domain.writing.transaction import DeliveryStats, Transaction
 from ..ports.writing.record_writer import RecordWriter
 from .world import COMMITTED, Capability, World, await_until

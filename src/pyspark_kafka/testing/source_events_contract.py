@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from ..domain.errors import OffsetOutOfRangeError
 from ..domain.lag.lag import Lag
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.reading.data_loss import partitions_deleted
+from ..domain.reading.errors import OffsetOutOfRangeError
 from ..domain.topic_partition import TopicPartition
 from ..domain.values.errors import BadRecordStats, FailureReason
 from ..domain.writing.transaction import DeliveryStats

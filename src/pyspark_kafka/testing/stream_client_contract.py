@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from ..domain.errors import OffsetOutOfRangeError, OversizedRecordError, TopicRecreatedError
 from ..domain.reading.data_loss import DataLoss
+from ..domain.reading.errors import OffsetOutOfRangeError, OversizedRecordError, TopicRecreatedError
 from ..domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS, Projection
 from ..domain.topic_partition import TopicPartition
 from ..ports.reading import record_schema

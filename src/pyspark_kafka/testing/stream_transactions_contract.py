@@ -9,9 +9,9 @@ from typing import final
 import pytest
 
 from ..domain.continuous.settings import ContinuousSettings
-from ..domain.errors import ProducerFencedError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
+from ..domain.writing.errors import ProducerFencedError
 from ..ports.continuous import PolledRecords
 from ..ports.reading import OffsetFetcher
 from .stream_task import Function, StreamTask, echo, no_outputs, stream_sink

@@ -8,8 +8,8 @@ from typing import final
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import ProducerFencedError, TransactionLostError
 from ..domain.topic_partition import TopicPartition
+from ..domain.writing.errors import ProducerFencedError, TransactionLostError
 from ..domain.writing.transaction import Transaction, TransactionEnd, TransactionState, end_of
 from ..ports.clock import epoch_ms
 from ..ports.writing.record_writer import RecordWriter

@@ -9,15 +9,15 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import (
+from ..domain.errors import UnknownTopicError
+from ..domain.topic_partition import TopicPartition
+from ..domain.writing.errors import (
     InvalidRecordError,
     NullTopicError,
     RecordDeliveryError,
     RecordTooLargeError,
     UnknownPartitionError,
-    UnknownTopicError,
 )
-from ..domain.topic_partition import TopicPartition
 from ..ports.reading import TYPES
 from .world import World, WorldContract
 

@@ -11,15 +11,12 @@ import pyarrow as pa
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    RecordTooLargeError,
-    UnknownTopicError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, UnknownTopicError
 from pyspark_kafka.domain.options.sink import SinkOptions, dead_letter_sink
 from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.values import dead_letter
 from pyspark_kafka.domain.values.errors import DeadLetterLoopError
+from pyspark_kafka.domain.writing.errors import RecordTooLargeError
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.reading import TYPES
 from pyspark_kafka.testing import DeadLettersContract, MemoryWorld

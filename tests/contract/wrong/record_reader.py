@@ -16,15 +16,17 @@ from pyspark_kafka.adapters.memory.partition_log import CREATE_TIME, StoredRecor
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
-    CorruptBatchError,
     KafkaRequestError,
+    PysparkKafkaError,
+    UnknownTopicError,
+)
+from pyspark_kafka.domain.reading.errors import (
+    CorruptBatchError,
     MalformedTimestampError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
     OversizedRecordError,
-    PysparkKafkaError,
     TopicRecreatedError,
-    UnknownTopicError,
 )
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection

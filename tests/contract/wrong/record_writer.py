@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from kafka.partitioner.default import murmur2
 
-from pyspark_kafka.domain.errors import (
+from pyspark_kafka.domain.errors import KafkaRequestError, UnknownTopicError
+from pyspark_kafka.domain.writing.errors import (
     InvalidRecordError,
-    KafkaRequestError,
     RecordDeliveryError,
     UnknownPartitionError,
-    UnknownTopicError,
 )
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
 from pyspark_kafka.ports.writing.record_writer import RecordWriter

@@ -16,10 +16,11 @@ from .adapter import PortFaults, WrongAdapter
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark_kafka.domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+    from pyspark_kafka.domain.errors import PysparkKafkaError
     from pyspark_kafka.domain.lag.lag import Lag
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
     from pyspark_kafka.domain.reading.data_loss import DataLoss
+    from pyspark_kafka.domain.reading.errors import OffsetOutOfRangeError
     from pyspark_kafka.domain.topic_partition import TopicPartition
     from pyspark_kafka.domain.values.errors import BadRecordStats
     from pyspark_kafka.domain.writing.transaction import DeliveryStats

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from pyspark_kafka.domain.errors import (
+from pyspark_kafka.domain.errors import KafkaRequestError, UnknownTopicError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.errors import (
     CorruptBatchError,
-    KafkaRequestError,
     MalformedTimestampError,
     OffsetOutOfRangeError,
     OversizedRecordError,
     TopicRecreatedError,
-    UnknownTopicError,
 )
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import StreamClientContract
 

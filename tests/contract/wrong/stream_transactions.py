@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_kafka.domain.errors import ProducerFencedError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.writing.errors import ProducerFencedError
 from pyspark_kafka.testing import StreamClientContract
 
 from .record_writer import IgnoresTransactions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.domain.errors import ProducerFencedError, TransactionLostError
+from pyspark_kafka.domain.writing.errors import ProducerFencedError, TransactionLostError
 from pyspark_kafka.domain.writing.transaction import (
     Transaction,
     TransactionDescription,

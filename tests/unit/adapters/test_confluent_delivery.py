@@ -17,17 +17,19 @@ from pyspark_kafka.adapters.confluent.producer_config import producer_client_con
 from pyspark_kafka.adapters.confluent.topic_partitions import TopicPartitions
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
-    InvalidTimestampError,
     KafkaRequestError,
     LeaderUnavailableError,
-    RecordDeliveryError,
-    RecordTooLargeError,
-    RejectedRecordError,
     UnknownTopicError,
 )
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.security.errors import AuthorizationError
+from pyspark_kafka.domain.writing.errors import (
+    InvalidTimestampError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    RejectedRecordError,
+)
 
 TIMED_OUT = KafkaError._MSG_TIMED_OUT  # librdkafka's own
 TRANSPORT = KafkaError._TRANSPORT

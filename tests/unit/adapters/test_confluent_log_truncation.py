@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pyspark_kafka.adapters.confluent.log_truncation import knows_epochs, require_same_log
-from pyspark_kafka.domain.errors import LogTruncatedError
+from pyspark_kafka.domain.reading.errors import LogTruncatedError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("t", 0)

@@ -12,9 +12,9 @@ from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
 from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.stream_consumer import StreamConsumer
 from pyspark_kafka.adapters.confluent.wake_pipe import WakePipe
-from pyspark_kafka.domain.errors import OversizedRecordError, TopicRecreatedError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.errors import OversizedRecordError, TopicRecreatedError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 

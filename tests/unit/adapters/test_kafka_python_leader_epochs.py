@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.fetch_client import PartitionFetcher
 from pyspark_kafka.adapters.kafka_python.leader_epochs import find_other_log
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchPosition
-from pyspark_kafka.domain.errors import LogTruncatedError
+from pyspark_kafka.domain.reading.errors import LogTruncatedError
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset, FetchedEpochs
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection

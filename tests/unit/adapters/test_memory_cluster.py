@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.domain.errors import ProducerFencedError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import ProducerFencedError
 from pyspark_kafka.testing import MemoryWorld, await_until, numbered
 
 if TYPE_CHECKING:

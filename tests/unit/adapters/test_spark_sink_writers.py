@@ -20,11 +20,12 @@ from pyspark_kafka.adapters.spark.sink_writers import (
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
 from pyspark_kafka.application.use_cases import UseCases
 from pyspark_kafka.bootstrap.container import SinkContainer, sink_container_for
-from pyspark_kafka.domain.errors import MetadataLogError, NullTopicError
+from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED, OptionPolicy
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import NullTopicError
 from pyspark_kafka.domain.writing.transaction import WriteResult
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import traceback
 import pytest
 
 from pyspark_kafka.adapters.spark.tasks import strip_tracebacks
-from pyspark_kafka.domain.errors import DataLossError, KafkaRequestError, PysparkKafkaError
+from pyspark_kafka.domain.errors import KafkaRequestError, PysparkKafkaError
+from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.text import find_error
 
 

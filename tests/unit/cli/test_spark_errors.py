@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.application.errors import OffsetsMismatchError
 from pyspark_kafka.cli.spark_errors import SparkQueryError
 from pyspark_kafka.domain.errors import (
     Fault,
     OptionsError,
     UnknownTopicError,
 )
+from pyspark_kafka.domain.reading.errors import OffsetsMismatchError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 UNKNOWN_TOPIC = UnknownTopicError(["nope"], "subscribe", "h:9092")

@@ -13,7 +13,6 @@ from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.errors import (
     BrokerUnreachableError,
-    CorruptBatchError,
     InvalidResponseError,
     KafkaRequestError,
     LeaderUnavailableError,
@@ -21,6 +20,7 @@ from ...domain.errors import (
 )
 from ...domain.options.client_settings import api_timeout_ms, read_java_settings
 from ...domain.options.option import PREFIX
+from ...domain.reading.errors import CorruptBatchError
 from ...domain.security.errors import (
     REFUSED_LOGIN_S,
     AuthenticationError,

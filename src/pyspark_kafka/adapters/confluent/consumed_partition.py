@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import TopicRecreatedError
+from ...domain.reading.errors import TopicRecreatedError
 from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from ..fetching import Fetched, FetchedPartition

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import (
+from ...domain.errors import KafkaRequestError, UnknownTopicError
+from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
+from ...domain.writing.batch import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
+from ...domain.writing.errors import (
     InvalidTimestampError,
-    KafkaRequestError,
     RecordDeliveryError,
     RecordTooLargeError,
     RejectedRecordError,
-    UnknownTopicError,
 )
-from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
-from ...domain.writing.batch import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
 from .error_codes import (
     ANOTHER_INVALID_RECORD,
     FATAL,

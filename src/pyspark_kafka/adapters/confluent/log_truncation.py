@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from ...domain.errors import LogTruncatedError
+from ...domain.reading.errors import LogTruncatedError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ...domain.errors import CorruptBatchError, MalformedTimestampError
+from ...domain.reading.errors import CorruptBatchError, MalformedTimestampError
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status

@@ -5,13 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import (
-    BrokerUnreachableError,
-    OffsetOutOfRangeError,
-    PysparkKafkaError,
-    TopicRecreatedError,
-)
+from ...domain.errors import BrokerUnreachableError, PysparkKafkaError
 from ...domain.options.option import clamp
+from ...domain.reading.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.deadline import Deadline
 from ..fetching import Watermarks

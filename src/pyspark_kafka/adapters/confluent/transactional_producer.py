@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from ...domain.errors import (
-    KafkaRequestError,
-    LeaderUnavailableError,
-    ProducerFencedError,
-    PysparkKafkaError,
-)
+from ...domain.errors import KafkaRequestError, LeaderUnavailableError, PysparkKafkaError
 from ...domain.security.rights import (
     IDEMPOTENT_WRITE,
     Operation,
@@ -20,6 +15,7 @@ from ...domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
+from ...domain.writing.errors import ProducerFencedError
 from ...domain.writing.transaction_cycle import forgotten_error
 from .error_codes import FENCED_ERRORS, FORGOTTEN_ID
 

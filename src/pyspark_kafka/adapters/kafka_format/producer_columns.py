@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.errors import InvalidRecordError
+from ...domain.writing.errors import InvalidRecordError
 from ..kernels.kernel import Flat
 from .column_buffers import MAX_BYTES
 from .encode_kernel import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
 import pyarrow as pa
 
-from ...domain.errors import MalformedTimestampError, OversizedRecordError
+from ...domain.reading.errors import MalformedTimestampError, OversizedRecordError
 from ...domain.reading.record_limits import OversizedRecords, RecordLimits
 from ...ports.reading import HEADERS, TYPES, record_schema
 from .status import MAX_MILLISECONDS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from ...domain.errors import CorruptBatchError, MalformedTimestampError
+from ...domain.reading.errors import CorruptBatchError, MalformedTimestampError
 from ...domain.reading.record_limits import OversizedRecords, RecordLimits
 from ...domain.topic_partition import TopicPartition
 from . import decode_cursor as at

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, final
 import crc32c
 import numpy as np
 
-from ...domain.errors import InvalidRecordError
 from ...domain.writing.batch import NO_PRODUCER_ID
+from ...domain.writing.errors import InvalidRecordError
 from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2
 from .column_buffers import MAX_BYTES
 from .compression import Codec, Compressor

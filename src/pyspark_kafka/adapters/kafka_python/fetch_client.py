@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import (
-    CorruptBatchError,
-    LogTruncatedError,
-    TopicRecreatedError,
-    UnknownTopicError,
-)
+from ...domain.errors import UnknownTopicError
+from ...domain.reading.errors import CorruptBatchError, LogTruncatedError, TopicRecreatedError
 from ...domain.reading.leader_epochs import FetchedEpochs
 from ...domain.reading.topic_identity import TopicIdentity
 from ...domain.security.rights import Operation, topic_right

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import ProducerFencedError
+from ...domain.writing.errors import ProducerFencedError
 from ...domain.writing.transaction import DeliveryStats
 from ...ports.writing.record_writer import RecordWriter
 from ..partitioning.batch_gatherer import FEW_BYTES, BatchGatherer

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import (
+from ...domain.options.option import INT64_MAX
+from ...domain.reading.errors import (
     CorruptBatchError,
     LogTruncatedError,
     OffsetOutOfRangeError,
     TopicRecreatedError,
 )
-from ...domain.options.option import INT64_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.reading.topic_identity import TopicIdentity
 from ...ports.continuous import PolledRecords

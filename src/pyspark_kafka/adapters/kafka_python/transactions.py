@@ -18,9 +18,10 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
-from ...domain.errors import OptionsError, TransactionLostError, UnsupportedFeatureError
+from ...domain.errors import OptionsError, UnsupportedFeatureError
 from ...domain.security.rights import Operation, topic_right, transactional_id_right
 from ...domain.topic_partition import TopicPartition
+from ...domain.writing.errors import TransactionLostError
 from ...domain.writing.transaction import (
     FORGOTTEN,
     Transaction,

@@ -10,14 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar, final
 
-from ...domain.errors import (
-    CorruptBatchError,
-    KafkaRequestError,
-    ProducerFencedError,
-    TransactionLostError,
-    UnknownTopicError,
-)
+from ...domain.errors import KafkaRequestError, UnknownTopicError
+from ...domain.reading.errors import CorruptBatchError
 from ...domain.topic_partition import TopicPartition
+from ...domain.writing.errors import ProducerFencedError, TransactionLostError
 from ...domain.writing.transaction import Transaction, TransactionDescription, TransactionState
 from ...ports.clock import epoch_ms
 from .partition_log import APPEND_TIME, CREATE_TIME, Headers, PartitionLog, StoredRecord

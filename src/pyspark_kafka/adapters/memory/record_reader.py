@@ -8,9 +8,10 @@ from typing import Final, final
 
 import pyarrow as pa
 
-from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError, UnknownTopicError
+from ...domain.errors import UnknownTopicError
 from ...domain.options.source import SourceOptions
 from ...domain.reading.data_loss import DataLoss
+from ...domain.reading.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.reading.ranges import OffsetRange
 from ...domain.reading.record_limits import OversizedRecords
 from ...domain.reading.records import Projection

@@ -6,10 +6,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, final
 
-from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import Lag
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.data_loss import DataLoss
+from ...domain.reading.errors import OffsetOutOfRangeError
 from ...domain.topic_partition import TopicPartition
 from ...domain.values.errors import BadRecordStats
 from ...domain.writing.transaction import DeliveryStats

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from ...domain.continuous.epochs import Output, OutputTracker
 from ...domain.continuous.settings import ContinuousSettings
-from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.options.sink import SinkOptions
 from ...domain.options.source import SourceOptions
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.data_loss import DataLoss
+from ...domain.reading.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.reading.record_limits import OversizedRecords
 from ...domain.topic_partition import TopicPartition
 from ...domain.writing.transaction import Transaction

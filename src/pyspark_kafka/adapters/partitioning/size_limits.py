@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ...domain.errors import RecordTooLargeError
+from ...domain.writing.errors import RecordTooLargeError
 
 if TYPE_CHECKING:
     from ..kafka_format.producer_columns import ProducerColumns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.errors import NullTopicError, UnknownPartitionError
+from ...domain.writing.errors import NullTopicError, UnknownPartitionError
 from ..kernels.arrays import BoolArray, Int32Array
 from .custom_partitioner import custom_partitions
 from .murmur2 import murmur2_partitions

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pyspark.sql import types as spark
 
-from ...domain.errors import OptionsError, SinkSchemaError
+from ...domain.errors import OptionsError
 from ...domain.reading.records import Projection
 from ...domain.values import data_types as types
+from ...domain.writing.errors import SinkSchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,10 +6,11 @@ import logging
 from typing import final
 
 from ...domain.continuous.progress import EpochProgress
-from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import Lag, QueryLag
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.data_loss import DataLoss
+from ...domain.reading.errors import OffsetOutOfRangeError
 from ...domain.topic_partition import TopicPartition
 from ...domain.values.errors import BadRecordStats
 from ...domain.writing.transaction import DeliveryStats

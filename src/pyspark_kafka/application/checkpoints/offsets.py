@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.checkpoints.offset_rewrite import Backup, ResumePoint, rewrite_to_undo, sign_of_life
-from ...domain.errors import MetadataLogError, partition_set
+from ...domain.errors import FactsError, Fault, MetadataLogError
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from ...domain.reading.errors import partition_set
 from ...domain.reading.offset_limits import Specific
-from ..errors import QueryIsRunningError, UnusableOffsetsError
 from .logs import unrelated_logs
 
 if TYPE_CHECKING:
@@ -30,6 +30,27 @@ _CHECK: Final = (
     "--query-is-stopped"
 )
 _STOP: Final = "Stop the query, and run the command again"
+
+
+class UnusableOffsetsError(FactsError, ValueError):
+    """A query cannot resume at the offsets that a command names."""
+
+    condition = "KAFKA_UNUSABLE_OFFSETS"
+    fault = Fault.USER
+    text = "The query cannot resume there: {reason}. {next_step}."
+    reason: str
+    next_step: str
+
+
+class QueryIsRunningError(FactsError):
+    """The query whose checkpoint a command changes may be running; ``sign`` says why."""
+
+    condition = "KAFKA_QUERY_IS_RUNNING"
+    fault = Fault.USER
+    text = "The query of this checkpoint may be running: {sign}. {next_step} ({path})"
+    path: str
+    sign: str
+    next_step: str
 
 
 @final

@@ -22,13 +22,13 @@ from ...domain.continuous.messages import (
 from ...domain.continuous.settings import RestartStrategy
 from ...domain.errors import (
     BrokerUnreachableError,
-    DataLossError,
     KafkaRequestError,
     PysparkKafkaError,
     UnknownTopicError,
 )
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading import data_loss
+from ...domain.reading.errors import DataLossError
 from ...domain.security.errors import TlsError
 from ...ports.deadline import Deadline
 from .epochs import EpochCommitter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import PartitionOffsets
-from ..errors import StreamOffsetsMismatchError
+from ...domain.reading.errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions

@@ -20,27 +20,24 @@ from ...domain.continuous.messages import (
     TaskStarted,
 )
 from ...domain.errors import (
-    CorruptBatchError,
-    DataLossError,
     DriverLostError,
-    InvalidRecordError,
-    InvalidTimestampError,
-    LogTruncatedError,
-    MalformedTimestampError,
     MissingDependencyError,
-    NullTopicError,
-    OffsetOutOfRangeError,
     OptionsError,
-    OversizedRecordError,
     PysparkKafkaError,
-    RecordTooLargeError,
-    SinkSchemaError,
-    TopicRecreatedError,
     UnknownTopicError,
     UnsupportedFeatureError,
 )
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading import data_loss
+from ...domain.reading.errors import (
+    CorruptBatchError,
+    DataLossError,
+    LogTruncatedError,
+    MalformedTimestampError,
+    OffsetOutOfRangeError,
+    OversizedRecordError,
+    TopicRecreatedError,
+)
 from ...domain.security.errors import AuthenticationError, AuthorizationError
 from ...domain.values.errors import (
     DeadLetterLoopError,
@@ -51,6 +48,13 @@ from ...domain.values.errors import (
     RegistryRefusedError,
     UnencodableValueError,
     UnknownSchemaError,
+)
+from ...domain.writing.errors import (
+    InvalidRecordError,
+    InvalidTimestampError,
+    NullTopicError,
+    RecordTooLargeError,
+    SinkSchemaError,
 )
 from ...ports.continuous import PolledRecords
 from ...ports.deadline import Deadline

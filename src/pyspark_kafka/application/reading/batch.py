@@ -6,9 +6,9 @@ from functools import cache
 from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading.errors import ResolvedOffsetsError
 from ...domain.reading.ranges import OffsetRange, needs_split, split_unbound
 from ...domain.reading.records import RecordFilter
-from ..errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,6 +11,13 @@ from ...domain.checkpoints.entries import (
 )
 from ...domain.errors import KafkaRequestError, MetadataLogError, UnknownTopicError
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from ...domain.reading.errors import (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
 from ...domain.reading.offset_limits import (
     ByTimestamp,
     CommittedOffsets,
@@ -20,13 +27,6 @@ from ...domain.reading.offset_limits import (
     OnMissingCommit,
     OnNoMatch,
     Specific,
-)
-from ..errors import (
-    NoCommittedOffsetError,
-    NoOffsetForTimestampError,
-    OffsetsMismatchError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
 )
 
 if TYPE_CHECKING:

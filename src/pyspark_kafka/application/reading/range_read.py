@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import (
+from ...domain.errors import UnknownTopicError
+from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from ...domain.reading import data_loss
+from ...domain.reading.errors import (
     LogTruncatedError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
+    ResolvedOffsetsError,
     TopicRecreatedError,
-    UnknownTopicError,
 )
-from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
-from ...domain.reading import data_loss
 from ...domain.reading.ranges import OffsetRange
-from ..errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

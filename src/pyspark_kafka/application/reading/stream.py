@@ -19,9 +19,9 @@ from ...domain.reading.admission import (
     rate_limit_bytes,
 )
 from ...domain.reading.available_now import check_available_now
+from ...domain.reading.errors import StreamOffsetsMismatchError
 from ...domain.reading.ranges import OffsetRange
 from ...domain.reading.records import Projection
-from ..errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

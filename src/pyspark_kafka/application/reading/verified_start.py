@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from ...domain.reading import data_loss
+from ...domain.reading.errors import StreamOffsetsMismatchError
 from ...domain.reading.offset_limits import Specific
-from ..errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

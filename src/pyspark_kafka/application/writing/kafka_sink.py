@@ -26,8 +26,9 @@ from ...domain.checkpoints.entries import (
     SinkPlan,
     other_query_error,
 )
-from ...domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
+from ...domain.errors import MetadataLogError, PysparkKafkaError
 from ...domain.text import excerpt
+from ...domain.writing.errors import TransactionLostError
 from ...domain.writing.transaction import (
     FORGOTTEN,
     TransactionEnd,

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..errors import Fault, PysparkKafkaError, partition_set
+from ..errors import Fault, PysparkKafkaError
+from .errors import partition_set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

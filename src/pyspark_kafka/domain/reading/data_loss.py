@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ..errors import DataLossError, partition_set
+from .errors import DataLossError, partition_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, final
 
-from ..errors import FetchTimeoutError, OffsetOutOfRangeError
+from .errors import FetchTimeoutError, OffsetOutOfRangeError
 
 if TYPE_CHECKING:
     from .ranges import OffsetRange

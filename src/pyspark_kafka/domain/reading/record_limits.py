@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
-from ..errors import MAX_NAMED, OversizedRecordError
+from ..errors import MAX_NAMED
 from .data_loss import oversized_records_skipped
+from .errors import OversizedRecordError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

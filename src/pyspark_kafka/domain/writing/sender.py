@@ -12,15 +12,7 @@ from collections import deque
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, final
 
-from ..errors import (
-    BrokerUnreachableError,
-    InvalidTimestampError,
-    ProducerFencedError,
-    RecordDeliveryError,
-    RecordTooLargeError,
-    RejectedRecordError,
-    UnknownPartitionError,
-)
+from ..errors import BrokerUnreachableError
 from ..security.errors import AuthorizationError
 from ..security.rights import IDEMPOTENT_WRITE, Operation, topic_right, transactional_id_right
 from .batch import (
@@ -39,6 +31,14 @@ from .batch import (
     Receive,
     Request,
     Sleep,
+)
+from .errors import (
+    InvalidTimestampError,
+    ProducerFencedError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    RejectedRecordError,
+    UnknownPartitionError,
 )
 from .transaction import DeliveryStats
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..errors import SinkSchemaError
+from .errors import SinkSchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, final
 
-from ..errors import (
-    BrokerUnreachableError,
-    KafkaRequestError,
-    ProducerFencedError,
-    TransactionLostError,
-)
+from ..errors import BrokerUnreachableError, KafkaRequestError
 from .batch import AddPartitionsToTxn, R
+from .errors import ProducerFencedError, TransactionLostError
 from .transaction import FORGOTTEN
 
 if TYPE_CHECKING:

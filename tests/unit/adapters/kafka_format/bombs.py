@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.errors import OversizedRecordError
+from pyspark_kafka.domain.reading.errors import OversizedRecordError
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 

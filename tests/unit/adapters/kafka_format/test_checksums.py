@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
 from .batches import (

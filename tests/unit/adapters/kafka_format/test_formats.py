@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords
-from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError, MalformedTimestampError
 from pyspark_kafka.domain.reading.records import Projection
 
 from .batches import (

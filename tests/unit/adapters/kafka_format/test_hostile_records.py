@@ -10,7 +10,7 @@ import pytest
 
 from pyspark_kafka.adapters.kafka_format import status
 from pyspark_kafka.adapters.kafka_format.legacy_kernel import MESSAGE_HEAD_BYTES, scan_messages
-from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS, Projection
 from tests.fuzz.guarded import guarded_copy
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords
-from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError, MalformedTimestampError
 from tests.fuzz.inputs import case_from, mutated
 from tests.fuzz.trial import try_case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import COLUMNS, Projection
 from pyspark_kafka.ports.reading import record_schema
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
 from .batches import CODECS, GZIP, LZ4, NONE, SNAPPY, Batch, Record, log, message_set, wrapped

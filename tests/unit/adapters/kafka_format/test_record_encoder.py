@@ -21,8 +21,8 @@ from pyspark_kafka.adapters.kafka_format.compression import Codec, Compressor
 from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_records
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
-from pyspark_kafka.domain.errors import InvalidRecordError
 from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
+from pyspark_kafka.domain.writing.errors import InvalidRecordError
 from pyspark_kafka.ports.reading import HEADERS
 
 from .batches import ROOM, T0, Record

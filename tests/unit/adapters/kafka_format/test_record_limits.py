@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.errors import CorruptBatchError, OversizedRecordError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError, OversizedRecordError
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 

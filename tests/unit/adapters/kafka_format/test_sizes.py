@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.kafka_format.column_buffers import (
 )
 from pyspark_kafka.adapters.kafka_format.record_blocks import SCRATCH_BYTES
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 

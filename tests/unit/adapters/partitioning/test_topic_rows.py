@@ -16,7 +16,7 @@ from pyspark_kafka.adapters.partitioning.topic_rows import (
     partitions_by_key,
     require_partitions,
 )
-from pyspark_kafka.domain.errors import (
+from pyspark_kafka.domain.writing.errors import (
     NullTopicError,
     RecordTooLargeError,
     UnknownPartitionError,

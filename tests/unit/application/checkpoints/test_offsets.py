@@ -13,15 +13,13 @@ from pyspark_kafka.application.checkpoints.offsets import (
     MAX_BACKUPS,
     OffsetCheckpoint,
     OffsetTargets,
-)
-from pyspark_kafka.application.errors import (
-    NoCommittedOffsetError,
     QueryIsRunningError,
     UnusableOffsetsError,
 )
 from pyspark_kafka.domain.checkpoints.offset_rewrite import Backup
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.errors import NoCommittedOffsetError
 from pyspark_kafka.domain.reading.offset_limits import (
     CommittedOffsets,
     Earliest,

@@ -24,14 +24,10 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskLostData,
 )
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    DataLossError,
-    KafkaRequestError,
-    MetadataLogError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError, MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.reading.errors import DataLossError
 
 from ..conftest import tp
 from ..scripted_query import Script, ScriptedQuery, VirtualTime, at, offsets, task, virtual_time

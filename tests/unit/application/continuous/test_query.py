@@ -38,16 +38,12 @@ from pyspark_kafka.bootstrap.continuous import (
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    DataLossError,
-    MetadataLogError,
-    PysparkKafkaError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskRunner
 from pyspark_kafka.testing.world import await_until

@@ -25,24 +25,22 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    DataLossError,
-    DriverLostError,
-    LogTruncatedError,
-    OffsetOutOfRangeError,
-    PysparkKafkaError,
-    RecordTooLargeError,
-    TopicRecreatedError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, DriverLostError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.reading.errors import (
+    DataLossError,
+    LogTruncatedError,
+    OffsetOutOfRangeError,
+    TopicRecreatedError,
+)
 from pyspark_kafka.domain.reading.records import WITHOUT_HEADERS
 from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
+from pyspark_kafka.domain.writing.errors import RecordTooLargeError
 from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskChannel
 from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.reading import record_schema

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.domain.errors import FetchTimeoutError
 from pyspark_kafka.domain.lag.lag import Lag, PartitionLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.errors import FetchTimeoutError
 from pyspark_kafka.ports.reading import RecordReader
 
 from ..conftest import Kit, tp

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.application.errors import (
+from pyspark_kafka.application.reading.batch import ALL_RECORDS
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.reading.errors import (
     NoOffsetForTimestampError,
     OffsetsMismatchError,
     ResolvedOffsetsError,
@@ -16,8 +18,6 @@ from pyspark_kafka.application.errors import (
     TimestampsMismatchError,
     TopicOffsetsMismatchError,
 )
-from pyspark_kafka.application.reading.batch import ALL_RECORDS
-from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import RecordFilter, Span
 

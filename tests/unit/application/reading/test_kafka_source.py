@@ -9,8 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.application.errors import StreamOffsetsMismatchError
-from pyspark_kafka.domain.errors import BrokerUnreachableError, DataLossError, MetadataLogError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
@@ -26,6 +25,7 @@ from pyspark_kafka.domain.reading.available_now import (
     LostPartitionsError,
     PartitionsNotPrefetchedError,
 )
+from pyspark_kafka.domain.reading.errors import DataLossError, StreamOffsetsMismatchError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from ..conftest import Kit, tp

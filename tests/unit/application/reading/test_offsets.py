@@ -8,14 +8,6 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.application.errors import (
-    NoCommittedOffsetError,
-    NoOffsetForTimestampError,
-    OffsetsMismatchError,
-    StreamOffsetsMismatchError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
-)
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,
@@ -23,6 +15,14 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.errors import (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    StreamOffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
 from pyspark_kafka.domain.reading.offset_limits import (
     ByTimestamp,
     CommittedOffsets,

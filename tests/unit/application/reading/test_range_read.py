@@ -8,17 +8,17 @@ import pytest
 
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
-from pyspark_kafka.application.errors import ResolvedOffsetsError
-from pyspark_kafka.domain.errors import (
+from pyspark_kafka.domain.errors import UnknownTopicError
+from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.reading.errors import (
     DataLossError,
     LogTruncatedError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
     OversizedRecordError,
+    ResolvedOffsetsError,
     TopicRecreatedError,
-    UnknownTopicError,
 )
-from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 

@@ -11,15 +11,8 @@ import pytest
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.application.errors import (
-    NoOffsetForTimestampError,
-    OffsetsMismatchError,
-    StreamOffsetsMismatchError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
-)
 from pyspark_kafka.application.reading.stream import RETRY_MS, RecordSizes
-from pyspark_kafka.domain.errors import DataLossError, FetchTimeoutError, KafkaRequestError
+from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.domain.lag.lag import Lag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import (
@@ -36,6 +29,15 @@ from pyspark_kafka.domain.reading.available_now import (
     EndBeyondPrefetchedError,
     LostPartitionsError,
     PartitionsNotPrefetchedError,
+)
+from pyspark_kafka.domain.reading.errors import (
+    DataLossError,
+    FetchTimeoutError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    StreamOffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
 )
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection

@@ -15,10 +15,11 @@ from pyspark_kafka.application.writing.kafka_sink import MAX_ENTRIES, KafkaSink
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry, SinkPlan
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.options.option import INT64_MAX, QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options, sink_log_path
 from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, SinkTaskId, WriteResult, end_of
 from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.clock import epoch_ms

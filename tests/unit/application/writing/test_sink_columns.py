@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.application.writing.sink_columns import FunctionOutput
-from pyspark_kafka.domain.errors import SinkSchemaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
+from pyspark_kafka.domain.writing.errors import SinkSchemaError
 from pyspark_kafka.ports.reading import record_schema
 
 

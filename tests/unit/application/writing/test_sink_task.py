@@ -11,10 +11,11 @@ from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
 from pyspark_kafka.application.writing.sink_task import SinkTask
-from pyspark_kafka.domain.errors import BrokerUnreachableError, NullTopicError
+from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.writing.errors import NullTopicError
 from pyspark_kafka.domain.writing.transaction import DeliveryStats, WriteResult
 
 if TYPE_CHECKING:

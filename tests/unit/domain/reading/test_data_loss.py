@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.domain.errors import DataLossError
 from pyspark_kafka.domain.reading.data_loss import (
     DataLoss,
     added_partition_starts_late,
@@ -15,6 +14,7 @@ from pyspark_kafka.domain.reading.data_loss import (
     partitions_deleted,
     start_offset_reset,
 )
+from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 T0 = TopicPartition("t", 0)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.errors import FetchTimeoutError, OffsetOutOfRangeError
+from pyspark_kafka.domain.reading.errors import FetchTimeoutError, OffsetOutOfRangeError
 from pyspark_kafka.domain.reading.range_progress import RangeProgress
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition

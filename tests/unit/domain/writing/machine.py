@@ -8,11 +8,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    ProducerFencedError,
-    RecordDeliveryError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing import batch
@@ -28,6 +24,7 @@ from pyspark_kafka.domain.writing.batch import (
     Request,
     Sleep,
 )
+from pyspark_kafka.domain.writing.errors import ProducerFencedError, RecordDeliveryError
 from pyspark_kafka.domain.writing.sender import Sender
 from pyspark_kafka.domain.writing.transaction import DeliveryStats, Transaction
 

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    InvalidTimestampError,
-    ProducerFencedError,
-    RecordDeliveryError,
-    RecordTooLargeError,
-    RejectedRecordError,
-    UnknownPartitionError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
 from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.security.rights import (
@@ -37,6 +29,14 @@ from pyspark_kafka.domain.writing.batch import (
     Receive,
     Request,
     Sleep,
+)
+from pyspark_kafka.domain.writing.errors import (
+    InvalidTimestampError,
+    ProducerFencedError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    RejectedRecordError,
+    UnknownPartitionError,
 )
 from pyspark_kafka.domain.writing.sender import Sender
 from pyspark_kafka.domain.writing.transaction import DeliveryStats, Transaction

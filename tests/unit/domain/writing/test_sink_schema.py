@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.errors import SinkSchemaError
+from pyspark_kafka.domain.writing.errors import SinkSchemaError
 from pyspark_kafka.domain.writing.sink_schema import TYPES, check_sink_schema
 
 NO_TOPIC: Final = (

@@ -7,14 +7,10 @@ from typing import Final
 
 import pytest
 
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    KafkaRequestError,
-    ProducerFencedError,
-    TransactionLostError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.batch import AddPartitionsToTxn
+from pyspark_kafka.domain.writing.errors import ProducerFencedError, TransactionLostError
 from pyspark_kafka.domain.writing.transaction import Transaction
 from pyspark_kafka.domain.writing.transaction_cycle import (
     MAX_PAUSE_S,

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    KafkaRequestError,
-    OffsetOutOfRangeError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
+from pyspark_kafka.domain.reading.errors import OffsetOutOfRangeError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.kafka_format.record_columns import record_batches
-from pyspark_kafka.domain.errors import OffsetOutOfRangeError, UnknownTopicError
+from pyspark_kafka.domain.errors import UnknownTopicError
+from pyspark_kafka.domain.reading.errors import OffsetOutOfRangeError
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 from pyspark_kafka.ports.reading import RecordReader
 
