@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from .percentiles import percentiles_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from .trickle import POLL_SECONDS, TIMEOUT_SECONDS, running
 

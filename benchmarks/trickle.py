@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Producer
 
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from .bench import CLIENTS
 from .results import MILLISECONDS, Comparison, Section

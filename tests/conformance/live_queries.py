@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from ..spark.queries import read_stream
 from .side_by_side import failure

@@ -8,7 +8,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing.world import PATIENCE_S, Record, World
 from pyspark_kafka.testing.writing_contract import batch_of
 

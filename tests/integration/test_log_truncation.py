@@ -18,7 +18,7 @@ from pyspark_kafka.domain.reading.errors import DataLossError, LogTruncatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
 from ..spark.queries import PEER, read

@@ -24,7 +24,7 @@ from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing.kafka_world import KafkaWorld
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import ALL, COMMITTED, Capability, await_until, numbered

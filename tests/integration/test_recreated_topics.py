@@ -15,7 +15,7 @@ from pyspark_kafka.domain.reading.errors import DataLossError, TopicRecreatedErr
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record
 from pyspark_kafka.testing.world import PATIENCE_S
 from tests.servers.hostile_broker import Lie, Line, hostile_broker

@@ -23,7 +23,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

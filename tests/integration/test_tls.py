@@ -28,7 +28,7 @@ from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld
 from pyspark_kafka.testing.stream_task import StreamTask, echo
 from pyspark_kafka.testing.world import numbered

@@ -23,7 +23,7 @@ from kafka.admin import (
 
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from .certificates import Authority, truststore
 from .kafka import SharedKafka

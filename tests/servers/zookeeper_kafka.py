@@ -13,7 +13,7 @@ from pyspark_kafka.brokers.jars import kafka_jars
 from pyspark_kafka.brokers.process import JavaProcess
 from pyspark_kafka.brokers.settings import as_properties_file
 from pyspark_kafka.domain.errors import KafkaRequestError
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from .kafka import SharedKafka
 

@@ -24,8 +24,7 @@ from pyspark_kafka.domain.writing.transaction import (
 )
 from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.reading import SourceEvents
-from pyspark_kafka.ports.writing.record_writer import RecordWriter
-from pyspark_kafka.ports.writing.transactions import Transactions
+from pyspark_kafka.ports.writing import RecordWriter, Transactions
 
 from .faults import Fault, Fired
 from .scheduler import Killed

@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransact
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.ports.checkpoints import MetadataLog
-from pyspark_kafka.ports.writing.transactions import Transactions
+from pyspark_kafka.ports.writing import Transactions
 
 from .trap import Trap
 

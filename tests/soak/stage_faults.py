@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from pyspark import TaskContext
 
 from pyspark_kafka.adapters.spark.sink_writers import BATCH_ID
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from .processes import kill, session_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import pytest
 
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from ..servers.kafka import SharedKafka
 from .hostile.topic_settings import is_set, topic_configured

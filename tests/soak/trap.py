@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.domain.errors import BrokerUnreachableError
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 from .processes import kill_session
 

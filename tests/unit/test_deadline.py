@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 
 def test_without_a_limit_a_call_waits_forever() -> None:

@@ -16,7 +16,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 
 if TYPE_CHECKING:
     import ssl

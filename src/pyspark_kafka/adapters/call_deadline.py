@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

@@ -11,7 +11,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Final, final
 from urllib.parse import urlsplit
 
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..adapters.memory.cluster import MemoryCluster
     from ..ports.client import Client
-    from ..ports.writing.record_writer import RecordWriter
+    from ..ports.writing import RecordWriter
 
 
 def check_source(options: SourceOptions) -> None:

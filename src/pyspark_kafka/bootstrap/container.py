@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ..domain.values.value_options import RegistryOptions
     from ..ports.checkpoints import MetadataLog
     from ..ports.client import Client, StreamClientFactory
-    from ..ports.cluster.cluster_describer import ClusterDescriber
+    from ..ports.cluster import ClusterDescriber
     from ..ports.continuous import StreamClient
     from ..ports.letters.dead_letters import DeadLetters
     from ..ports.reading import SourceEvents

@@ -24,7 +24,7 @@ MODULES: Final = (
     "pyspark_kafka.adapters.spark.batch_reader",
     "pyspark_kafka.adapters.spark.sink_writers",
     "pyspark_kafka.adapters.spark.stream_reader",
-    "pyspark_kafka.application.writing.sink_columns",
+    "pyspark_kafka.application.writing.sink_task",
     "pyspark_kafka.bootstrap.pool",
     "pyspark_kafka.bootstrap.spark",
 )

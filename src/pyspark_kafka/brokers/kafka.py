@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Self, final
 
 from ..domain.errors import KafkaRequestError
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 from .admin import admin_client, is_assigned, reassign_partition, upgrade_features
 from .class_archive import archive_options, archive_path, make_once
 from .errors import BrokerStartError

@@ -14,9 +14,9 @@ from ..bootstrap.container import closing_clients, sink_container_for
 from ..bootstrap.option_policy import operator_policy
 from ..domain.options.option import QueryKind
 from ..domain.options.sink import parse_sink_options
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 from ..ports.reading import TYPES
-from ..ports.writing.record_writer import RecordWriter
+from ..ports.writing import RecordWriter
 from .events import OrderEvent, orders
 
 PER_SECOND: Final = 4_000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 
 from ..bootstrap.tools import checkpoint_exporter_at, checkpoint_watch_for
 from ..domain.json_text import utc_text
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 from .process import logs_redirected_to, until_interrupted
 
 if TYPE_CHECKING:

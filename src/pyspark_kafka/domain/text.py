@@ -51,12 +51,7 @@ def describe_error(error: BaseException) -> str:
 def excerpt(text: str) -> str:
     """Return a text for a message: a file may hold megabytes, and what a terminal obeys."""
     shown = text if len(text) <= _MAX_EXCERPT else f"{text[:_MAX_EXCERPT]}..."
-    escaped = (each if each.isprintable() else _escape(each) for each in shown)
-    return "".join(escaped)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return printable(shown)
 
 
 def one_line(text: str) -> str:

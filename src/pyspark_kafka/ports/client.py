@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from ..domain.continuous.settings import ContinuousSettings
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
-    from .cluster.cluster_describer import ClusterDescriber
+    from .cluster import ClusterDescriber
     from .continuous import StreamClient
     from .reading import OffsetFetcher, RecordReader
-    from .writing.record_writer import RecordWriter
-    from .writing.transactions import Transactions
+    from .writing import RecordWriter, Transactions
 
     StreamClientFactory: TypeAlias = Callable[
         [SourceOptions, SinkOptions | None, ContinuousSettings], StreamClient

@@ -11,7 +11,7 @@ from ..domain.security.rights import Operation
 from .world import Capability, World, WorldContract
 
 if TYPE_CHECKING:
-    from ..ports.cluster.cluster_describer import ClusterDescriber
+    from ..ports.cluster import ClusterDescriber
 
 
 def _describer(world: World, **options: str) -> ClusterDescriber:

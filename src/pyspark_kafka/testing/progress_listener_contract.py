@@ -12,7 +12,7 @@ from ..domain.continuous.messages import TaskProgress
 from ..domain.continuous.progress import EpochProgress, LatencyHistogram, QueryIdentity
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 from ..ports.lag import ProgressListener
 
 Observed = Callable[[QueryIdentity], "int | None"]

@@ -12,7 +12,7 @@ import pytest
 from ..domain.errors import UnsupportedFeatureError
 from ..domain.writing.errors import InvalidTimestampError, RejectedRecordError
 from ..domain.writing.transaction import DeliveryStats, Transaction
-from ..ports.writing.record_writer import RecordWriter
+from ..ports.writing import RecordWriter
 from .world import COMMITTED, Capability, World, await_until
 from .writing_contract import Write, WritingContract, batch_of, refusal, rows_of, values_of
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from ..domain.options.sink import SinkOptions
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
+from ..ports.clock import Deadline
 from ..ports.continuous import PolledRecords, StreamClient
-from ..ports.deadline import Deadline
 from .world import PATIENCE_S, World
 
 Function: TypeAlias = Callable[[pa.RecordBatch], Sequence[pa.RecordBatch]]

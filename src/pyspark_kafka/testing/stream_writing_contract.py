@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from ..domain.topic_partition import TopicPartition
-from ..ports.deadline import Deadline
+from ..ports.clock import Deadline
 from .stream_task import LONG_S, SOON_S, Function, StreamTask, echo, stream_sink
 from .world import COMMITTED, Capability, World, await_until, numbered
 from .writing_contract import Write, WritingContract, batch_of

@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 import pytest
 
+from ..ports.clock import Deadline
 from ..ports.continuous import TaskRunner
-from ..ports.deadline import Deadline
 from .world import await_until
 
 TASKS: Final = 2

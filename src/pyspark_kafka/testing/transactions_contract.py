@@ -12,8 +12,7 @@ from ..domain.topic_partition import TopicPartition
 from ..domain.writing.errors import ProducerFencedError, TransactionLostError
 from ..domain.writing.transaction import Transaction, TransactionEnd, TransactionState, end_of
 from ..ports.clock import epoch_ms
-from ..ports.writing.record_writer import RecordWriter
-from ..ports.writing.transactions import Transactions
+from ..ports.writing import RecordWriter, Transactions
 from .world import COMMITTED, Capability, World, WorldContract, await_until
 
 

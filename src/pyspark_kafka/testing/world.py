@@ -22,8 +22,8 @@ from ..domain.reading.ranges import OffsetRange
 from ..domain.reading.records import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..ports.client import Client
+from ..ports.clock import Deadline
 from ..ports.continuous import StreamClient
-from ..ports.deadline import Deadline
 
 COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 

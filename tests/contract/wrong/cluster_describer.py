@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka.domain.cluster.topics import Broker, PartitionDescription, TopicDescription
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.security.rights import Operation
-from pyspark_kafka.ports.cluster.cluster_describer import ClusterDescriber
+from pyspark_kafka.ports.cluster import ClusterDescriber
 from pyspark_kafka.testing import ClusterDescriberContract as Suite
 from pyspark_kafka.testing import MemoryWorld
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.ports.writing.record_writer import RecordWriter
+    from pyspark_kafka.ports.writing import RecordWriter
 
 Letter = dict[str, Any]
 

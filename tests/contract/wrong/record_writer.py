@@ -17,7 +17,7 @@ from pyspark_kafka.domain.writing.errors import (
     UnknownPartitionError,
 )
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
-from pyspark_kafka.ports.writing.record_writer import RecordWriter
+from pyspark_kafka.ports.writing import RecordWriter
 from pyspark_kafka.testing import RecordWriterContract
 
 from .adapted_world import AdaptedWorld

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.ports.checkpoints import EditableLog, MetadataLog
 from pyspark_kafka.ports.clock import Clock
-from pyspark_kafka.ports.cluster.cluster_describer import ClusterDescriber
+from pyspark_kafka.ports.cluster import ClusterDescriber
 from pyspark_kafka.ports.continuous import EpochChannel, StreamClient, TaskChannel, TaskRunner
 from pyspark_kafka.ports.lag import LagExporter, ProgressListener
 from pyspark_kafka.ports.letters.dead_letters import DeadLetters
@@ -14,8 +14,7 @@ from pyspark_kafka.ports.reading import OffsetFetcher, RecordReader, SourceEvent
 from pyspark_kafka.ports.security.token_provider import TokenProvider
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.ports.values.value_format import ValueDecoder, ValueEncoder
-from pyspark_kafka.ports.writing.record_writer import RecordWriter
-from pyspark_kafka.ports.writing.transactions import Transactions
+from pyspark_kafka.ports.writing import RecordWriter, Transactions
 from pyspark_kafka.testing import World
 
 from . import (

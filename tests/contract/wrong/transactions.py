@@ -11,7 +11,7 @@ from pyspark_kafka.domain.writing.transaction import (
     TransactionDescription,
     TransactionState,
 )
-from pyspark_kafka.ports.writing.transactions import Transactions
+from pyspark_kafka.ports.writing import Transactions
 from pyspark_kafka.testing import TransactionsContract
 
 from . import record_writer

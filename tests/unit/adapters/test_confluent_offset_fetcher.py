@@ -16,7 +16,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.subscription import Assign, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports import deadline as deadlines
+from pyspark_kafka.ports import clock as deadlines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

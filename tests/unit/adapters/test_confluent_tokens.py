@@ -20,7 +20,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.ports.security.token_provider import Token
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.topic_identity import TopicIdentity
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pyspark_kafka.adapters.kafka_python.transports import (
     PlainTransport,
     open_transport,
 )
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator, Iterator

@@ -19,7 +19,7 @@ from pyspark_kafka.adapters.security.oidc import OidcTokenProvider
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.oauth import ClientCredentials
 from pyspark_kafka.domain.security.secrets import Secret
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
 from tests.servers.http_server import Request, Response, serving
 

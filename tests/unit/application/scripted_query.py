@@ -27,7 +27,7 @@ from pyspark_kafka.domain.continuous.messages import (
 )
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports import deadline
+from pyspark_kafka.ports import clock as deadline
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskRunner
 
 from .conftest import tp

@@ -15,7 +15,7 @@ from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError
-from pyspark_kafka.ports import deadline
+from pyspark_kafka.ports import clock as deadline
 
 from .scripted_query import Script, ScriptedQuery, at, task, virtual_time
 

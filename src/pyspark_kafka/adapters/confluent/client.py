@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options.sink import SinkOptions
     from ...domain.options.source import SourceOptions
-    from ...ports.cluster.cluster_describer import ClusterDescriber
+    from ...ports.cluster import ClusterDescriber
     from ...ports.continuous import StreamClient
     from ...ports.reading import OffsetFetcher, RecordReader
-    from ...ports.writing.record_writer import RecordWriter
+    from ...ports.writing import RecordWriter
 
 
 def _requires_confluent() -> AbstractContextManager[None]:

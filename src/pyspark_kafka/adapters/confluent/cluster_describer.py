@@ -21,7 +21,7 @@ from ...domain.cluster.topics import (
     TopicDescription,
 )
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
-from ...ports.cluster.cluster_describer import ClusterDescriber
+from ...ports.cluster import ClusterDescriber
 from .client_closing import close_in_time
 from .connection import Connection
 from .error_codes import COORDINATOR_ERRORS, TIMED_OUT, UNKNOWN_TOPIC_ERRORS

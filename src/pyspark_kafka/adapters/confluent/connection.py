@@ -28,7 +28,7 @@ from ...domain.security.errors import (
     TlsError,
 )
 from ...domain.security.rights import Operation, ResourceType, topic_right
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ..call_deadline import within
 from ..security.tls_context import Rotating
 from ..security.tokens import token_provider

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.reading.errors import TopicRecreatedError
 from ...domain.security.rights import Operation, topic_right
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.errors import BrokerUnreachableError
 from ...domain.options.settings_table import ISOLATION_LEVEL, READ_COMMITTED
 from ...domain.partition_offsets import PartitionOffsets
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .offset_fetcher import ConfluentOffsetFetcher
 from .partition_transactions import PartitionTransactions, PendingOutputs
 from .producer_config import FORCED

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import TopicPartition
 
-    from ...ports.deadline import Deadline
+    from ...ports.clock import Deadline
     from .connection import Connection
 
 _POLL_S: Final = 0.05

@@ -11,7 +11,7 @@ import ctypes
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, final
 
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .error_codes import NOT_SERVING_ERRORS
 from .librdkafka import LISTED_LATEST, TopicPartitionResult
 

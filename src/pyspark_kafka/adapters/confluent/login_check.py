@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...domain.options.option import server_list
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .client_closing import close_in_time
 from .client_handle import handle_event, new_client
 from .librdkafka import EVENT_ERROR, PRODUCER, load

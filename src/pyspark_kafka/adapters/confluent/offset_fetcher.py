@@ -23,7 +23,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ...ports.reading import OffsetFetcher
 from .client_closing import close_in_time
 from .connection import Connection

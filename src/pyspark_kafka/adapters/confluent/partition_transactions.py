@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .transactional_producer import ProducerStoppedError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from ...domain.errors import PysparkKafkaError, UnsupportedFeatureError
 from ...domain.writing.transaction import DeliveryStats
-from ...ports.writing.record_writer import RecordWriter
+from ...ports.writing import RecordWriter
 from ..partitioning.batch_gatherer import BatchGatherer
 from ..partitioning.topic_rows import require_topic
 from ..process_local import ProcessLocal

@@ -16,7 +16,7 @@ from ...domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ..process_local import ProcessLocal
 from .client_closing import close_in_time
 from .client_handle import ERROR_SIZE, handle_event, new_client, notify, stop_notifying

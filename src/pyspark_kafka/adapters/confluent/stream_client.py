@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
+from ...ports.clock import Deadline
 from ...ports.continuous import StreamClient
-from ...ports.deadline import Deadline
 from .exactly_once_writer import ExactlyOnceWriter
 from .librdkafka import load
 from .stream_consumer import StreamConsumer

@@ -9,7 +9,7 @@ from ...domain.errors import BrokerUnreachableError, PysparkKafkaError
 from ...domain.options.option import clamp
 from ...domain.reading.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.reading.record_limits import OversizedRecords
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ..fetching import Watermarks
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers

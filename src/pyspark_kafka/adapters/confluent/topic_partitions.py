@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 
 from ...domain.errors import BrokerUnreachableError, UnknownTopicError
 from ...domain.security.rights import Operation, topic_right
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ..partitioning.topic_wait import TopicWait
 from .error_codes import METADATA_RETRIABLE_ERRORS, UNKNOWN_TOPIC_ERRORS, UNREACHABLE_ERRORS
 

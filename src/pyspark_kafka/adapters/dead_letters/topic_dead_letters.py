@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...domain.options.sink import SinkOptions
     from ...ports.letters.dead_letters import BadRecords
-    from ...ports.writing.record_writer import RecordWriter
+    from ...ports.writing import RecordWriter
 
 _ERROR_CLASS: Final = f"{MalformedValueError.__module__}.{MalformedValueError.__qualname__}"
 _NAMES: Final = pa.array(dead_letter.HEADERS, pa.string())

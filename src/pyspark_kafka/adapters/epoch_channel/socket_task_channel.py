@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import read_command, write_message
 from ...domain.errors import DriverLostError
+from ...ports.clock import Deadline
 from ...ports.continuous import DRIVER_TIMEOUT_S, TaskChannel
-from ...ports.deadline import Deadline
 from .frames import PING, FrameReader, FrameWriter
 from .handshake import (
     GREETING,

@@ -8,11 +8,10 @@ from ...domain.continuous.settings import ContinuousSettings
 from ...domain.options.sink import SinkOptions
 from ...domain.options.source import SourceOptions
 from ...ports.client import Client
-from ...ports.cluster.cluster_describer import ClusterDescriber
+from ...ports.cluster import ClusterDescriber
 from ...ports.continuous import StreamClient
 from ...ports.reading import OffsetFetcher, RecordReader
-from ...ports.writing.record_writer import RecordWriter
-from ...ports.writing.transactions import Transactions
+from ...ports.writing import RecordWriter, Transactions
 
 
 def _offset_fetcher(options: SourceOptions) -> OffsetFetcher:

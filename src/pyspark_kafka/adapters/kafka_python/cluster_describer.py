@@ -16,7 +16,7 @@ from ...domain.cluster.topics import (
     TopicDescription,
 )
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
-from ...ports.cluster.cluster_describer import ClusterDescriber
+from ...ports.cluster import ClusterDescriber
 from .cluster_metadata import NO_LEADER, AdminRequests, topic_metadata
 from .failures import RefusedError
 from .settings import client_settings

@@ -16,7 +16,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.security.rights import Operation, topic_right
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .failures import RefusedError
 from .log_filter import hide_secrets
 from .responses import check_topics, reading

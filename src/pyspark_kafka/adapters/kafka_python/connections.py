@@ -16,7 +16,7 @@ import numpy as np
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .responses import answered_partitions, asked_partitions, reading, require_all
 from .transports import MAX_FRAME_BYTES
 from .wire import (

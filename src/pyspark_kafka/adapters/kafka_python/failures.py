@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ...domain.security.rights import Right
-    from ...ports.deadline import Deadline
+    from ...ports.clock import Deadline
 
 T = TypeVar("T")
 

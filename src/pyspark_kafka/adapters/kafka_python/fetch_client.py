@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...domain.reading.leader_epochs import EpochEndOffset
     from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
-    from ...ports.deadline import Deadline
+    from ...ports.clock import Deadline
     from ..fetching import Watermarks
     from .expected_ranges import HeldData
     from .failures import ErrorMapper

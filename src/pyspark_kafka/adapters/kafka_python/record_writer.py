@@ -9,7 +9,7 @@ from kafka import errors as kafka_errors
 
 from ...domain.writing.errors import ProducerFencedError
 from ...domain.writing.transaction import DeliveryStats
-from ...ports.writing.record_writer import RecordWriter
+from ...ports.writing import RecordWriter
 from ..partitioning.batch_gatherer import FEW_BYTES, BatchGatherer
 from ..partitioning.topic_rows import require_topic
 from .produce_client import ProducerFactory

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, final
 from kafka import KafkaConsumer
 
 from ...domain.reading.record_limits import OversizedRecords
+from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords, StreamClient
-from ...ports.deadline import Deadline
 from ..fetching import Watermarks
 from .cluster_metadata import ClusterMetadata
 from .connections import receive_ready

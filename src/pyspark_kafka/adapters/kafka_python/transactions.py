@@ -29,7 +29,7 @@ from ...domain.writing.transaction import (
     TransactionState,
     end_of,
 )
-from ...ports.writing.transactions import Transactions
+from ...ports.writing import Transactions
 from .cluster_metadata import ClusterMetadata
 from .responses import (
     NO_OFFSET,

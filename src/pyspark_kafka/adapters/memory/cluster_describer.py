@@ -7,7 +7,7 @@ from typing import Final, final
 
 from ...domain.cluster.topics import Broker, PartitionDescription, TopicDescription
 from ...domain.security.rights import Operation
-from ...ports.cluster.cluster_describer import ClusterDescriber
+from ...ports.cluster import ClusterDescriber
 from .cluster import ADDRESS, MemoryCluster
 
 _BROKER: Final = 0

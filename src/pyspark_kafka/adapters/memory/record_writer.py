@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ...domain.writing.transaction import DeliveryStats, Transaction
 from ...ports.clock import epoch_ms
-from ...ports.writing.record_writer import RecordWriter
+from ...ports.writing import RecordWriter
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import Int32Array
 from ..partitioning.topic_rows import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ...ports.writing.transactions import Transactions
+from ...ports.writing import Transactions
 from .cluster import TRANSACTION_TIMEOUT_MS
 
 if TYPE_CHECKING:

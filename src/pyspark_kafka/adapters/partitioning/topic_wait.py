@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import final
 
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 
 log = logging.getLogger(__name__)
 

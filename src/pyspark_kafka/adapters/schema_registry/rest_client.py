@@ -22,7 +22,7 @@ from ...domain.values.errors import (
     UnknownSchemaError,
 )
 from ...domain.values.registry import with_registry_names
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ..bounded_session import bound_session, within
 from ..process_local import ProcessLocal
 from ..security.tls_context import CurrentContext, PemFiles

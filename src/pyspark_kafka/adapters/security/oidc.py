@@ -14,8 +14,7 @@ from urllib.parse import quote_plus, urlencode
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...domain.security.oauth import OAUTHBEARER
 from ...domain.security.secrets import hide
-from ...ports.clock import epoch_ms
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
 from ..http import PostError, Response, post
 from .tokens import readable

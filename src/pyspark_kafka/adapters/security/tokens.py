@@ -20,8 +20,7 @@ from ...domain.security.oauth import (
     MskIam,
     TokenFunction,
 )
-from ...ports.clock import epoch_ms
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
 from ..named_functions import checked_function, entry_points_named, named_function
 from ..process_local import ProcessLocal

@@ -17,8 +17,8 @@ from pyspark.sql.functions import udf
 from ...domain.cluster.versions import REPORTED, Environment
 from ...domain.errors import OptionsError
 from ...domain.text import describe_error, find_error, one_line
+from ...ports.clock import Deadline
 from ...ports.continuous import TaskRunner
-from ...ports.deadline import Deadline
 from .session import is_classic, worker_variables
 
 if TYPE_CHECKING:

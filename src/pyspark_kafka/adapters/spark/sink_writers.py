@@ -116,7 +116,7 @@ def _write(
     used_until_ms: int = -1,
 ) -> WriteResult:
     # Imports Arrow, which the process that commits a batch query does not need.
-    from ...application.writing.sink_columns import record_columns
+    from ...application.writing.sink_task import record_columns
 
     with strip_tracebacks(), use_cases.sink_task(options) as task:
         needed = (record_columns(batch, options.topic) for batch in batches)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fsspec.implementations.webhdfs import WebHDFS
     from requests import Response
 
-    from ...ports.deadline import Deadline
+    from ...ports.clock import Deadline
 
 T = TypeVar("T")
 

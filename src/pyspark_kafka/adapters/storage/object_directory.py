@@ -13,7 +13,7 @@ from fsspec.asyn import AsyncFileSystem, sync
 from fsspec.exceptions import FSTimeoutError
 
 from ...domain.errors import UnsupportedFeatureError
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .file_names import temporary_name
 from .log_directory import MAX_FILE_BYTES, OPERATION_S, LogDirectory, LogFile, require_size
 

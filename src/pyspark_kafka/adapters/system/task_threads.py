@@ -7,8 +7,8 @@ import uuid
 from typing import TYPE_CHECKING, final
 
 from ...domain.text import describe_error
+from ...ports.clock import Deadline
 from ...ports.continuous import TaskRunner
-from ...ports.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

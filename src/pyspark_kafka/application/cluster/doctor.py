@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 from ...domain.cluster.finding import (
     Finding,
     Level,
+    Principal,
     check_apis,
     check_certificate,
+    check_group,
     check_redaction,
+    check_topic,
+    check_transactions,
     error,
     ok,
     warning,
 )
-from ...domain.cluster.rights import Principal, check_group, check_topic, check_transactions
 from ...domain.cluster.versions import check_environment, check_executors
 from ...domain.errors import PysparkKafkaError
 from ...domain.options.client_settings import read_java_settings, server_address
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from ...domain.cluster.versions import Environment
     from ...domain.options.source import SourceOptions
     from ...ports.clock import Clock
-    from ...ports.cluster.cluster_describer import ClusterDescriber
+    from ...ports.cluster import ClusterDescriber
 
 _LISTENERS: Final = (
     "Check 'kafka.bootstrap.servers' and the brokers' advertised listeners: this machine must "

@@ -9,7 +9,7 @@ from ...domain.cluster.topics import TopicSummary, summarize
 
 if TYPE_CHECKING:
     from ...domain.subscription import Subscription
-    from ...ports.cluster.cluster_describer import ClusterDescriber
+    from ...ports.cluster import ClusterDescriber
     from ...ports.reading import OffsetFetcher
 
 

@@ -30,7 +30,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading import data_loss
 from ...domain.reading.errors import DataLossError
 from ...domain.security.errors import TlsError
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from .epochs import EpochCommitter
 from .errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
 from .query import CatchUps

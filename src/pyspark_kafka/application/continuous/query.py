@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 from ...domain.errors import PysparkKafkaError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.text import html_table
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -56,9 +56,9 @@ from ...domain.writing.errors import (
     RecordTooLargeError,
     SinkSchemaError,
 )
+from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords
-from ...ports.deadline import Deadline
-from ..writing.sink_columns import FunctionOutput
+from ..writing.sink_task import FunctionOutput
 from .errors import FunctionError
 from .progress import WorkMeter, timestamps_of
 

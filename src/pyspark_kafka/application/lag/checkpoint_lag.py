@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import QueryLag
 from ...domain.text import describe_error
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ..checkpoints.logs import no_checkpoint
 
 if TYPE_CHECKING:

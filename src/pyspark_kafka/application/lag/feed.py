@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

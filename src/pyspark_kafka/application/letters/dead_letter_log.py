@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock
     from ...ports.reading import OffsetFetcher
-    from ...ports.writing.record_writer import RecordWriter
+    from ...ports.writing import RecordWriter
     from ..reading.range_read import RangeRead
 
 _HEADERS_ONLY: Final = Projection(("offset", "headers", "timestamp"))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from ...domain.values.errors import RegistryUnavailableError, UnknownSchemaError
 from ...domain.values.registry import ImportedSchema, Schema, SubjectVersion
-from ...ports.deadline import Deadline
+from ...ports.clock import Deadline
 from ...ports.values.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...domain.values.registry import Schema, SchemaReference
-    from ...ports.deadline import Deadline
+    from ...ports.clock import Deadline
 
 MAX_IMPORTS: Final = 1_000
 MAX_DEPTH: Final = 64

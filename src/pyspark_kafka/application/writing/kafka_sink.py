@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ...domain.options.sink import SinkOptions
     from ...domain.writing.transaction import Transaction, TransactionDescription, WriteResult
     from ...ports.checkpoints import MetadataLog
-    from ...ports.writing.transactions import Transactions
+    from ...ports.writing import Transactions
 
     Ends: TypeAlias = Mapping[Transaction, TransactionEnd | None]
     Lost: TypeAlias = Mapping[Transaction, TransactionEnd]

@@ -19,7 +19,7 @@ from pyspark_kafka.domain.values.registry import (
     SchemaType,
     SubjectVersion,
 )
-from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, SinkTaskId, WriteResult, end_of
 from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.clock import epoch_ms
-from pyspark_kafka.ports.writing.transactions import Transactions
+from pyspark_kafka.ports.writing import Transactions
 
 from ..failing_log import PassingLog
 

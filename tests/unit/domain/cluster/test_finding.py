@@ -6,19 +6,17 @@ from pyspark_kafka.domain.cluster.finding import (
     NEEDED,
     Level,
     PeerCertificate,
+    Principal,
     check_apis,
     check_certificate,
+    check_group,
     check_redaction,
+    check_topic,
+    check_transactions,
     error,
     ok,
     warning,
     worst,
-)
-from pyspark_kafka.domain.cluster.rights import (
-    Principal,
-    check_group,
-    check_topic,
-    check_transactions,
 )
 from pyspark_kafka.domain.security.rights import Operation
 

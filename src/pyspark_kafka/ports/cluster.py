@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ...domain.cluster.topics import Broker, TopicDescription
-    from ...domain.security.rights import Operation
+    from ..domain.cluster.topics import Broker, TopicDescription
+    from ..domain.security.rights import Operation
 
 
 class ClusterDescriber(ABC):

@@ -1,1 +1,0 @@
-"""What the doctor and the list of topics need of a client."""

@@ -1,0 +1,113 @@
+"""What writing needs of a client: a writer of Arrow record batches, and transactions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from ..domain.writing.transaction import DeliveryStats, Transaction, TransactionDescription
+
+
+class RecordWriter(ABC):
+    """Writes records and waits for their acknowledgement.
+
+    After an error of ``write`` or ``flush`` it must be closed. Every method may raise:
+
+    :raises RecordDeliveryError: for the first record that could not be delivered.
+    :raises UnknownTopicError: if a record's topic does not exist.
+    :raises BrokerUnreachableError: if no broker answers in time.
+    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises TlsError: if a TLS handshake fails.
+    :raises AuthorizationError: if the user may not write.
+    :raises ProducerFencedError: if another producer took over the transactional id.
+    """
+
+    @abstractmethod
+    def join_transaction(self, transaction: Transaction) -> None:
+        """Write to a transaction from now on, until the next ``flush``.
+
+        :raises UnsupportedFeatureError: if the client cannot join another process's transaction.
+        """
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
+        """Send the records of a batch.
+
+        The batch may have the columns ``key``, ``value``, ``topic``, ``partition``, ``headers``
+        and ``timestamp``; the argument ``topic`` takes precedence over the column. Without a
+        partition, the key decides as in Kafka's Java client, and without a key a partition that
+        changes after a time. Without a timestamp, a record gets the current time. Records of one
+        partition keep their order. Blocks while buffers are full, and may return before
+        acknowledgement.
+
+        :raises NullTopicError: if a record has no topic.
+        :raises InvalidRecordError: if a row cannot become a record.
+        """
+
+    @abstractmethod
+    def flush(self) -> DeliveryStats:
+        """Wait until all records are acknowledged; return those since the last call."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close connections and stop threads; records that were not flushed may be lost.
+
+        A joined transaction stays open. A second call does nothing.
+        """
+
+
+class Transactions(ABC):
+    """Begins, describes and ends transactions; a ``RecordWriter`` writes to them.
+
+    Every method may raise:
+
+    :raises BrokerUnreachableError: if no broker answers in time.
+    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises TlsError: if a TLS handshake fails.
+    :raises AuthorizationError: if the user may not use the transactional id.
+    :raises KafkaRequestError: if a broker refuses the request for another reason.
+    """
+
+    @abstractmethod
+    def begin(self, transactional_id: str) -> Transaction:
+        """Begin a transaction; an open one with the same id is aborted and fenced.
+
+        :raises OptionsError: if the brokers do not allow its time-out.
+        """
+
+    @abstractmethod
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        """Return what the coordinators know of transactional ids; unknown ids are missing.
+
+        :raises UnsupportedFeatureError: if a broker is older than Kafka 3.0 (KIP-664).
+        """
+
+    @abstractmethod
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        """Return the transactional ids with a prefix that have an open transaction with records.
+
+        :raises UnsupportedFeatureError: if a broker is older than Kafka 3.0 (KIP-664).
+        """
+
+    @abstractmethod
+    def commit(self, transaction: Transaction) -> None:
+        """Commit a transaction. Idempotent.
+
+        Kafka before 3.0 cannot describe transactions: there, one without records is lost.
+
+        :raises TransactionLostError: if it was aborted, by its time-out or by a later ``begin``;
+            with ``may_be_committed`` if brokers do not know its transactional id any more.
+        """
+
+    @abstractmethod
+    def abort(self, transaction: Transaction) -> None:
+        """Abort a transaction, unless it is committed already. Idempotent."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close connections. Open transactions stay open."""

@@ -1,1 +1,0 @@
-"""What writing needs of a client."""
