@@ -7,12 +7,11 @@ the field's name for errors. Places in a program are in bytes from its beginning
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, cast, final
 
 import numpy as np
 
-from ...domain.values import avro_resolution as tree
-from ...domain.values.avro_resolution import Conversion
+from ...domain.values.avro_resolution import Conversion, Emitter
 from ...domain.values.avro_schema import (
     MAX_DEPTH,
     Array,
@@ -30,6 +29,7 @@ from ...domain.values.errors import FailureReason
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...domain.values.avro_resolution import Mismatch
     from ...domain.values.avro_schema import AvroSchema, AvroType
     from ..kernels.arrays import Int64Array
     from ..value_columns.layout import Column
@@ -137,7 +137,6 @@ END: Final = 35
 _NO_COLUMN: Final = -1
 _INT_BYTES: Final = 5
 _LONG_BYTES: Final = 10
-_ROOT: Final = 0
 
 _OF_INTEGERS: Final = {
     Conversion.INT32: INT32,
@@ -170,24 +169,12 @@ _LEAST_BYTES: Final = {Kind.NULL: 0, Kind.FLOAT: 4, Kind.DOUBLE: 8}
 _MAX_LEAST: Final = 2**40
 
 
-def compile_program(
-    node: tree.Node,
-    columns: Sequence[Column],
-    name_number: Callable[[str], int],
-) -> Int64Array:
-    """Return the program that puts values into columns.
-
-    ``name_number`` returns the number of a field's name, which operations have for errors.
-    """
-    compiler = _Compiler(columns, name_number)
-    compiler.read(node, _ROOT, "")
-    return compiler.finish()
-
-
-class _Compiler:
+@final
+class DecodeProgram(Emitter):
     """Appends operations; places in what it has appended are counted in operations."""
 
     def __init__(self, columns: Sequence[Column], name_number: Callable[[str], int]) -> None:
+        """Take the columns, and what returns the number of a field's name, for errors."""
         self._columns = columns
         self._name_number = name_number
         self._operations: list[list[int]] = []
@@ -206,79 +193,75 @@ class _Compiler:
         data = struct.pack(f"<{len(words)}q", *words) + self._constants
         return np.frombuffer(data + bytes(-len(data) % 8), np.int64)
 
-    def read(self, node: tree.Node, column: int, path: str) -> None:
-        """Add the operations that put a value into a column."""
-        match node:
-            case tree.ReadPrimitive(kind, conversion):
-                self._primitive(kind, conversion, column)
-            case tree.ReadNull():
-                self._add(NULL, column)
-            case tree.ReadFixed(size):
-                self._add(FIXED, column, size)
-            case tree.ReadDecimal(size, precision, added_scale):
-                place = self._add(
-                    DECIMAL, column, -1 if size is None else size, *_words(10**precision)
-                )
-                self._operations[place][D // 8 :] = _words(10**added_scale)
-            case tree.ReadEnumeration(symbols):
-                self._add(ENUM, column, len(symbols))
-                self._use_constant(_symbol_table(symbols))
-            case tree.Skip(type_, schema):
-                self._skip(type_, schema, path)
-            case tree.Mismatch(where):
-                self._add(FAIL, column, int(FailureReason.INCOMPATIBLE_SCHEMA), path=where)
-            case _:
-                self._read_nested(node, column, path)
+    def child(self, target: int, place: int) -> int:
+        return self._columns[target].children[place]
 
-    def _read_nested(self, node: tree.Node, column: int, path: str) -> None:
-        match node:
-            case tree.ReadRecord(steps):
-                self._steps(steps, column, path)
-                self._add(STRUCT, column)
-            case tree.ReadMember(step):
-                self._steps([step], column, path)
-                self._add(MEMBER, column)
-            case tree.ReadUnion(branches):
-                self._union(branches, column, path)
-            case tree.ReadArray(element, items, schema):
-                self._array(element, self._least_bytes(items, schema), column)
-            case tree.ReadMap(value):
-                self._map(value, column)
-            case tree.ReadDefault(data, below):
-                self._default(data, below, column, path)
+    def skip(self, target: int, name: str, type_: AvroType, schema: AvroSchema) -> None:
+        path = self._columns[target].path
+        self._skip(type_, schema, f"{path}.{name}" if path else name)
 
-    def _primitive(self, kind: Kind, conversion: Conversion, column: int) -> None:
+    def null(self, target: int) -> None:
+        self._add(NULL, target)
+
+    def primitive(self, target: int, kind: Kind, conversion: Conversion) -> None:
         if kind in {Kind.INT, Kind.LONG}:
             size = _INT_BYTES if kind is Kind.INT else _LONG_BYTES
-            self._add(_OF_INTEGERS[conversion], column, size, _FACTORS.get(conversion, 1))
+            self._add(_OF_INTEGERS[conversion], target, size, _FACTORS.get(conversion, 1))
         else:
-            self._add(_OTHERS[kind, conversion], column)
+            self._add(_OTHERS[kind, conversion], target)
 
-    def _steps(self, steps: Sequence[tree.Step], column: int, path: str) -> None:
-        children = self._children(column)
-        for step in steps:
-            if step.field is None:
-                self.read(step.node, _NO_COLUMN, f"{path}.{step.name}" if path else step.name)
-            else:
-                child = children[step.field]
-                self.read(step.node, child, self._columns[child].path)
+    def fixed(self, target: int, size: int) -> None:
+        self._add(FIXED, target, size)
 
-    def _children(self, column: int) -> list[int]:
-        """Return the columns of the fields of a struct."""
-        children, child = [], column + 1
-        while child < self._columns[column].end:
-            children.append(child)
-            child = self._columns[child].end
-        return children
+    def decimal(self, target: int, size: int | None, precision: int, added_scale: int) -> None:
+        place = self._add(DECIMAL, target, -1 if size is None else size, *_words(10**precision))
+        self._operations[place][D // 8 :] = _words(10**added_scale)
 
-    def _union(self, branches: Sequence[tree.Node], column: int, path: str) -> None:
-        nulls = [number for number, node in enumerate(branches) if node == tree.ReadNull()]
-        if len(branches) == 2 and len(nulls) == 1:
-            place = self._add(NULLABLE, column, nulls[0])
-            self.read(branches[1 - nulls[0]], column, path)
+    def enumeration(self, target: int, symbols: Sequence[str | None]) -> None:
+        self._add(ENUM, target, len(symbols))
+        self._use_constant(_symbol_table(symbols))
+
+    def mismatch(self, target: int, found: Mismatch) -> None:
+        self._add(FAIL, target, int(FailureReason.INCOMPATIBLE_SCHEMA), path=found.path)
+
+    def end_struct(self, target: int, *, is_member: bool) -> None:
+        self._add(MEMBER if is_member else STRUCT, target)
+
+    def array(
+        self, target: int, items: AvroType, schema: AvroSchema, add: Callable[[int], None]
+    ) -> None:
+        column = self._columns[target]
+        least, child = self._least_bytes(items, schema), column.children[0]
+        self._loop(lambda: add(child), child, column.path, least)
+        self._add(CLOSE_ARRAY, target)
+
+    def map(self, target: int, add: Callable[[int], None]) -> None:
+        (entries,) = self._columns[target].children
+        key, value = self._columns[entries].children
+
+        def add_entry() -> None:
+            self._add(STRING, key)
+            add(value)
+            self._add(STRUCT, entries)
+
+        self._loop(add_entry, entries, self._columns[target].path, 1)
+        self._add(CLOSE_MAP, target)
+
+    def union(
+        self, target: int, count: int, nulls: Sequence[int], add: Callable[[int], None]
+    ) -> None:
+        if count == 2 and len(nulls) == 1:
+            place = self._add(NULLABLE, target, nulls[0])
+            add(1 - nulls[0])
             self._operations[place][B // 8] = self._here()
-            return
-        self._choose(len(branches), lambda number: self.read(branches[number], column, path), path)
+        else:
+            self._choose(count, add, self._columns[target].path)
+
+    def default(self, target: int, data: bytes, add: Callable[[], None]) -> None:
+        place = self._add(DEFAULT, a=len(data), path=self._columns[target].path)
+        self._use_constant(data, place)
+        add()
+        self._add(RESTORE)
 
     def _choose(self, count: int, add_branch: Callable[[int], None], path: str) -> None:
         place = self._add(UNION, a=count, path=path)
@@ -291,44 +274,12 @@ class _Compiler:
             self._operations[jump][A // 8] = self._here()
         self._use_constant(struct.pack(f"<{count}q", *targets), place)
 
-    def _array(self, element: tree.Node, least: int, column: int) -> None:
-        child = column + 1
-        self._loop(
-            lambda: self.read(element, child, self._columns[child].path),
-            child,
-            self._columns[column].path,
-            least,
-        )
-        self._add(CLOSE_ARRAY, column)
-
-    def _map(self, value: tree.Node, column: int) -> None:
-        entries = column + 1
-        key, item = entries + 1, entries + 2
-
-        def add_entry() -> None:
-            self._add(STRING, key)
-            self.read(value, item, self._columns[item].path)
-            self._add(STRUCT, entries)
-
-        self._loop(add_entry, entries, self._columns[column].path, 1)
-        self._add(CLOSE_MAP, column)
-
     def _loop(self, add_body: Callable[[], None], child: int, path: str, least: int) -> None:
         self._add(ENTER, path=path)
         place = self._add(NEXT, a=child, c=least, path=path)
         add_body()
         self._add(JUMP, a=SIZE * place)
         self._operations[place][B // 8] = self._here()
-
-    def _default(self, data: bytes, node: tree.Node, column: int, path: str) -> None:
-        if isinstance(node, tree.ReadUnion) and node.branches[data[0] // 2] == tree.ReadNull():
-            self._add(NULL, column)
-            return
-        place = self._add(DEFAULT, path=path)
-        self._use_constant(data, place)
-        self._operations[place][A // 8] = len(data)
-        self.read(node, column, path)
-        self._add(RESTORE)
 
     def _skip(self, type_: AvroType, schema: AvroSchema, path: str) -> None:
         match type_:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from ...domain.values.avro_resolution import mismatches, resolve
+from ...domain.values.avro_resolution import resolve
 from ...domain.values.avro_schema import parse_avro_schema
 from ...ports.values.value_format import DecodedValues, ValueDecoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from ..value_columns.layout import columns_of
 from . import decode_kernel as kernel
-from .decode_program import compile_program
+from .decode_program import DecodeProgram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,13 +143,14 @@ class AvroDecoder(ValueDecoder):
         return self._programs[writer.schema_id]
 
     def _compile(self, writer: AvroSchema, schema_id: int | str = "of the options") -> Int64Array:
-        tree = resolve(writer, self._reader, self._data_type, self._options)
-        found = [str(mismatch) for mismatch in mismatches(tree)]
-        if found:
+        program = DecodeProgram(self._columns, self._number_of)
+        mismatches = resolve(writer, self._reader, self._data_type, program, self._options)
+        if mismatches:
+            found = [str(mismatch) for mismatch in mismatches]
             more = [f"and {len(found) - _NAMED} more"] if len(found) > _NAMED else []
             reasons = "; ".join(found[:_NAMED] + more)
             log.warning("Cannot read all values of schema %s: %s", schema_id, reasons)
-        return compile_program(tree, self._columns, self._number_of)
+        return program.finish()
 
     def _number_of(self, path: str) -> int:
         """Return the number of a field's name."""

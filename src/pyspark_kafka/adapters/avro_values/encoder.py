@@ -38,7 +38,7 @@ from ...domain.values.registry import Schema, SchemaType
 from ...ports.values.value_format import ValueEncoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
-from ..value_encoding.input_columns import InputColumns, fields_of
+from ..value_encoding.input_columns import InputColumns
 from ..value_encoding.row_encoder import RowEncoder
 from . import encode_kernel as layout
 from .decoder import parse_schema
@@ -142,7 +142,7 @@ class EncodeProgram:
                 self._add(items, element, column + 1)
                 return layout.ARRAY
             case types.MapType(types.STRING, value), Map(values):
-                self._add(values, value, fields_of(self._columns, column + 1)[1])
+                self._add(values, value, self._columns[column + 1].children[1])
                 return layout.MAP
         return self._scalar(type_, data_type, column, node)
 
@@ -206,7 +206,7 @@ class EncodeProgram:
         return layout.ENUM
 
     def _add_record(self, record: Record, struct: types.StructType, column: int) -> None:
-        numbers = fields_of(self._columns, column)
+        numbers = self._columns[column].children
         matched = [_matching(record, field.name) for field in struct.fields]
         for field, found in zip(struct.fields, matched, strict=True):
             if found is None:
@@ -242,7 +242,7 @@ class EncodeProgram:
                 f"{self._place(column)} must have the fields {', '.join(names)} of a union"
             )
         self._nodes[-1][layout.BRANCH // 8] = -1
-        numbers = fields_of(self._columns, column)
+        numbers = self._columns[column].children
         for place, branch in enumerate(branches):
             member = len(self._nodes)
             self._add(branch, struct.fields[place].type, numbers[place])

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...domain.errors import OptionsError
-from ...domain.values.avro_resolution import mismatches, resolve
+from ...domain.values.avro_resolution import resolve
 from ...domain.values.avro_schema import parse_avro_schema
 from ...domain.values.avro_types import AvroTypeOptions, struct_of
 from ...domain.values.registry import Schema, SchemaType
 from ...ports.values.value_format import ValueFormat
+from ...ports.values.value_types import arrow_type
+from ..value_columns.layout import columns_of
+from .decode_program import DecodeProgram
 from .decoder import AvroDecoder, parse_schema
 from .encoder import AvroEncoder
 
@@ -38,7 +41,8 @@ def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
 def _decoder(options: ValueOptions, schema: Schema | None, struct: StructType) -> AvroDecoder:
     try:
         reader, type_options = _reader(options, schema), _type_options(options)
-        found = list(mismatches(resolve(reader, reader, struct, type_options)))
+        program = DecodeProgram(columns_of(arrow_type(struct)), len)
+        found = resolve(reader, reader, struct, program, type_options)
         if not found:
             return AvroDecoder(_writer(options, schema), reader, struct, type_options)
     except ValueError as error:

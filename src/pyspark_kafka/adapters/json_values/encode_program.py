@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from ...domain.errors import OptionsError
 from ..value_columns import layout
-from ..value_encoding.input_columns import fields_of
 from .number_writing_kernel import NUMBER_ROOM, SCRATCH_BYTES, powers_of_ten
 from .time_patterns import DATE_PATTERN, TIMESTAMP_NTZ_PATTERN, TIMESTAMP_PATTERN, time_steps
 
@@ -186,7 +185,7 @@ class EncodeProgram:
             entry[PATTERN // 8] = self._patterns[kind].ctypes.data
             entry[STEPS // 8] = len(self._patterns[kind])
         if kind == STRUCT:
-            for place, below in enumerate(fields_of(self._columns, number)):
+            for place, below in enumerate(self._columns[number].children):
                 self._name(below, _field_name(column.type, place))
 
     def _entry(self, number: int) -> Int64Array:

@@ -18,7 +18,7 @@ from ...domain.values.registry import Schema, SchemaType
 from ...ports.values.value_format import ValueEncoder
 from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import columns_of
-from ..value_encoding.input_columns import InputColumns, fields_of
+from ..value_encoding.input_columns import InputColumns
 from ..value_encoding.row_encoder import RowEncoder
 from . import encode_kernel as layout
 from .schemas import InvalidDescriptorError
@@ -120,7 +120,7 @@ class EncodeProgram:
         return node
 
     def _add_fields(self, message: Descriptor, struct: types.StructType, column: int) -> None:
-        numbers = fields_of(self._columns, column)
+        numbers = self._columns[column].children
         found: dict[int, tuple[FieldDescriptor, DataType, int]] = {}
         for field, number in zip(struct.fields, numbers, strict=True):
             one = _matching(message, field.name)
@@ -189,7 +189,7 @@ class EncodeProgram:
         node[layout.TAG // 8] = _tag(field, _LENGTH_DELIMITED)
         self._nodes.append(node)
         entry = inner_message(field).fields_by_name
-        key, value = fields_of(self._columns, column + 1)
+        key, value = self._columns[column + 1].children
         for name, one, child in (("key", data_type.key, key), ("value", data_type.value, value)):
             self._add_value(entry[name], one, child)
             self._nodes[self._last][layout.IS_REQUIRED // 8] = 1

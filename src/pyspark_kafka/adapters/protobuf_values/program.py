@@ -147,7 +147,7 @@ class _Compiler:
     def _fields(self, place: _Place, message: Descriptor, wanted: StructType, column: int) -> None:
         """Compile the fields of a message into the struct that is a column."""
         found: dict[int, tuple[DataType, int]] = {}
-        for wanted_field, child in zip(wanted.fields, self._below(column), strict=True):
+        for wanted_field, child in zip(wanted.fields, self._columns[column].children, strict=True):
             one = self._find(message, wanted_field, place)
             if one is not None and one.number in found:
                 name = f"{place.path}{wanted_field.name}"
@@ -321,7 +321,7 @@ class _Compiler:
         entries = column + 1
         key, value = (inner_message(one).fields_by_name[name] for name in ("key", "value"))
         inner = _Place(f"{place.path}{one.name}.", place.is_outermost, self._new_slots(1))
-        first, second = self._below(entries)
+        first, second = self._columns[entries].children
         self._wanted(inner, key, wanted.key, first, -1)
         self._wanted(inner, value, wanted.value, second, -1)
         inner.steps.append(_step(at.DROP_ENTRY, entries, inner.entry_slot or 0))
@@ -418,7 +418,7 @@ class _Compiler:
         Spark refuses a record whose unknown fields have the number of a known one
         (``ProtobufDataToCatalyst``); it looks at the outermost message only.
         """
-        for one, column in zip(wanted.fields, self._below(ROOT), strict=True):
+        for one, column in zip(wanted.fields, self._columns[ROOT].children, strict=True):
             found = self._find(message, one, place)
             if found is None:
                 continue
@@ -444,12 +444,6 @@ class _Compiler:
     def _new_slots(self, count: int) -> int:
         self._slots += count
         return self._slots - count
-
-    def _below(self, column: int) -> Iterator[int]:
-        child = column + 1
-        while child < self._columns[column].end:
-            yield child
-            child = self._columns[child].end
 
     def _keep(self, table: Array) -> int:
         self._tables.append(table)

@@ -38,9 +38,7 @@ def repaired(
         return _valid_texts(array)
     below = [
         repaired(child, columns, marks, child_number)
-        for child, child_number in zip(
-            children_of(array), numbers_below(columns, number), strict=True
-        )
+        for child, child_number in zip(children_of(array), columns[number].children, strict=True)
     ]
     whole = with_children(array, below)
     return _unique_keys(whole) if marks[number] & at.DUPLICATE_KEYS else whole
@@ -62,15 +60,6 @@ def with_children(array: pa.Array[Any], below: list[pa.Array[Any]]) -> pa.Array[
     """Return an array with other arrays below it."""
     buffers = array.buffers()[: 1 if pa.types.is_struct(array.type) else 2]
     return pa.Array.from_buffers(array.type, len(array), buffers, array.null_count, children=below)
-
-
-def numbers_below(columns: tuple[Column, ...], number: int) -> list[int]:
-    """Return the numbers of the columns directly below a column."""
-    numbers, child = [], number + 1
-    while child < columns[number].end:
-        numbers.append(child)
-        child = columns[child].end
-    return numbers
 
 
 def _valid_texts(array: pa.Array[Any]) -> pa.Array[Any]:
@@ -158,7 +147,7 @@ class AnyJson:
         below = [
             self._shown(child, child_number, rows, failed)
             for child, child_number in zip(
-                children_of(array), numbers_below(self._columns, number), strict=True
+                children_of(array), self._columns[number].children, strict=True
             )
         ]
         return with_children(array, below)

@@ -178,7 +178,7 @@ class ColumnSet:
         validity = memory.validity[:length]
         nulls = length - int(np.count_nonzero(validity))
         bitmap = _bits(validity) if nulls else None
-        below = [self._array(child) for child in _below(self._columns, number)]
+        below = [self._array(child) for child in column.children]
         buffers = [bitmap, *self._value_buffers(number, column, memory, length)]
         return pa.Array.from_buffers(column.type, length, buffers, nulls, children=below)
 
@@ -223,14 +223,6 @@ def _group(columns: Sequence[Column], column: int) -> list[int]:
         is_struct = columns[number].kind == layout.STRUCT
         number = number + 1 if is_struct else columns[number].end
     return numbers
-
-
-def _below(columns: Sequence[Column], number: int) -> list[int]:
-    below, child = [], number + 1
-    while child < columns[number].end:
-        below.append(child)
-        child = columns[child].end
-    return below
 
 
 def _bits(flags: UInt8Array) -> pa.Buffer:

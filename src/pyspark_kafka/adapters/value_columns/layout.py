@@ -66,7 +66,9 @@ class Column:
     kind: int
     parent: int
     end: int
-    width: int = 0
+    width: int
+    children: tuple[int, ...]
+    """The numbers of the columns directly below it."""
 
 
 def columns_of(struct: pa.DataType) -> tuple[Column, ...]:
@@ -76,11 +78,13 @@ def columns_of(struct: pa.DataType) -> tuple[Column, ...]:
 
 def _columns(type_: pa.DataType, path: str, parent: int, number: int) -> Iterator[Column]:
     below: list[Column] = []
+    children = []
     for name, child in _children(type_):
         child_path = f"{path}.{name}" if path and name else path or name
-        below += _columns(child, child_path, number, number + 1 + len(below))
+        children.append(number + 1 + len(below))
+        below += _columns(child, child_path, number, children[-1])
     kind, width = _kind(type_)
-    yield Column(type_, path, kind, parent, number + 1 + len(below), width)
+    yield Column(type_, path, kind, parent, number + 1 + len(below), width, tuple(children))
     yield from below
 
 

@@ -89,7 +89,7 @@ class InputColumns:
             entry[VALUES // 8] = _address(buffers[1]) + array.offset * column.width
         if column.kind == layout.BYTES:
             entry[DATA // 8] = _address(buffers[2])
-        for below, child in zip(fields_of(self._columns, number), _children(array), strict=True):
+        for below, child in zip(column.children, _children(array), strict=True):
             self._add(below, child)
 
     def _add_local(self, entry: Int64Array, array: pa.Array[Any]) -> None:
@@ -110,15 +110,6 @@ def plain(array: pa.Array[Any], column: Column) -> pa.Array[Any]:
     if column.kind in {layout.LIST, layout.STRUCT} or array.type == column.type:
         return array
     return array.cast(column.type)
-
-
-def fields_of(columns: Sequence[Column], number: int) -> list[int]:
-    """Return the numbers of the columns directly below a column."""
-    below, child = [], number + 1
-    while child < columns[number].end:
-        below.append(child)
-        child = columns[child].end
-    return below
 
 
 def _children(array: pa.Array[Any]) -> list[pa.Array[Any]]:

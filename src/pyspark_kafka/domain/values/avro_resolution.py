@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 from . import data_types as types
 from .avro_defaults import encode_default
@@ -39,14 +39,14 @@ from .avro_types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from .avro_schema import AvroType
     from .avro_types import AvroTypeOptions
     from .data_types import DataType, StructType
 
 MAX_NODES: Final = 100_000
-"""The nodes of a tree: unions in records in unions multiply."""
+"""The values that are resolved: unions in records in unions multiply."""
 
 
 class Conversion(enum.Enum):
@@ -69,120 +69,6 @@ class Conversion(enum.Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Skip:
-    """Pass over a value of a type of a schema."""
-
-    type: AvroType
-    schema: AvroSchema
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadNull:
-    """A null, which takes no bytes."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadPrimitive:
-    """A primitive value of the writer."""
-
-    kind: Kind
-    conversion: Conversion
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadFixed:
-    """Bytes of a fixed number, as a binary."""
-
-    size: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadDecimal:
-    """A decimal of at most ``precision`` digits, in ``size`` bytes or with a length before them.
-
-    The column has ``added_scale`` more digits behind the point.
-    """
-
-    size: int | None
-    precision: int
-    added_scale: int = 0
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadEnumeration:
-    """A symbol, by the writer's numbers; ``None`` is one that the reader does not have."""
-
-    symbols: tuple[str | None, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A value in a record: ``field`` is its place in the struct, or ``None`` if it is skipped."""
-
-    name: str
-    field: int | None
-    node: Node
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadRecord:
-    """The fields of the writer in their order, then the defaults of fields that it lacks."""
-
-    steps: tuple[Step, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadArray:
-    """An array, whose elements are written as ``items`` of a schema."""
-
-    element: Node
-    items: AvroType
-    schema: AvroSchema
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadMap:
-    """A map."""
-
-    value: Node
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadUnion:
-    """A value behind the number of its branch."""
-
-    branches: tuple[Node, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadMember:
-    """A value of the reader's union, which is a struct: one field is set, all others are null."""
-
-    step: Step
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ReadDefault:
-    """The reader's default, and how to read it."""
-
-    data: bytes
-    node: Node
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Mismatch:
     """A value that cannot be read: the path of the reader's field, and why."""
 
@@ -193,55 +79,77 @@ class Mismatch:
         return f"field '{self.path}': {self.reason}" if self.path else self.reason
 
 
-Node: TypeAlias = (
-    Skip
-    | ReadNull
-    | ReadPrimitive
-    | ReadFixed
-    | ReadDecimal
-    | ReadEnumeration
-    | ReadRecord
-    | ReadArray
-    | ReadMap
-    | ReadUnion
-    | ReadMember
-    | ReadDefault
-    | Mismatch
-)
+class Emitter(Protocol):
+    """Takes the steps of reading a value, in the order of its bytes.
+
+    ``target`` is the number of what gets a value, 0 for the whole value. Functions that are passed
+    add the steps of what is inside.
+    """
+
+    def child(self, target: int, place: int) -> int:
+        """Return the target of a field of a struct by its place, or of the values of a map."""
+
+    def skip(self, target: int, name: str, type_: AvroType, schema: AvroSchema) -> None:
+        """Pass over a value of a type of a schema, a field of the struct ``target``."""
+
+    def null(self, target: int) -> None:
+        """Put a null, which takes no bytes."""
+
+    def primitive(self, target: int, kind: Kind, conversion: Conversion) -> None:
+        """Read a primitive value of the writer."""
+
+    def fixed(self, target: int, size: int) -> None:
+        """Read bytes of a fixed number, as a binary."""
+
+    def decimal(self, target: int, size: int | None, precision: int, added_scale: int) -> None:
+        """Read a decimal of at most ``precision`` digits, in ``size`` bytes or behind a length.
+
+        The column has ``added_scale`` more digits behind the point.
+        """
+
+    def enumeration(self, target: int, symbols: Sequence[str | None]) -> None:
+        """Read a symbol by the writer's numbers; ``None`` is one that the reader does not have."""
+
+    def mismatch(self, target: int, found: Mismatch) -> None:
+        """Fail at a value that cannot be read."""
+
+    def end_struct(self, target: int, *, is_member: bool) -> None:
+        """Put a struct of what was read: all of its fields, or the one member of a union."""
+
+    def array(
+        self, target: int, items: AvroType, schema: AvroSchema, add: Callable[[int], None]
+    ) -> None:
+        """Read an array, whose elements are written as ``items`` of a schema."""
+
+    def map(self, target: int, add: Callable[[int], None]) -> None:
+        """Read a map; ``add`` is for its values."""
+
+    def union(
+        self, target: int, count: int, nulls: Sequence[int], add: Callable[[int], None]
+    ) -> None:
+        """Read a value behind the number of its branch; those of ``nulls`` are read as null."""
+
+    def default(self, target: int, data: bytes, add: Callable[[], None]) -> None:
+        """Read from the datum of the reader's default."""
 
 
 def resolve(
     writer: AvroSchema,
     reader: AvroSchema,
     wanted: StructType,
+    emitter: Emitter,
     options: AvroTypeOptions = NUMBERED,
-) -> Node:
-    """Return how to read the wanted fields.
+) -> list[Mismatch]:
+    """Emit how to read the wanted fields, and return what cannot be read.
 
-    :raises ValueError: if the tree is too large.
+    :raises ValueError: if it takes too many steps.
     """
     if is_wrapped(reader):
         writer, reader = _wrapped(writer), _wrapped(reader)
-    return _Resolver(writer, reader, options).resolve(writer.type, reader.type, wanted, "")
-
-
-def mismatches(node: Node) -> Iterator[Mismatch]:
-    """Yield what cannot be read, in a tree."""
-    match node:
-        case Mismatch():
-            yield node
-        case ReadRecord(steps):
-            for step in steps:
-                yield from mismatches(step.node)
-        case ReadUnion(branches):
-            for branch in branches:
-                yield from mismatches(branch)
-        case ReadMember(step):
-            yield from mismatches(step.node)
-        case ReadArray(below, _, _) | ReadMap(below) | ReadDefault(_, below):
-            yield from mismatches(below)
-        case _:
-            pass
+    mismatches: list[Mismatch] = []
+    resolver = _Resolver(writer, reader, options, emitter, mismatches)
+    resolver.resolve(writer.type, reader.type, wanted, 0, "")
+    return mismatches
 
 
 _PROMOTIONS: Final = {
@@ -284,51 +192,89 @@ _INSTANTS: Final[dict[DataType, set[Logical | None]]] = {
 
 
 class _Resolver:
-    def __init__(self, writer: AvroSchema, reader: AvroSchema, options: AvroTypeOptions) -> None:
+    def __init__(
+        self,
+        writer: AvroSchema,
+        reader: AvroSchema,
+        options: AvroTypeOptions,
+        emitter: Emitter,
+        mismatches: list[Mismatch],
+    ) -> None:
         self._writer = writer
         self._reader = reader
         self._options = options
+        self._emit = emitter
+        self._mismatches = mismatches
         self._nodes = 0
 
-    def resolve(self, writer: AvroType, reader: AvroType, wanted: DataType, path: str) -> Node:
+    def resolve(
+        self, writer: AvroType, reader: AvroType, wanted: DataType, target: int, path: str
+    ) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise ValueError(f"reading it takes more than {MAX_NODES} steps")
         writer, reader = self._writer.resolve(writer), self._reader.resolve(reader)
         if isinstance(writer, Union):
-            branches = (self.resolve(one, reader, wanted, path) for one in writer.branches)
-            return ReadUnion(tuple(branches))
+            self._from_union(writer, reader, wanted, target, path)
+            return
         if isinstance(reader, Union):
-            return self._into_union(writer, reader, wanted, path)
+            self._into_union(writer, reader, wanted, target, path)
+            return
         match writer, reader, wanted:
             case Record(), Record(), types.StructType():
-                return self._record(writer, reader, wanted, path)
+                self._record(writer, reader, wanted, target, path)
             case Array(items), Array(read), types.ArrayType(element):
-                below = self.resolve(items, read, element, f"{path}.element")
-                return ReadArray(below, items, self._writer)
+                self._emit.array(
+                    target,
+                    items,
+                    self._writer,
+                    lambda child: self.resolve(items, read, element, child, f"{path}.element"),
+                )
             case Map(values), Map(read), types.MapType(types.STRING, value):
-                return ReadMap(self.resolve(values, read, value, f"{path}.value"))
+                self._emit.map(
+                    target,
+                    lambda child: self.resolve(values, read, value, child, f"{path}.value"),
+                )
             case _:
-                reason = _misfit(writer, reader)
-                return _mismatch(path, reason) if reason else _atom(writer, reader, wanted, path)
+                reason = _misfit(writer, reader) or self._atom(writer, reader, wanted, target)
+                self._refuse(target, path, reason)
 
-    def _into_union(self, writer: AvroType, reader: Union, wanted: DataType, path: str) -> Node:
+    def _from_union(
+        self, writer: Union, reader: AvroType, wanted: DataType, target: int, path: str
+    ) -> None:
+        nulls = [
+            number
+            for number, one in enumerate(writer.branches)
+            if one.name == "null" and _reads_null(reader, wanted)
+        ]
+        self._emit.union(
+            target,
+            len(writer.branches),
+            nulls,
+            lambda number: self.resolve(writer.branches[number], reader, wanted, target, path),
+        )
+
+    def _into_union(
+        self, writer: AvroType, reader: Union, wanted: DataType, target: int, path: str
+    ) -> None:
         number = self._branch(writer, reader)
         if number is None:
-            return _mismatch(path, f"no branch of the union can hold {writer.name}")
+            self._refuse(target, path, f"no branch of the union can hold {writer.name}")
+            return
         branch = reader.branches[number]
-        if branch.name == "null":
-            return ReadNull()
         branches = without_null(reader)
-        if number_type(branches) not in {None, wanted}:
-            return _mismatch(path, f"a union of numbers cannot be read as {wanted}")
-        if not has_members(branches):
-            return self.resolve(writer, branch, wanted, path)
-        if not isinstance(wanted, types.StructType):
-            return _mismatch(path, f"a union of {len(branches)} types cannot be read as {wanted}")
-        return self._member(
-            writer, branches, [one.name for one in branches].index(branch.name), wanted, path
-        )
+        if branch.name == "null":
+            self._emit.null(target)
+        elif number_type(branches) not in {None, wanted}:
+            self._refuse(target, path, f"a union of numbers cannot be read as {wanted}")
+        elif not has_members(branches):
+            self.resolve(writer, branch, wanted, target, path)
+        elif isinstance(wanted, types.StructType):
+            place = [one.name for one in branches].index(branch.name)
+            self._member(writer, branches, place, wanted, target, path)
+        else:
+            reason = f"a union of {len(branches)} types cannot be read as {wanted}"
+            self._refuse(target, path, reason)
 
     def _member(
         self,
@@ -336,55 +282,120 @@ class _Resolver:
         branches: tuple[AvroType, ...],
         number: int,
         wanted: StructType,
+        target: int,
         path: str,
-    ) -> Node:
-        """Return the field of a union's struct: by name, or by position as in Spark."""
+    ) -> None:
+        """Read the field of a union's struct: by name, or by position as in Spark."""
         names = member_names(branches, self._options)
         unknown = set(wanted.names).difference(names)
         if unknown and len(wanted.fields) == len(names):
             names = wanted.names
         elif unknown:
-            return _mismatch(path, f"the union has no {', '.join(sorted(unknown))}")
+            self._refuse(target, path, f"the union has no {', '.join(sorted(unknown))}")
+            return
         name = names[number]
         if name not in wanted.names:
-            return ReadMember(Step(name, None, Skip(writer, self._writer)))
-        place = wanted.names.index(name)
-        below = wanted.fields[place].type
-        node = self.resolve(writer, branches[number], below, f"{path}.{name}")
-        return ReadMember(Step(name, place, node))
+            self._emit.skip(target, name, writer, self._writer)
+        else:
+            place = wanted.names.index(name)
+            below, child = wanted.fields[place].type, self._emit.child(target, place)
+            self.resolve(writer, branches[number], below, child, f"{path}.{name}")
+        self._emit.end_struct(target, is_member=True)
 
-    def _record(self, writer: Record, reader: Record, wanted: StructType, path: str) -> Node:
+    def _record(
+        self, writer: Record, reader: Record, wanted: StructType, target: int, path: str
+    ) -> None:
+        """Read the fields of the writer in their order, then the defaults of other fields."""
         places = dict(_places(reader, wanted))
         sources = _sources(writer, reader)
-        steps = []
         for number, field in enumerate(writer.fields):
             read = sources.get(number)
             place = places.pop(read.name, None) if read else None
             if read is None or place is None:
-                steps.append(Step(field.name, None, Skip(field.type, self._writer)))
+                self._emit.skip(target, field.name, field.type, self._writer)
                 continue
-            below = f"{path}.{read.name}"
-            node = self.resolve(field.type, read.type, wanted.fields[place].type, below)
-            steps.append(Step(read.name, place, node))
+            below, child = wanted.fields[place].type, self._emit.child(target, place)
+            self.resolve(field.type, read.type, below, child, f"{path}.{read.name}")
         fields = {field.name: field for field in reader.fields}
         for name, place in places.items():
-            below = f"{path}.{name}"
-            node = self._missing(fields.get(name), wanted.fields[place].type, below)
-            steps.append(Step(name, place, node))
-        return ReadRecord(tuple(steps))
+            below, child = wanted.fields[place].type, self._emit.child(target, place)
+            self._missing(fields.get(name), below, child, f"{path}.{name}")
+        self._emit.end_struct(target, is_member=False)
 
-    def _missing(self, field: RecordField | None, wanted: DataType, path: str) -> Node:
-        """Return how to read a field of the reader, if there is one, that the writer lacks."""
+    def _missing(self, field: RecordField | None, wanted: DataType, target: int, path: str) -> None:
+        """Read a field of the reader, if there is one, that the writer lacks."""
         if field is None:
-            return _mismatch(path, "the schema has no such field")
+            self._refuse(target, path, "the schema has no such field")
+            return
         if not field.has_default:
-            return _mismatch(path, "the value's schema has no such field, and it has no default")
+            reason = "the value's schema has no such field, and it has no default"
+            self._refuse(target, path, reason)
+            return
         try:
             data = encode_default(self._reader, field.type, field.default)
         except ValueError as error:
-            return _mismatch(path, str(error))
-        own = _Resolver(self._reader, self._reader, self._options)
-        return ReadDefault(data, own.resolve(field.type, field.type, wanted, path))
+            self._refuse(target, path, str(error))
+            return
+        if isinstance(field.type, Union) and field.default is None:
+            self._emit.null(target)
+            return
+        own = _Resolver(self._reader, self._reader, self._options, self._emit, self._mismatches)
+        self._emit.default(
+            target, data, lambda: own.resolve(field.type, field.type, wanted, target, path)
+        )
+
+    def _atom(
+        self, writer: AvroType, reader: AvroType, wanted: DataType, target: int
+    ) -> str | None:
+        """Read a value that is neither nested nor a union, or return why it cannot be read."""
+        conversion = None
+        match writer, reader:
+            case Enumeration(), Enumeration() if wanted == types.STRING:
+                known = set(reader.symbols)
+                symbols = [one if one in known else reader.default for one in writer.symbols]
+                self._emit.enumeration(target, symbols)
+                return None
+            case (Primitive() | Fixed(), Primitive() | Fixed()) if isinstance(
+                wanted, types.DecimalType
+            ):
+                return self._decimal(writer, reader, wanted, target)
+            case Fixed(_, size), Fixed() if wanted == types.BINARY:
+                self._emit.fixed(target, size)
+                return None
+            case Primitive(Kind.NULL), Primitive():
+                self._emit.null(target)
+                return None
+            case Primitive(kind), Primitive() if conversion := _conversion(writer, reader, wanted):
+                self._emit.primitive(target, kind, conversion)
+                return None
+        return f"{_described(reader)} cannot be read as {wanted}"
+
+    def _decimal(
+        self,
+        writer: Primitive | Fixed,
+        reader: Primitive | Fixed,
+        wanted: types.DecimalType,
+        target: int,
+    ) -> str | None:
+        logical, own = reader.logical, writer.logical
+        if not isinstance(logical, Decimal):
+            return f"{_described(reader)} cannot be read as {wanted}"
+        added = wanted.scale - logical.scale
+        if added < 0 or logical.precision + added > wanted.precision:
+            return f"{_described(reader)} cannot be read as {wanted}"
+        if isinstance(own, Decimal) and (
+            own.scale != logical.scale or own.precision > logical.precision
+        ):
+            return f"{_described(writer)} cannot be read as {_described(reader)}"
+        size = writer.size if isinstance(writer, Fixed) else None
+        self._emit.decimal(target, size, logical.precision, added)
+        return None
+
+    def _refuse(self, target: int, path: str, reason: str | None) -> None:
+        if reason is not None:
+            found = Mismatch(path.removeprefix("."), reason)
+            self._mismatches.append(found)
+            self._emit.mismatch(target, found)
 
     def _branch(self, writer: AvroType, union: Union) -> int | None:
         """Return the branch of a reader's union that a value is read as.
@@ -464,60 +475,18 @@ def _misfit(writer: AvroType, reader: AvroType) -> str | None:
     return None
 
 
-def _atom(writer: AvroType, reader: AvroType, wanted: DataType, path: str) -> Node:
-    node: Node | None = None
-    match writer, reader:
-        case Enumeration(), Enumeration() if wanted == types.STRING:
-            node = _enumeration(writer, reader)
-        case (Primitive() | Fixed(), Primitive() | Fixed()) if isinstance(
-            wanted, types.DecimalType
-        ):
-            return _decimal(writer, reader, wanted, path)
-        case Fixed(_, size), Fixed() if wanted == types.BINARY:
-            node = ReadFixed(size)
-        case Primitive(Kind.NULL), Primitive():
-            node = ReadNull()
-        case Primitive(), Primitive():
-            node = _primitive(writer, reader, wanted)
-        case _:
-            pass
-    return node or _mismatch(path, f"{_described(reader)} cannot be read as {wanted}")
-
-
-def _enumeration(writer: Enumeration, reader: Enumeration) -> ReadEnumeration:
-    known = set(reader.symbols)
-    return ReadEnumeration(
-        tuple(symbol if symbol in known else reader.default for symbol in writer.symbols)
-    )
-
-
-def _decimal(
-    writer: Primitive | Fixed, reader: Primitive | Fixed, wanted: types.DecimalType, path: str
-) -> Node:
-    logical = reader.logical
-    if not isinstance(logical, Decimal):
-        return _mismatch(path, f"{_described(reader)} cannot be read as {wanted}")
-    added = wanted.scale - logical.scale
-    if added < 0 or logical.precision + added > wanted.precision:
-        return _mismatch(path, f"{_described(reader)} cannot be read as {wanted}")
-    own = writer.logical
-    if isinstance(own, Decimal) and (
-        own.scale != logical.scale or own.precision > logical.precision
-    ):
-        return _mismatch(path, f"{_described(writer)} cannot be read as {_described(reader)}")
-    return ReadDecimal(writer.size if isinstance(writer, Fixed) else None, logical.precision, added)
-
-
-def _primitive(writer: Primitive, reader: Primitive, wanted: DataType) -> Node | None:
-    conversion = _conversion(writer, reader, wanted)
-    if conversion is Conversion.DOUBLE_OF_FLOAT and writer.kind is Kind.FLOAT:
-        conversion = Conversion.DOUBLE
-    return ReadPrimitive(writer.kind, conversion) if conversion else None
+def _reads_null(reader: AvroType, wanted: DataType) -> bool:
+    """Return whether a null of the writer is read as null."""
+    if isinstance(reader, Union):
+        return any(branch.name == "null" for branch in reader.branches)
+    return reader.name == "null" and not isinstance(wanted, types.DecimalType)
 
 
 def _conversion(writer: Primitive, reader: Primitive, wanted: DataType) -> Conversion | None:
     if reader.logical is Logical.DATE and wanted == types.TIMESTAMP_NTZ:
         return Conversion.MICROS_OF_DAYS
+    if writer.kind is Kind.FLOAT and wanted == types.DOUBLE:
+        return Conversion.DOUBLE
     if reader.kind is not Kind.LONG:
         return _CONVERSIONS.get((reader.kind, wanted))
     units = {_UNITS[one.logical] for one in (writer, reader) if one.logical in _UNITS}
@@ -545,10 +514,6 @@ def _described(type_: AvroType) -> str:
     if isinstance(logical, Decimal):
         return f"{type_.name} (decimal of {logical.precision} digits, {logical.scale} of scale)"
     return f"{type_.name} ({logical.value})" if logical else type_.name
-
-
-def _mismatch(path: str, reason: str) -> Mismatch:
-    return Mismatch(path.removeprefix("."), reason)
 
 
 def _wrapped(schema: AvroSchema) -> AvroSchema:

@@ -7,9 +7,12 @@ import pytest
 
 from pyspark_kafka.domain.values import avro_resolution
 from pyspark_kafka.domain.values import data_types as types
-from pyspark_kafka.domain.values.avro_resolution import (
-    Conversion,
-    Mismatch,
+from pyspark_kafka.domain.values.avro_resolution import Conversion, Mismatch
+from pyspark_kafka.domain.values.avro_schema import AvroSchema, Kind, Record, parse_avro_schema
+from pyspark_kafka.domain.values.avro_types import AvroTypeOptions, struct_of
+from pyspark_kafka.domain.values.data_types import parse_struct
+
+from .avro_tree import (
     Node,
     ReadArray,
     ReadDecimal,
@@ -24,13 +27,10 @@ from pyspark_kafka.domain.values.avro_resolution import (
     ReadUnion,
     Skip,
     Step,
+    Tree,
     mismatches,
-    resolve,
+    resolved,
 )
-from pyspark_kafka.domain.values.avro_schema import AvroSchema, Kind, Record, parse_avro_schema
-from pyspark_kafka.domain.values.avro_types import AvroTypeOptions, struct_of
-from pyspark_kafka.domain.values.data_types import parse_struct
-
 from .test_avro_schema import field, record
 
 INT = ReadPrimitive(Kind.INT, Conversion.INT32)
@@ -50,7 +50,7 @@ def tree_of(writer: Any, reader: Any, wanted: str | None = None, **options: Any)
     """Resolve a schema to another one; without wanted columns, to all of the reader's."""
     to, type_options = schema_of(reader), AvroTypeOptions(**options)
     struct = parse_struct(wanted) if wanted is not None else struct_of(to, type_options)
-    return resolve(schema_of(writer), to, struct, type_options)
+    return resolved(schema_of(writer), to, struct, type_options)
 
 
 def value_of(writer: Any, reader: Any, wanted: str | None = None) -> Any:
@@ -59,7 +59,7 @@ def value_of(writer: Any, reader: Any, wanted: str | None = None) -> Any:
     tree = tree_of(record(field("a", writer)), record(field("a", reader)), columns)
     assert isinstance(tree, ReadRecord)
     (step,) = tree.steps
-    assert (step.name, step.field) == ("a", 0)
+    assert step.field == 0
     return step.node
 
 
@@ -272,12 +272,12 @@ def test_fields_are_read_in_the_writers_order() -> None:
     reader = record(field("a", "long"), field("b", "int"))
     schema = schema_of(writer)
     assert isinstance(schema.type, Record)
-    skipped = [Skip(one.type, schema) for one in schema.type.fields]
+    skipped = [Skip(one.name, one.type, schema) for one in schema.type.fields]
     assert tree_of(writer, reader) == ReadRecord(
-        (Step("b", 1, INT), Step("c", None, skipped[1]), Step("a", 0, LONG))
+        (Step(1, INT), Step(None, skipped[1]), Step(0, LONG))
     )
     assert tree_of(writer, reader, "a bigint") == ReadRecord(
-        (Step("b", None, skipped[0]), Step("c", None, skipped[1]), Step("a", 0, LONG))
+        (Step(None, skipped[0]), Step(None, skipped[1]), Step(0, LONG))
     )
 
 
@@ -285,7 +285,7 @@ def test_fields_are_found_by_alias() -> None:
     """A field of the same name goes before an alias, and each field is read once."""
     aliased = record(field("a", "int", aliases=["x", "b"]), field("b", "int"))
     assert tree_of(record(field("x", "int"), field("b", "int")), aliased) == ReadRecord(
-        (Step("a", 0, INT), Step("b", 1, INT))
+        (Step(0, INT), Step(1, INT))
     )
     found = tree_of(record(field("b", "int")), aliased)
     assert reason_of(found).startswith("field 'a': the value's schema has no such field")
@@ -294,7 +294,9 @@ def test_fields_are_found_by_alias() -> None:
 def test_missing_fields_have_their_defaults() -> None:
     """A default is a value of the reader's schema; without one the field is a mismatch."""
     found = tree_of(record(), record(field("a", ["null", "int"], default=None)))
-    assert found == ReadRecord((Step("a", 0, ReadDefault(b"\0", ReadUnion((ReadNull(), INT)))),))
+    assert found == ReadRecord((Step(0, ReadNull()),))
+    found = tree_of(record(), record(field("a", ["int", "null"], default=1)))
+    assert found == ReadRecord((Step(0, ReadDefault(b"\0\2", ReadUnion((INT, ReadNull())))),))
     assert not list(mismatches(found))
     missing = reason_of(tree_of(record(), record(field("a", "int"))))
     assert missing == "field 'a': the value's schema has no such field, and it has no default"
@@ -305,10 +307,10 @@ def test_missing_fields_have_their_defaults() -> None:
 def test_wanted_columns_are_found_by_name_in_any_case() -> None:
     """As in Spark, case matters only where fields differ in nothing else."""
     one = record(field("Ab", "int"))
-    assert tree_of(one, one, "aB int") == ReadRecord((Step("Ab", 0, INT),))
+    assert tree_of(one, one, "aB int") == ReadRecord((Step(0, INT),))
     two = record(field("ab", "int"), field("AB", "int"))
     found = tree_of(two, two, "AB int, ab int")
-    assert found == ReadRecord((Step("ab", 1, INT), Step("AB", 0, INT)))
+    assert found == ReadRecord((Step(1, INT), Step(0, INT)))
     assert reason_of(tree_of(two, two, "aB int")) == "field 'aB': the schema has no such field"
     assert (
         reason_of(tree_of(one, one, "Ab int, c int")) == "field 'c': the schema has no such field"
@@ -352,7 +354,7 @@ def test_a_branch_of_the_readers_union_is_chosen(
 ) -> None:
     """The same type and name, the same short name or alias, all fields, or a promotion."""
     reader = schema_of(union)
-    resolver = avro_resolution._Resolver(schema_of(writer), reader, AvroTypeOptions())
+    resolver = avro_resolution._Resolver(schema_of(writer), reader, AvroTypeOptions(), Tree(), [])
     assert resolver._branch(schema_of(writer).type, reader.type) == branch  # type: ignore[arg-type]
 
 
@@ -381,22 +383,22 @@ UNION = ["int", "null", "string"]
 
 def test_other_unions_are_structs_of_members() -> None:
     """The member of the branch is read, and those that are not wanted are skipped."""
-    text, number = ReadMember(Step("member1", 1, TEXT)), ReadMember(Step("member0", 0, INT))
+    text, number = ReadMember(Step(1, TEXT)), ReadMember(Step(0, INT))
     assert value_of("string", UNION) == text
     assert value_of(UNION, UNION) == ReadUnion((number, ReadNull(), text))
     assert not list(mismatches(value_of(UNION, UNION)))
     one = value_of(UNION, UNION, "struct<member1:string>")
     skipped = one.branches[0].step
-    assert (skipped.name, skipped.field, type(skipped.node)) == ("member0", None, Skip)
-    assert one.branches[2] == ReadMember(Step("member1", 0, TEXT))
+    assert (skipped.field, type(skipped.node), skipped.node.name) == (None, Skip, "member0")
+    assert one.branches[2] == ReadMember(Step(0, TEXT))
 
 
 def test_members_are_found_by_name_or_else_by_position() -> None:
     """Spark matches them by position, where there are as many as types."""
     swapped = value_of(UNION, UNION, "struct<member1:string,member0:int>")
-    assert swapped.branches[2] == ReadMember(Step("member1", 0, TEXT))
+    assert swapped.branches[2] == ReadMember(Step(0, TEXT))
     renamed = value_of(UNION, UNION, "struct<number:int,text:string>")
-    assert renamed.branches[2] == ReadMember(Step("text", 1, TEXT))
+    assert renamed.branches[2] == ReadMember(Step(1, TEXT))
     unknown = value_of("int", UNION, "struct<number:int>")
     assert reason_of(unknown) == "field 'a': the union has no number"
     assert "a union of 2 types cannot be read as int" in reason_of(value_of("int", UNION, "int"))
@@ -409,7 +411,7 @@ def test_members_have_their_stable_names() -> None:
     assert isinstance(tree, ReadRecord)
     node = tree.steps[0].node
     assert isinstance(node, ReadUnion)
-    assert node.branches[0] == ReadMember(Step("m_int", 0, INT))
+    assert node.branches[0] == ReadMember(Step(0, INT))
 
 
 def test_recursive_records_are_read_as_deep_as_the_columns() -> None:
@@ -422,18 +424,16 @@ def test_recursive_records_are_read_as_deep_as_the_columns() -> None:
     assert isinstance(inner, ReadUnion)
     assert isinstance(schema.type, Record)
     below = schema.type.fields[1].type
-    assert inner.branches[1] == ReadRecord(
-        (Step("id", 0, INT), Step("next", None, Skip(below, schema)))
-    )
+    assert inner.branches[1] == ReadRecord((Step(0, INT), Step(None, Skip("next", below, schema))))
 
 
 def test_values_that_are_no_structs_are_read_as_records_of_one_field() -> None:
     """Both schemas become records; the bytes are the same."""
     assert tree_of("int", "long") == ReadRecord(
-        (Step("value", 0, ReadPrimitive(Kind.INT, Conversion.INT64)),)
+        (Step(0, ReadPrimitive(Kind.INT, Conversion.INT64)),)
     )
     nullable = ["null", record(field("a", "int"))]
-    assert tree_of(nullable, nullable) == ReadUnion((ReadNull(), ReadRecord((Step("a", 0, INT),))))
+    assert tree_of(nullable, nullable) == ReadUnion((ReadNull(), ReadRecord((Step(0, INT),))))
 
 
 def test_trees_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,7 +453,7 @@ def test_nulls_are_read_as_any_type() -> None:
 def test_types_that_no_rule_knows_are_mismatches() -> None:
     """A struct of no fields can be wanted of a record only."""
     empty = types.StructType((types.StructField("a", types.StructType(())),))
-    found = resolve(
+    found = resolved(
         schema_of(record(field("a", "int"))), schema_of(record(field("a", "int"))), empty
     )
     assert "int cannot be read as struct<>" in reason_of(found)
