@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...domain.values.errors import FailureReason
 from ..kernels.kernel import kernel
 from ..kernels.memory import (
     double_of_bits,
@@ -22,6 +21,8 @@ from ..kernels.memory import (
     store_uint8,
 )
 from ..kernels.parts import inlined
+from ..value_columns import decoding
+from ..value_columns.bytes_kernel import read_varint, zig_zag
 from ..value_columns.column_kernel import (
     close_list,
     close_struct,
@@ -38,9 +39,9 @@ from ..value_columns.column_kernel import (
     put_null,
     truncate,
 )
+from ..value_columns.map_kernel import has_duplicate_keys, needed_slots
 from ..value_columns.utf8 import is_utf8
 from . import decode_program as op
-from .map_keys import has_duplicate_keys, needed_slots
 
 
 @inlined
@@ -100,114 +101,70 @@ def high_of_product(low: Any, high: int, factor_low: Any, factor_high: int) -> A
 STACK_WORDS: Final = 2048
 """Each array, map, skipped record and default that is open takes one or two words."""
 
+MAX_VARINT_BYTES: Final = 10
+
 MAX_EMPTY_ELEMENTS: Final = 65_536
 """How many elements without a byte, as nulls and empty records, a value may have."""
 
 MAX_DEFAULT_BYTES: Final = 16 * 1024**2
 """How many bytes of defaults a value may have: elements of arrays can have defaults."""
 
-PROGRAMS: Final = 0
-"""The frame has addresses in bytes, then counts.
+PROGRAMS: Final = decoding.HEAD_BYTES
+"""The address of the addresses of programs: one for each writer's schema, the first for values
+without a schema of their own; 0 is an incompatible schema."""
 
-``PROGRAMS`` has the address of the program of each writer's schema, the first one for values
-without a schema of their own; 0 is an incompatible schema.
-"""
+WRITERS: Final = decoding.HEAD_BYTES + 8
+STACK: Final = decoding.HEAD_BYTES + 16
+SLOTS: Final = decoding.HEAD_BYTES + 24
+SLOT_COUNT: Final = decoding.HEAD_BYTES + 32
+NEEDED_SLOTS: Final = decoding.HEAD_BYTES + 40
+"""The slots that a row's keys need, if there are too few."""
 
-DATA: Final = 8
-STARTS: Final = 16
-ENDS: Final = 24
-REASONS: Final = 32
-WRITERS: Final = 40
-FIELDS: Final = 48
-STACK: Final = 56
-SLOTS: Final = 64
-SLOT_COUNT: Final = 72
-NEEDED_COLUMN: Final = 80
-"""What a row has no room for: a column, as many bytes of its texts, or as many slots."""
-
-NEEDED_BYTES: Final = 88
-NEEDED_SLOTS: Final = 96
-FRAME_WORDS: Final = 13
-
-NONE: Final = int(FailureReason.NONE)
-MALFORMED: Final = int(FailureReason.MALFORMED)
-TRUNCATED: Final = int(FailureReason.TRUNCATED)
-TRAILING_BYTES: Final = int(FailureReason.TRAILING_BYTES)
-BAD_UTF8: Final = int(FailureReason.BAD_UTF8)
-OUT_OF_RANGE: Final = int(FailureReason.OUT_OF_RANGE)
-TOO_DEEP: Final = int(FailureReason.TOO_DEEP)
-TOO_LARGE: Final = int(FailureReason.TOO_LARGE)
-BAD_VARINT: Final = int(FailureReason.BAD_VARINT)
-BAD_LENGTH: Final = int(FailureReason.BAD_LENGTH)
-BAD_UNION: Final = int(FailureReason.BAD_UNION)
-BAD_ENUM: Final = int(FailureReason.BAD_ENUM)
-INCOMPATIBLE: Final = int(FailureReason.INCOMPATIBLE_SCHEMA)
+WORDS: Final = decoding.HEAD_BYTES // 8 + 6
 
 MS_A_DAY: Final = 86_400_000
 INT64_MAX: Final = 2**63 - 1
 
-LAST_ADDRESS: Final = 64
-"""No address is below: ``read_varint`` returns reasons in place of addresses."""
-
 
 @inlined
-def zig_zag(bits: Any) -> Any:
-    """Return the signed number of a zig-zag varint's bits."""
-    return np.int64(bits >> np.uint64(1)) ^ -np.int64(bits & np.uint64(1))
-
-
-@inlined
-def read_varint(at: int, end: int) -> Any:
-    """Return the number at an address and the address behind it, or 0 and a reason."""
-    if at >= end:
-        return np.int64(0), np.int64(TRUNCATED)
-    first = load_uint8(at)
-    if first < 128:
-        return np.int64(first >> 1) ^ -np.int64(first & 1), np.int64(at + 1)
-    return read_long_varint(at, end)
-
-
-@inlined
-def read_long_varint(at: int, end: int) -> Any:
-    """Return what ``read_varint`` does for a varint of more than one byte."""
-    bits = np.uint64(load_uint8(at)) & np.uint64(127)
-    for number in range(1, 10):
-        if at + number >= end:
-            return np.int64(0), np.int64(TRUNCATED)
-        byte = np.uint64(load_uint8(at + number))
-        bits |= (byte & np.uint64(127)) << np.uint64(7 * number)
-        if byte < 128:
-            if number == 9 and byte > 1:
-                break
-            return zig_zag(bits), np.int64(at + number + 1)
-    return np.int64(0), np.int64(BAD_VARINT)
+def read_long(at: int, end: int) -> Any:
+    """Return a zig-zag varint of at most 64 bits and the address behind it, or a negative one."""
+    if at < end:
+        first = load_uint8(at)
+        if first < 128:
+            return np.int64(first >> 1) ^ -np.int64(first & 1), np.int64(at + 1)
+    bits, behind = read_varint(at, end, np.int64(MAX_VARINT_BYTES))
+    if behind - at == MAX_VARINT_BYTES and load_uint8(behind - 1) > 1:
+        return np.int64(0), np.int64(-decoding.BAD_VARINT)
+    return zig_zag(bits), np.int64(behind)
 
 
 @kernel(*["int64"] * 4)
-def decode_values(table: int, frame: int, first: int, count: int) -> int:
+def decode_values(table: int, words: int, first: int, count: int) -> int:
     """Decode the values from row ``first`` on; return ``count``, or the row that needs room.
 
-    ``table`` is the address of the columns, ``frame`` of what the constants above describe.
+    ``table`` is the address of the columns, ``words`` of what ``decoding`` and the constants above
+    describe.
     """
-    programs = load_int64(frame + PROGRAMS)
-    data = load_int64(frame + DATA)
-    starts = load_int64(frame + STARTS)
-    ends = load_int64(frame + ENDS)
-    reasons = load_int64(frame + REASONS)
-    writers = load_int64(frame + WRITERS)
-    fields = load_int64(frame + FIELDS)
-    stack = load_int64(frame + STACK)
+    programs = load_int64(words + PROGRAMS)
+    data = load_int64(words + decoding.VALUES)
+    starts = load_int64(words + decoding.STARTS)
+    ends = load_int64(words + decoding.ENDS)
+    reasons = load_int64(words + decoding.REASONS)
+    writers = load_int64(words + WRITERS)
+    fields = load_int64(words + decoding.FIELDS)
+    stack = load_int64(words + STACK)
     stack_end = stack + 8 * STACK_WORDS
     for row in range(first, count):
         start = load_int64(starts + 8 * row)
-        if start < 0 or load_uint8(reasons + row) != NONE:
+        if start < 0 or load_uint8(reasons + row) != decoding.NONE:
             put_null(table, 0)
             continue
         # Negative where there is no schema.
         writer = max(load_int32(writers + 4 * row), -1)
         program = load_int64(programs + 8 * (writer + 1))
         if program == 0:
-            store_uint8(reasons + row, np.uint8(INCOMPATIBLE))
+            store_uint8(reasons + row, np.uint8(decoding.INCOMPATIBLE_SCHEMA))
             put_null(table, 0)
             continue
         at = data + start
@@ -215,52 +172,52 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
         top = stack
         empty_room = np.int64(MAX_EMPTY_ELEMENTS)
         default_room = np.int64(MAX_DEFAULT_BYTES)
-        reason = NONE
+        reason = decoding.NONE
         pc = program
         while True:
             operation = load_int64(pc)
             column = load_int64(pc + op.COLUMN)
             if operation == op.INT64:
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if behind - at > load_int64(pc + op.A):
-                    reason = BAD_VARINT
+                    reason = decoding.BAD_VARINT
                     break
                 at = behind
                 put_int64(table, column, number)
             elif operation in (op.STRING, op.BINARY):
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if number < 0 or number > end - behind:
-                    reason = BAD_LENGTH if number < 0 else TRUNCATED
+                    reason = decoding.BAD_LENGTH if number < 0 else decoding.TRUNCATED
                     break
                 if operation == op.STRING and not is_utf8(behind, number):
-                    reason = BAD_UTF8
+                    reason = decoding.BAD_UTF8
                     break
                 if not has_room_for(table, column, number):
                     truncate(table, 0, row)
-                    store_int64(frame + NEEDED_COLUMN, column)
-                    store_int64(frame + NEEDED_BYTES, number)
+                    store_int64(words + decoding.FULL_COLUMN, column)
+                    store_int64(words + decoding.FULL_BYTES, number)
                     return row
                 put_bytes(table, column, behind, number)
                 at = behind + number
             elif operation == op.DOUBLE:
                 if end - at < 8:
-                    reason = TRUNCATED
+                    reason = decoding.TRUNCATED
                     break
                 put_double(table, column, double_of_bits(load_uint64(at)))
                 at += 8
             elif operation in (op.NULLABLE, op.SKIP_NULLABLE):
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if number < 0 or number > 1:
-                    reason = BAD_UNION
+                    reason = decoding.BAD_UNION
                     break
                 at = behind
                 if number == load_int64(pc + op.A):
@@ -269,83 +226,83 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     pc = program + load_int64(pc + op.B)
                     continue
             elif operation == op.SKIP_BYTES:
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if number < 0 or number > end - behind:
-                    reason = BAD_LENGTH if number < 0 else TRUNCATED
+                    reason = decoding.BAD_LENGTH if number < 0 else decoding.TRUNCATED
                     break
                 at = behind + number
             elif operation == op.SKIP_VARINT:
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 at = behind
             elif operation == op.SKIP_FIXED:
                 number = load_int64(pc + op.A)
                 if number > end - at:
-                    reason = TRUNCATED
+                    reason = decoding.TRUNCATED
                     break
                 at += number
             elif operation == op.INT32:
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if behind - at > 5 or number != np.int64(np.int32(number)):
-                    reason = BAD_VARINT
+                    reason = decoding.BAD_VARINT
                     break
                 at = behind
                 put_int32(table, column, number)
             elif operation == op.BOOLEAN:
                 if at >= end:
-                    reason = TRUNCATED
+                    reason = decoding.TRUNCATED
                     break
                 byte = load_uint8(at)
                 if byte > 1:
-                    reason = MALFORMED
+                    reason = decoding.MALFORMED
                     break
                 put_bool(table, column, byte == 1)
                 at += 1
             elif operation == op.FLOAT:
                 if end - at < 4:
-                    reason = TRUNCATED
+                    reason = decoding.TRUNCATED
                     break
                 put_float(table, column, float_of_bits(load_uint32(at)))
                 at += 4
             elif operation == op.STRUCT:
                 put_complete_struct(table, column)
             elif operation == op.ENUM:
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if number < 0 or number >= load_int64(pc + op.A):
-                    reason = BAD_ENUM
+                    reason = decoding.BAD_ENUM
                     break
                 at = behind
                 symbols = program + load_int64(pc + op.B)
                 size = load_int64(symbols + 16 * number + 8)
                 if size < 0:
-                    reason = BAD_ENUM
+                    reason = decoding.BAD_ENUM
                     break
                 if not has_room_for(table, column, size):
                     truncate(table, 0, row)
-                    store_int64(frame + NEEDED_COLUMN, column)
-                    store_int64(frame + NEEDED_BYTES, size)
+                    store_int64(words + decoding.FULL_COLUMN, column)
+                    store_int64(words + decoding.FULL_BYTES, size)
                     return row
                 put_bytes(table, column, symbols + load_int64(symbols + 16 * number), size)
             elif operation == op.NULL:
                 put_null(table, column)
             elif operation == op.UNION:
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if number < 0 or number >= load_int64(pc + op.A):
-                    reason = BAD_UNION
+                    reason = decoding.BAD_UNION
                     break
                 at = behind
                 pc = program + load_int64(program + load_int64(pc + op.B) + 8 * number)
@@ -355,7 +312,7 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                 continue
             elif operation == op.ENTER:
                 if top >= stack_end:
-                    reason = TOO_DEEP
+                    reason = decoding.TOO_DEEP
                     break
                 store_int64(top, 0)
                 top += 8
@@ -363,9 +320,9 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                 elements = load_int64(pc + op.A)
                 remaining = load_int64(top - 8)
                 if remaining == 0:
-                    number, behind = read_varint(at, end)
-                    if behind < LAST_ADDRESS:
-                        reason = behind
+                    number, behind = read_long(at, end)
+                    if behind < 0:
+                        reason = -behind
                         break
                     at = behind
                     if number == 0:
@@ -373,12 +330,12 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                         pc = program + load_int64(pc + op.B)
                         continue
                     if number < 0:
-                        size, behind = read_varint(at, end)
-                        if behind < LAST_ADDRESS:
-                            reason = behind
+                        size, behind = read_long(at, end)
+                        if behind < 0:
+                            reason = -behind
                             break
                         if size < 0 or size > end - behind or number == -number:
-                            reason = BAD_LENGTH
+                            reason = decoding.BAD_LENGTH
                             break
                         at = behind
                         number = -number
@@ -388,28 +345,28 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     least = load_int64(pc + op.C)
                     if least == 0:
                         if number > empty_room:
-                            reason = TOO_LARGE
+                            reason = decoding.TOO_LARGE
                             break
                         empty_room -= number
                     elif number > (end - at) // least:
-                        reason = BAD_LENGTH
+                        reason = decoding.BAD_LENGTH
                         break
                     remaining = number
                 if elements >= 0 and is_full(table, elements):
                     truncate(table, 0, row)
-                    store_int64(frame + NEEDED_COLUMN, elements)
+                    store_int64(words + decoding.FULL_COLUMN, elements)
                     return row
                 store_int64(top - 8, remaining - 1)
             elif operation == op.CLOSE_ARRAY:
                 close_list(table, column)
             elif operation == op.CLOSE_MAP:
                 number = needed_slots(table, column)
-                if number > load_int64(frame + SLOT_COUNT):
+                if number > load_int64(words + SLOT_COUNT):
                     truncate(table, 0, row)
-                    store_int64(frame + NEEDED_SLOTS, number)
+                    store_int64(words + NEEDED_SLOTS, number)
                     return row
-                if has_duplicate_keys(table, column, load_int64(frame + SLOTS), number):
-                    reason = MALFORMED
+                if has_duplicate_keys(table, column, load_int64(words + SLOTS), number):
+                    reason = decoding.MALFORMED
                     break
                 close_list(table, column)
             elif operation == op.MEMBER:
@@ -417,12 +374,12 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
             elif operation == op.FIXED:
                 number = load_int64(pc + op.A)
                 if number > end - at:
-                    reason = TRUNCATED
+                    reason = decoding.TRUNCATED
                     break
                 if not has_room_for(table, column, number):
                     truncate(table, 0, row)
-                    store_int64(frame + NEEDED_COLUMN, column)
-                    store_int64(frame + NEEDED_BYTES, number)
+                    store_int64(words + decoding.FULL_COLUMN, column)
+                    store_int64(words + decoding.FULL_BYTES, number)
                     return row
                 put_bytes(table, column, at, number)
                 at += number
@@ -430,18 +387,18 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                 number = load_int64(pc + op.A)
                 behind = np.int64(at)
                 if number < 0:
-                    number, behind = read_varint(at, end)
-                    if behind < LAST_ADDRESS:
-                        reason = behind
+                    number, behind = read_long(at, end)
+                    if behind < 0:
+                        reason = -behind
                         break
                 if number <= 0 or number > end - behind:
-                    reason = BAD_LENGTH if number <= 0 else TRUNCATED
+                    reason = decoding.BAD_LENGTH if number <= 0 else decoding.TRUNCATED
                     break
                 low = low_word(behind, number)
                 high = high_word(behind, number)
                 limit_low, limit_high = load_uint64(pc + op.B), load_uint64(pc + op.C)
                 if is_wider(behind, number) or not is_below(low, high, limit_low, limit_high):
-                    reason = OUT_OF_RANGE
+                    reason = decoding.OUT_OF_RANGE
                     break
                 factor, upper = load_uint64(pc + op.D), load_int64(pc + op.E)
                 if factor != 1:
@@ -450,26 +407,26 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                 put_decimal(table, column, low, high)
                 at = behind + number
             elif operation < op.DOUBLE_OF_FLOAT:
-                number, behind = read_varint(at, end)
-                if behind < LAST_ADDRESS:
-                    reason = behind
+                number, behind = read_long(at, end)
+                if behind < 0:
+                    reason = -behind
                     break
                 if behind - at > load_int64(pc + op.A):
-                    reason = BAD_VARINT
+                    reason = decoding.BAD_VARINT
                     break
                 at = behind
                 if operation == op.MULTIPLIED:
                     factor_of_unit = load_int64(pc + op.B)
                     limit = INT64_MAX // factor_of_unit
                     if number > limit or number < -limit:
-                        reason = OUT_OF_RANGE
+                        reason = decoding.OUT_OF_RANGE
                         break
                     put_int64(table, column, number * factor_of_unit)
                 elif operation == op.DATE_OF_MILLIS:
                     # Spark rounds towards 1970.
                     days = number // MS_A_DAY + (number < 0 and number % MS_A_DAY != 0)
                     if days != np.int64(np.int32(days)):
-                        reason = OUT_OF_RANGE
+                        reason = decoding.OUT_OF_RANGE
                         break
                     put_int32(table, column, days)
                 elif operation == op.FLOAT_OF_INTEGER:
@@ -480,17 +437,17 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                     put_double(table, column, np.float64(np.float32(number)))
             elif operation == op.DOUBLE_OF_FLOAT:
                 if end - at < 4:
-                    reason = TRUNCATED
+                    reason = decoding.TRUNCATED
                     break
                 put_double(table, column, np.float64(float_of_bits(load_uint32(at))))
                 at += 4
             elif operation == op.DEFAULT:
                 if top + 8 >= stack_end:
-                    reason = TOO_DEEP
+                    reason = decoding.TOO_DEEP
                     break
                 default_room -= load_int64(pc + op.A)
                 if default_room < 0:
-                    reason = TOO_LARGE
+                    reason = decoding.TOO_LARGE
                     break
                 store_int64(top, at)
                 store_int64(top + 8, end)
@@ -503,7 +460,7 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                 end = load_int64(top + 8)
             elif operation == op.CALL:
                 if top >= stack_end:
-                    reason = TOO_DEEP
+                    reason = decoding.TOO_DEEP
                     break
                 store_int64(top, pc + op.SIZE)
                 top += 8
@@ -518,10 +475,10 @@ def decode_values(table: int, frame: int, first: int, count: int) -> int:
                 break
             else:
                 if at != end:
-                    reason = TRAILING_BYTES
+                    reason = decoding.TRAILING_BYTES
                 break
             pc += op.SIZE
-        if reason != NONE:
+        if reason != decoding.NONE:
             truncate(table, 0, row)
             put_null(table, 0)
             store_uint8(reasons + row, np.uint8(reason))

@@ -9,9 +9,10 @@ import numpy as np
 
 from ...domain.values.avro_resolution import resolve
 from ...domain.values.avro_schema import parse_avro_schema
-from ...ports.values.value_format import DecodedValues, ValueDecoder
+from ...ports.values.value_format import ValueDecoder
 from ...ports.values.value_types import arrow_type
-from ..value_columns.column_set import ColumnSet, ColumnSizes
+from ..value_columns.column_set import ColumnSizes
+from ..value_columns.decoding import DecodeRun
 from ..value_columns.layout import columns_of
 from . import decode_kernel as kernel
 from .decode_program import DecodeProgram
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ...domain.values.avro_types import AvroTypeOptions
     from ...domain.values.data_types import StructType
     from ...domain.values.registry import Schema
-    from ...ports.values.value_format import Payloads, WriterSchema
+    from ...ports.values.value_format import DecodedValues, Payloads, WriterSchema
     from ..kernels.arrays import Int64Array
 
 log = logging.getLogger(__name__)
@@ -42,41 +43,6 @@ def parse_schema(schema: Schema) -> AvroSchema:
     :raises ValueError: if it is not one.
     """
     return parse_avro_schema(schema.text, (one.text for one in schema.imports))
-
-
-@final
-class _Frame:
-    """The arrays of a batch, which the kernel finds by their addresses."""
-
-    def __init__(self, payloads: Payloads, programs: Int64Array) -> None:
-        self.rows = len(payloads.starts)
-        self.starts = np.ascontiguousarray(payloads.starts, np.int64)
-        self.ends = np.ascontiguousarray(payloads.ends, np.int64)
-        self.reasons = np.array(payloads.reasons, np.uint8)
-        self.fields = np.full(self.rows, -1, np.int32)
-        self._writers = np.ascontiguousarray(payloads.writers, np.int32)
-        self._programs = programs
-        self._data = payloads.values.buffers()[2]
-        self._stack = np.empty(kernel.STACK_WORDS, np.int64)
-        self.slots = np.empty(_MIN_SLOTS, np.int64)
-
-    def words(self) -> Int64Array:
-        """Return the frame of the kernel."""
-        words = np.zeros(kernel.FRAME_WORDS, np.int64)
-        words[kernel.DATA // 8] = self._data.address if self._data else 0
-        for place, array in (
-            (kernel.PROGRAMS, self._programs),
-            (kernel.STARTS, self.starts),
-            (kernel.ENDS, self.ends),
-            (kernel.REASONS, self.reasons),
-            (kernel.WRITERS, self._writers),
-            (kernel.FIELDS, self.fields),
-            (kernel.STACK, self._stack),
-            (kernel.SLOTS, self.slots),
-        ):
-            words[place // 8] = array.ctypes.data
-        words[kernel.SLOT_COUNT // 8] = len(self.slots)
-        return words
 
 
 @final
@@ -112,16 +78,14 @@ class AvroDecoder(ValueDecoder):
         return tuple(self._names)
 
     def decode(self, payloads: Payloads) -> DecodedValues:
-        frame = _Frame(payloads, self._find_programs(payloads.schemas))
-        size = int((frame.ends - frame.starts).sum())
-        columns = ColumnSet(self._columns, frame.rows, size, self._sizes)
-        row = 0
-        while True:
-            words = frame.words()
-            row = kernel.decode_values(columns.address, words.ctypes.data, row, frame.rows)
-            if row == frame.rows:
-                return DecodedValues(columns.finish(), frame.reasons, frame.fields)
-            _make_room(columns, words, frame, row)
+        run = DecodeRun(payloads, self._columns, self._sizes, kernel.WORDS)
+        run.point(kernel.PROGRAMS, self._find_programs(payloads.schemas))
+        run.point(kernel.WRITERS, np.ascontiguousarray(payloads.writers, np.int32))
+        run.point(kernel.STACK, np.empty(kernel.STACK_WORDS, np.int64))
+        _use_slots(run, _MIN_SLOTS)
+        return run.decode(
+            kernel.decode_values, lambda: _use_slots(run, int(run.words[kernel.NEEDED_SLOTS // 8]))
+        )
 
     def _find_programs(self, schemas: Sequence[WriterSchema]) -> Int64Array:
         """Return the addresses of programs: of values without a schema, then of each schema."""
@@ -157,11 +121,7 @@ class AvroDecoder(ValueDecoder):
         return self._names.setdefault(path, len(self._names)) if path else -1
 
 
-def _make_room(columns: ColumnSet, words: Int64Array, frame: _Frame, row: int) -> None:
-    """Grow what the kernel has no room in for a row, or give the row up."""
-    slots = int(words[kernel.NEEDED_SLOTS // 8])
-    if slots:
-        frame.slots = np.empty(slots, np.int64)
-        return
-    column, size = words[kernel.NEEDED_COLUMN // 8], words[kernel.NEEDED_BYTES // 8]
-    columns.grow_for(row, frame.reasons, int(column), int(size))
+def _use_slots(run: DecodeRun, count: int) -> None:
+    """Let the kernel have memory to find equal keys of maps."""
+    run.point(kernel.SLOTS, np.empty(count, np.int64))
+    run.words[kernel.SLOT_COUNT // 8] = count

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...domain.values.errors import FailureReason
 from ..kernels.kernel import kernel
 from ..kernels.memory import (
     load_int32,
@@ -17,6 +16,7 @@ from ..kernels.memory import (
     store_uint8,
 )
 from ..kernels.parts import inlined
+from ..value_columns import decoding
 from ..value_columns.column_kernel import (
     has_room_for,
     is_full,
@@ -38,19 +38,6 @@ from .put_kernel import (
     read_number,
 )
 from .wire_kernel import END_GROUP, read_length, read_tag, skip_value
-
-DONE: Final = 0
-FULL: Final = 1
-TOO_MANY: Final = 2
-"""The batch has too many elements."""
-
-MALFORMED: Final = int(FailureReason.MALFORMED)
-TRUNCATED: Final = int(FailureReason.TRUNCATED)
-BAD_UTF8: Final = int(FailureReason.BAD_UTF8)
-TYPE_MISMATCH: Final = int(FailureReason.TYPE_MISMATCH)
-TOO_DEEP: Final = int(FailureReason.TOO_DEEP)
-TOO_LARGE: Final = int(FailureReason.TOO_LARGE)
-BAD_ENUM: Final = int(FailureReason.BAD_ENUM)
 
 MAX_CELLS: Final = 2**27
 """The values below lists that a batch may have, and a record: of 8 bytes, they are 1 GiB."""
@@ -93,30 +80,32 @@ def set_oneof(table: Any, action: Any, base: Any, slots: Any) -> None:
 
 
 @inlined
-def clear_slots(slots: Any, state: Any) -> None:
+def clear_slots(slots: Any, words: Any) -> None:
     """Forget what a record has set that is taken back."""
-    for number in range(load_int64(state + at.SLOT_COUNT)):
+    for number in range(load_int64(words + at.SLOT_COUNT)):
         store_int64(slots + 8 * number, 0)
 
 
-@kernel(*["int64"] * 7)
-def decode(
-    table: int, data: int, starts: int, ends: int, reasons: int, fields: int, state: int
-) -> int:
-    """Decode the payloads from the state's row on.
+@kernel(*["int64"] * 4)
+def decode_messages(table: int, words: int, first: int, count: int) -> int:
+    """Decode the values from row ``first`` on; return ``count``, or the row at which it stopped.
 
-    ``starts`` and ``ends`` are 64-bit positions in ``data``, ``reasons`` are bytes, ``fields`` are
-    32-bit columns. Return ``DONE``, ``FULL`` (the state says which column, and for how many
-    bytes), or ``TOO_MANY``.
+    That is where there is no room, or, without a ``FULL_COLUMN``, where the batch has too many
+    elements. ``table`` is the address of the columns, ``words`` of what ``decoding`` and
+    ``program_layout`` describe.
     """
-    program = load_int64(state + at.PROGRAM)
-    actions = load_int64(state + at.ACTIONS)
-    count = load_int64(state + at.COUNT)
+    program = load_int64(words + at.PROGRAM)
+    actions = load_int64(words + at.ACTIONS)
+    data = load_int64(words + decoding.VALUES)
+    starts = load_int64(words + decoding.STARTS)
+    ends = load_int64(words + decoding.ENDS)
+    reasons = load_int64(words + decoding.REASONS)
+    fields = load_int64(words + decoding.FIELDS)
     root: Any = np.int64(ROOT)  # numba would compile functions again for a literal
-    slots = load_int64(state + at.SLOTS)
-    marks = load_int64(state + at.MARKS)
-    stack = load_int64(state + at.STACK)
-    row = load_int64(state + at.ROW)
+    slots = load_int64(words + at.SLOTS)
+    marks = load_int64(words + at.MARKS)
+    stack = load_int64(words + at.STACK)
+    row = first
     while row < count:
         position = load_int64(starts + 8 * row)
         if position < 0 or load_uint8(reasons + row) != 0:
@@ -142,7 +131,7 @@ def decode(
             tag = np.int64(0)
             if is_end:
                 if group != 0:
-                    reason = TRUNCATED
+                    reason = decoding.TRUNCATED
                     break
             else:
                 tag, position = read_tag(position, end)
@@ -150,11 +139,11 @@ def decode(
                     reason = -position
                     break
                 if tag < 8:
-                    reason = MALFORMED
+                    reason = decoding.MALFORMED
                     break
                 if tag & 7 == END_GROUP:
                     if tag >> 3 != group:
-                        reason = MALFORMED
+                        reason = decoding.MALFORMED
                         break
                     is_end = True
             if is_end:
@@ -200,7 +189,7 @@ def decode(
                 position += size
                 if flags & (at.STRICT | at.LOOSE) and not is_utf8(start, size):
                     if flags & at.STRICT:
-                        reason = BAD_UTF8
+                        reason = decoding.BAD_UTF8
                         break
                     store_int64(
                         marks + 8 * column, load_int64(marks + 8 * column) | at.INVALID_UTF8
@@ -246,7 +235,7 @@ def decode(
                         enum = load_int64(action + at.ENUM)
                         if load_int64(enum + at.ENUM_CLOSED) != 0 and enum_value(enum, value) == 0:
                             if flags & at.OUTERMOST:
-                                reason = BAD_ENUM
+                                reason = decoding.BAD_ENUM
                                 break
                             if load_int64(action + at.SLOT) >= 0:
                                 store_int64(slots + 8 * load_int64(action + at.SLOT), 1)
@@ -279,7 +268,7 @@ def decode(
                     break
             elif kind == at.MESSAGE:
                 if depth >= at.MAX_DEPTH:
-                    reason = TOO_DEEP
+                    reason = decoding.TOO_DEEP
                     break
                 after = end
                 start = position
@@ -322,7 +311,7 @@ def decode(
                 if load_int64(action + at.ONEOF) >= 0:
                     set_oneof(table, action, base, slots)
             elif kind == at.MISMATCH:
-                reason = TYPE_MISMATCH
+                reason = decoding.TYPE_MISMATCH
                 break
             else:
                 raw, position = read_number(tag & 7, position, end)
@@ -335,27 +324,25 @@ def decode(
                 else:
                     store_int64(slot + 16, converted(raw, at.LOW_32))
             if left < 0:
-                reason = TOO_LARGE
+                reason = decoding.TOO_LARGE
                 break
 
         if room >= 0:
             truncate(table, root, row)
-            clear_slots(slots, state)
-            store_int64(state + at.ROW, row)
-            store_int64(state + at.FULL_COLUMN, column)
-            store_int64(state + at.FULL_BYTES, room)
-            return FULL
+            clear_slots(slots, words)
+            store_int64(words + decoding.FULL_COLUMN, column)
+            store_int64(words + decoding.FULL_BYTES, room)
+            return row
         if reason != 0:
             truncate(table, root, row)
-            clear_slots(slots, state)
+            clear_slots(slots, words)
             put_null(table, root)
             store_uint8(reasons + row, np.uint8(reason))
             store_int32(fields + 4 * row, np.int32(column))
         elif left < allowed:
-            spent = load_int64(state + at.CELLS_LEFT) - (allowed - left)
+            spent = load_int64(words + at.CELLS_LEFT) - (allowed - left)
             if spent < 0:
-                return TOO_MANY
-            store_int64(state + at.CELLS_LEFT, spent)
+                return row
+            store_int64(words + at.CELLS_LEFT, spent)
         row += 1
-    store_int64(state + at.ROW, row)
-    return DONE
+    return row

@@ -26,10 +26,11 @@ from ..kernels.memory import (
     store_uint64,
 )
 from ..kernels.parts import inlined
+from ..value_columns.bytes_kernel import put_varint
 from ..value_columns.utf8 import is_utf8
 from ..value_encoding import row_encoder as out
 from ..value_encoding.input_columns import data, is_null, offset, read_bool, values
-from ..value_encoding.row_encoder import find_symbol, put_varint
+from ..value_encoding.row_encoder import find_symbol
 
 STRIDE: Final = 128
 

@@ -327,8 +327,7 @@ class _Compiler:
         inner.steps.append(_step(at.DROP_ENTRY, entries, inner.entry_slot or 0))
         inner.steps.append(_step(at.CLOSE_STRUCT, entries))
         self._act(place, one, self._descend(one, entries, self._node(inner, entries)))
-        width = self._columns[first].width if self._columns[first].kind != _BYTES else 0
-        place.steps.append({**_step(at.CLOSE_MAP, column), at.STEP_SIZE: width})
+        place.steps.append(_step(at.CLOSE_MAP, column))
 
     # Values.
 
@@ -479,7 +478,6 @@ class _Compiler:
         return [*pairs, node.cells, 0]
 
 
-_BYTES: Final = 2
 _TEXTS: Final = (_F.TYPE_STRING, _F.TYPE_BYTES)
 
 

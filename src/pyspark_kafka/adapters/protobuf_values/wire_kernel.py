@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...domain.values.errors import FailureReason
 from ..kernels.memory import load_int64, load_uint8, store_int64
 from ..kernels.parts import inlined
+from ..value_columns import decoding
+from ..value_columns.bytes_kernel import read_varint as read_bits
 from . import program_layout as at
 
 VARINT: Final = 0
@@ -22,11 +23,6 @@ GROUP: Final = 3
 END_GROUP: Final = 4
 FIXED_32: Final = 5
 
-MALFORMED: Final = int(FailureReason.MALFORMED)
-TRUNCATED: Final = int(FailureReason.TRUNCATED)
-BAD_VARINT: Final = int(FailureReason.BAD_VARINT)
-BAD_LENGTH: Final = int(FailureReason.BAD_LENGTH)
-TOO_DEEP: Final = int(FailureReason.TOO_DEEP)
 
 MAX_VARINT_BYTES: Final = 10
 MAX_VARINT32_BYTES: Final = 5
@@ -41,7 +37,7 @@ def read_varint(position: Any, end: Any) -> Any:
         first = load_uint8(position)
         if first < 0x80:
             return np.uint64(first), position + 1
-    return _read_long(position, end, np.int64(MAX_VARINT_BYTES))
+    return read_bits(position, end, np.int64(MAX_VARINT_BYTES))
 
 
 @inlined
@@ -50,9 +46,9 @@ def read_tag(position: Any, end: Any) -> Any:
     first = load_uint8(position)
     if first < 0x80:
         return np.int64(first), position + 1
-    value, after = _read_long(position, end, np.int64(MAX_VARINT32_BYTES))
+    value, after = read_bits(position, end, np.int64(MAX_VARINT32_BYTES))
     if after > 0 and value > np.uint64(UINT32_MAX):
-        return np.int64(0), np.int64(-BAD_VARINT)
+        return np.int64(0), np.int64(-decoding.BAD_VARINT)
     return np.int64(value), after
 
 
@@ -63,30 +59,12 @@ def read_length(position: Any, end: Any) -> Any:
         first = load_uint8(position)
         if first < 0x80:
             if np.int64(first) > end - position - 1:
-                return np.int64(0), np.int64(-BAD_LENGTH)
+                return np.int64(0), np.int64(-decoding.BAD_LENGTH)
             return np.int64(first), position + 1
-    value, after = _read_long(position, end, np.int64(MAX_VARINT32_BYTES))
+    value, after = read_bits(position, end, np.int64(MAX_VARINT32_BYTES))
     if after > 0 and (value > np.uint64(INT32_MAX) or np.int64(value) > end - after):
-        return np.int64(0), np.int64(-BAD_LENGTH)
+        return np.int64(0), np.int64(-decoding.BAD_LENGTH)
     return np.int64(value), after
-
-
-@inlined
-def _read_long(position: Any, end: Any, max_bytes: Any) -> Any:
-    value = np.uint64(0)
-    shift = np.uint64(0)
-    last = min(end, position + max_bytes)
-    at_byte = position
-    while at_byte < last:
-        byte = np.uint64(load_uint8(at_byte))
-        at_byte += 1
-        # The tenth byte has one bit of the number; as upb and Java, the others are ignored.
-        value |= (byte & np.uint64(0x7F)) << shift
-        if byte < np.uint64(0x80):
-            return value, at_byte
-        shift += np.uint64(7)
-    is_long = last - position == max_bytes
-    return np.uint64(0), np.int64(-BAD_VARINT) if is_long else np.int64(-TRUNCATED)
 
 
 @inlined
@@ -108,8 +86,8 @@ def _skip_plain(wire: Any, position: Any, end: Any) -> Any:
         return after + size
     width = 8 if wire == FIXED_64 else 4 if wire == FIXED_32 else 0
     if width > 0:
-        return position + width if end - position >= width else np.int64(-TRUNCATED)
-    return np.int64(-MALFORMED)
+        return position + width if end - position >= width else np.int64(-decoding.TRUNCATED)
+    return np.int64(-decoding.MALFORMED)
 
 
 @inlined
@@ -119,12 +97,12 @@ def _skip_group(number: Any, position: Any, end: Any, stack: Any, depth: Any) ->
     while True:
         if opened >= 0:
             if inside >= at.MAX_DEPTH:
-                return np.int64(-TOO_DEEP)
+                return np.int64(-decoding.TOO_DEEP)
             store_int64(stack + inside * at.FRAME, opened)
             inside += 1
             opened = np.int64(-1)
         if position >= end:
-            return np.int64(-TRUNCATED)
+            return np.int64(-decoding.TRUNCATED)
         tag, position = read_tag(position, end)
         if position < 0:
             return position
@@ -135,7 +113,7 @@ def _skip_group(number: Any, position: Any, end: Any, stack: Any, depth: Any) ->
         elif wire == END_GROUP:
             inside -= 1
             if load_int64(stack + inside * at.FRAME) != tag >> 3:
-                return np.int64(-MALFORMED)
+                return np.int64(-decoding.MALFORMED)
             if inside == depth:
                 return position
         else:

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.values.errors import UnencodableValueError
-from ..kernels.memory import load_int64, load_uint8, store_uint8
+from ..kernels.memory import load_int64
 from ..kernels.parts import inlined
+from ..value_columns.bytes_kernel import are_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,17 +39,6 @@ U = np.uint64
 
 
 @inlined
-def put_varint(at: int, number: Any) -> Any:
-    """Write an unsigned 64-bit number as a varint, and return where it ends: at most 10 bytes."""
-    while number > U(0x7F):
-        store_uint8(at, np.uint8((number & U(0x7F)) | U(0x80)))
-        at += 1
-        number >>= U(7)
-    store_uint8(at, np.uint8(number))
-    return at + 1
-
-
-@inlined
 def find_symbol(offsets: int, count: int, source: int, size: int) -> Any:
     """Return the place of a text among an enum's symbols, or -1.
 
@@ -57,12 +47,10 @@ def find_symbol(offsets: int, count: int, source: int, size: int) -> Any:
     texts = offsets + 8 * (count + 1)
     for number in range(count):
         start = load_int64(offsets + 8 * number)
-        if load_int64(offsets + 8 * number + 8) - start == size:
-            place = 0
-            while place < size and load_uint8(texts + start + place) == load_uint8(source + place):
-                place += 1
-            if place == size:
-                return number
+        if load_int64(offsets + 8 * number + 8) - start != size:
+            continue
+        if are_equal(texts + start, source, size):
+            return number
     return -1
 
 

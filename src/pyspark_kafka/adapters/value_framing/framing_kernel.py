@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...domain.values.errors import FailureReason
 from ..kernels.kernel import kernel
 from ..kernels.memory import load_int32, load_int64, load_uint8, store_int32, store_int64
 from ..kernels.parts import inlined
+from ..value_columns import decoding
+from ..value_columns.bytes_kernel import are_equal, hash_bytes, read_varint, zig_zag
 from .wire_format import GUID_BYTES, GUID_MAGIC, ID_BYTES, ID_MAGIC, MAX_INDEXES
 
 if TYPE_CHECKING:
@@ -24,19 +25,9 @@ BEFORE_PAYLOAD: Final = 1
 IN_HEADER: Final = 2
 """In a header, or before the payload where there is no such header."""
 
-_MISSING: Final = -int(FailureReason.NO_FRAMING)
-_TRUNCATED: Final = -int(FailureReason.TRUNCATED)
-_BAD_VARINT: Final = -int(FailureReason.BAD_VARINT)
-_BAD_LENGTH: Final = -int(FailureReason.BAD_LENGTH)
-_UNKNOWN_MESSAGE: Final = -int(FailureReason.UNKNOWN_MESSAGE)
-
 _MAX_VARINT_BYTES: Final = 5
 _ID_LENGTH: Final = 1 + ID_BYTES
 _GUID_LENGTH: Final = 1 + GUID_BYTES
-
-_OFFSET_BASIS: Final = np.uint64(0xCBF29CE484222325)
-_PRIME: Final = np.uint64(0x100000001B3)
-"""Of FNV-1a, a hash of short keys."""
 
 
 @kernel(
@@ -91,7 +82,7 @@ def find_payloads(
             last_length
             and last_in_header == in_header
             and limit - at >= last_length
-            and _are_equal(at, last_at, last_length)
+            and are_equal(at, last_at, last_length)
         ):
             writers[row] = last_writer
             starts[row] = start if in_header else start + last_length
@@ -137,7 +128,7 @@ def _last_header(headers: tuple[int, ...], row: int) -> Any:
         number -= 1
         start = load_int32(key_offsets + 4 * number)
         length = load_int32(key_offsets + 4 * number + 4) - start
-        if length == name_length and _are_equal(keys + start, name, length):
+        if length == name_length and are_equal(keys + start, name, length):
             if not is_valid(value_validity, value_bit + number):
                 return 0, 0
             place = value_offsets + 4 * number
@@ -149,15 +140,15 @@ def _last_header(headers: tuple[int, ...], row: int) -> Any:
 def _framing_length(at: int, end: int, has_indexes: int, in_header: bool) -> Any:
     """Return the length of a framing, or a negative ``FailureReason``."""
     if at >= end:
-        return _MISSING
+        return -decoding.NO_FRAMING
     magic = load_uint8(at)
     length = _ID_LENGTH
     if magic == GUID_MAGIC and in_header:
         length = _GUID_LENGTH
     elif magic != ID_MAGIC:
-        return _MISSING
+        return -decoding.NO_FRAMING
     if end - at < length:
-        return _MISSING
+        return -decoding.NO_FRAMING
     if not has_indexes:
         return length
     after = _end_of_indexes(at + length, end)
@@ -171,38 +162,29 @@ def _end_of_indexes(at: int, end: int) -> Any:
     if at < 0:
         return at
     if count < 0 or count > MAX_INDEXES:
-        return _BAD_LENGTH
+        return -decoding.BAD_LENGTH
     for _ in range(count):
         index, at = _varint(at, end)
         if at < 0:
             return at
         if index < 0:
-            return _UNKNOWN_MESSAGE
+            return -decoding.UNKNOWN_MESSAGE
     return at
 
 
 @inlined
 def _varint(at: int, end: int) -> Any:
     """Return a zig-zag varint of 32 bits and where it ends; or 0 and a negative reason."""
-    number = 0
-    for place in range(_MAX_VARINT_BYTES):
-        if at + place >= end:
-            return 0, _TRUNCATED
-        byte = int(load_uint8(at + place))
-        number |= (byte & 0x7F) << (7 * place)
-        if byte < 0x80:
-            if number >> 32:
-                return 0, _BAD_VARINT
-            return (number >> 1) ^ -(number & 1), at + place + 1
-    return 0, _BAD_VARINT
+    bits, after = read_varint(at, end, np.int64(_MAX_VARINT_BYTES))
+    if bits >> np.uint64(32) != 0:
+        return np.int64(0), np.int64(-decoding.BAD_VARINT)
+    return zig_zag(bits), np.int64(after)
 
 
 @inlined
 def _find_slot(slots: int, mask: int, framings: int, at: int, length: int) -> Any:
     """Return the address of the slot that has a framing, or of an empty one for it."""
-    code = _OFFSET_BASIS
-    for place in range(length):
-        code = (code ^ np.uint64(load_uint8(at + place))) * _PRIME
+    code = hash_bytes(at, length, np.uint64(0))
     number = int(code >> np.uint64(20)) & mask
     while True:
         slot = slots + 4 * number
@@ -210,15 +192,6 @@ def _find_slot(slots: int, mask: int, framings: int, at: int, length: int) -> An
         if writer < 0:
             return slot
         known = framings + 16 * writer
-        if load_int64(known + 8) == length and _are_equal(load_int64(known), at, length):
+        if load_int64(known + 8) == length and are_equal(load_int64(known), at, length):
             return slot
         number = (number + 1) & mask
-
-
-@inlined
-def _are_equal(one: int, other: int, length: int) -> Any:
-    # Numba has no all().
-    for place in range(length):  # noqa: SIM110
-        if load_uint8(one + place) != load_uint8(other + place):
-            return False
-    return True

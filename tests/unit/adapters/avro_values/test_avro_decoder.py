@@ -13,8 +13,8 @@ import pytest
 from pyspark_kafka.adapters.avro_values import decode_kernel
 from pyspark_kafka.adapters.avro_values import decoder as decoder_module
 from pyspark_kafka.adapters.avro_values.decoder import AvroDecoder
-from pyspark_kafka.adapters.avro_values.map_keys import MAX_COMPARED
 from pyspark_kafka.adapters.value_columns import column_set
+from pyspark_kafka.adapters.value_columns.map_kernel import MAX_COMPARED
 from pyspark_kafka.domain.values.avro_defaults import encode_long
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
