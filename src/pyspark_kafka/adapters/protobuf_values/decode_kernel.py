@@ -96,23 +96,21 @@ def decode_messages(table: int, words: int, first: int, count: int) -> int:
     """
     program = load_int64(words + at.PROGRAM)
     actions = load_int64(words + at.ACTIONS)
-    data = load_int64(words + decoding.VALUES)
-    starts = load_int64(words + decoding.STARTS)
-    ends = load_int64(words + decoding.ENDS)
     reasons = load_int64(words + decoding.REASONS)
-    fields = load_int64(words + decoding.FIELDS)
     root: Any = np.int64(ROOT)  # numba would compile functions again for a literal
     slots = load_int64(words + at.SLOTS)
     marks = load_int64(words + at.MARKS)
     stack = load_int64(words + at.STACK)
     row = first
     while row < count:
-        position = load_int64(starts + 8 * row)
+        # What is needed once for a row is loaded for it: registers are scarce in the loop below.
+        position = load_int64(load_int64(words + decoding.STARTS) + 8 * row)
         if position < 0 or load_uint8(reasons + row) != 0:
             put_null(table, root)
             row += 1
             continue
-        end = data + load_int64(ends + 8 * row)
+        data = load_int64(words + decoding.VALUES)
+        end = data + load_int64(load_int64(words + decoding.ENDS) + 8 * row)
         position += data
         allowed = min(MIN_CELLS + CELLS_PER_BYTE * (end - position), MAX_CELLS)
         left = allowed
@@ -338,7 +336,7 @@ def decode_messages(table: int, words: int, first: int, count: int) -> int:
             clear_slots(slots, words)
             put_null(table, root)
             store_uint8(reasons + row, np.uint8(reason))
-            store_int32(fields + 4 * row, np.int32(column))
+            store_int32(load_int64(words + decoding.FIELDS) + 4 * row, np.int32(column))
         elif left < allowed:
             spent = load_int64(words + at.CELLS_LEFT) - (allowed - left)
             if spent < 0:

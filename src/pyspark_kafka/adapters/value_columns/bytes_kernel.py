@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.memory import load_uint8, load_uint64, store_uint8
+from ..kernels.memory import load_uint8, store_uint8
 from ..kernels.parts import inlined
 from .decoding import BAD_VARINT, TRUNCATED
 
@@ -60,8 +60,6 @@ def put_varint(at: int, number: Any) -> Any:
 def are_equal(one: int, other: int, size: int) -> Any:
     """Return whether the bytes at two addresses are equal."""
     place = 0
-    while size - place >= 8 and load_uint64(one + place) == load_uint64(other + place):
-        place += 8
     while place < size and load_uint8(one + place) == load_uint8(other + place):
         place += 1
     return place == size
