@@ -902,7 +902,7 @@ def test_of_many_lost_transactions_some_are_named() -> None:
 
 
 def test_a_missing_package_that_no_extra_has() -> None:
-    """It is installed by its own name."""
+    """Such a package is installed by its own name."""
     error = MissingDependencyError("A package", package="vendor")
     assert str(error).endswith("A package is not installed. Install it with: pip install vendor")
 

@@ -170,7 +170,7 @@ def test_merge_with_nothing(offsets: PartitionOffsets) -> None:
 def test_merge_is_associative(
     first: PartitionOffsets, second: PartitionOffsets, third: PartitionOffsets
 ) -> None:
-    """It does not matter which of two merges is done first."""
+    """The order of two merges does not matter."""
     assert first.merge(second).merge(third) == first.merge(second.merge(third))
 
 

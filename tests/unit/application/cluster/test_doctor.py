@@ -127,7 +127,7 @@ def test_all_is_well() -> None:
 
 
 def test_java_is_looked_for_where_pyspark_is() -> None:
-    """It is a warning: a client of Spark Connect needs none."""
+    """A missing Java is a warning: a client of Spark Connect needs none."""
 
     def missing() -> str:
         raise JavaError("there is no java on the PATH", 17)
@@ -234,7 +234,7 @@ def test_topics() -> None:
 
 
 def test_executors() -> None:
-    """They are compared with the driver, and an error of Spark is a finding, as its UI is."""
+    """Executors are compared with the driver; an error of Spark is a finding, as its UI is."""
 
     def fail() -> SparkFacts:
         raise MissingDependencyError("pyspark", "spark")

@@ -385,7 +385,7 @@ def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
 
 
 def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage: Stage) -> None:
-    """It is neither written again nor skipped before the user has changed the log."""
+    """The batch is neither written again nor skipped before the user has changed the log."""
     stage.plant(f"{PREFIX}-q-0-0")
     stage.kit.cluster.forget_transactional_id(f"{PREFIX}-q-0-0")
     with pytest.raises(TransactionLostError, match=r"whether batch 0 was committed") as caught:
@@ -648,7 +648,7 @@ def test_a_commit_that_failed_is_not_undone(stage: Stage, query_id: str | None) 
 
 
 def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage: Stage) -> None:
-    """It may say that the batch is decided."""
+    """The log may say that the batch is decided."""
     stage.log.add(0, b"v2\n{}")
     with pytest.raises(MetadataLogError, match="not an entry"):
         stage.driver().abort(stage.run_tasks(0))
@@ -692,7 +692,7 @@ def test_what_an_operator_has_fenced_is_written_again(stage: Stage) -> None:
 
 
 def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage: Stage) -> None:
-    """It stops before it tidies up, and another driver takes over an id meanwhile."""
+    """The driver stops before it cleans up, and another one takes over an id meanwhile."""
     stage.run_task(0, 0, attempt=1)
 
     @final
@@ -712,7 +712,7 @@ def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage: Stage)
 
 
 def test_an_empty_entry_of_another_query_hides_no_batch(stage: Stage) -> None:
-    """It names no transaction that would tell."""
+    """Such an entry names no transaction that could be described."""
     stage.driver(query_id=OTHER).commit(0, OTHER, [])
     for use in (stage.driver().recover, lambda: stage.driver().commit(0, "q", [])):
         with pytest.raises(MetadataLogError, match=rf"is of the query '{OTHER}', .* 'q'"):
@@ -810,7 +810,7 @@ def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage: St
 
 
 def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage: Stage) -> None:
-    """It may have been committed before, or aborted by a driver that died."""
+    """The batch may have been committed before, or aborted by a driver that died."""
     written = stage.run_tasks(0)
     with pytest.raises(DiedError):
         stage.driver(Life(1, after=False)).commit(0, "q", written)

@@ -53,7 +53,7 @@ def test_anything_else_is_refused(returned: object) -> None:
 
 
 def test_rows_without_a_sink_are_refused() -> None:
-    """They would be lost."""
+    """Rows without a sink would be lost."""
     with pytest.raises(TypeError, match="the query has no sink to write them to"):
         FunctionOutput(None).batches(VALUES)
 

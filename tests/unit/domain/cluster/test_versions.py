@@ -67,7 +67,7 @@ def test_versions_here(found: Environment, client: str, expected: dict[str, Leve
 
 
 def test_an_executor_like_the_driver() -> None:
-    """It is shown with its versions; patch releases of Python may differ."""
+    """An executor is shown with its versions; patch releases of Python may differ."""
     (found,) = check_executors(HERE, [Environment("w1", "3.12.9", PACKAGES)])
     assert found.level is Level.OK
     assert found.summary.startswith("w1: Python 3.12.9, confluent-kafka 2.15.1, ")

@@ -305,7 +305,7 @@ def test_bootstrap_servers(servers: dict[str, str]) -> None:
 
 
 def test_bootstrap_servers_have_no_user() -> None:
-    """It may be a password, and is not repeated."""
+    """A user may be a password, so that the error does not repeat the servers."""
     servers = {"kafka.bootstrap.servers": "SASL_SSL://ann:SECRET@b:9092"}
     (problem,) = sink_problems({"topic": "t", **servers}, QueryKind.BATCH)
     assert problem.startswith("Option 'kafka.bootstrap.servers' must be host:port, without a user")

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 
 def test_limits_of_tasks() -> None:
-    """They are of three options."""
+    """The limits come from three options."""
     given = {"minPartitions": "2", "maxPartitions": "4", "maxRecordsPerPartition": "300"}
     options = parse_source_options({**BASE, **given}, QueryKind.BATCH)
     assert options.task_limits == TaskLimits(2, 4, 300)

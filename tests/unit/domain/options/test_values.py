@@ -244,7 +244,7 @@ def test_a_schema_in_a_file(path: str) -> None:
 
 
 def test_options_of_another_distributions_format() -> None:
-    """They begin with the name of the format, and are passed to it without that."""
+    """Such options begin with the format's name, and are passed to it without the name."""
     given = {"valueFormat": "thrift", "thrift.protocol": "Compact", "keyFormat": "json"}
     assert [one.settings for one in read(given)] == [(), (("protocol", "Compact"),)]
     assert [one.settings for one in written(given)] == [(), (("protocol", "Compact"),)]

@@ -29,7 +29,7 @@ def test_an_empty_range_is_finished() -> None:
 
 
 def test_a_range_is_finished_at_its_end() -> None:
-    """It is finished beyond its end, too, if a fetch passed offsets without a record."""
+    """A range is finished beyond its end, too, if a fetch passed offsets without a record."""
     for reached in (20, 25):
         progress = progress_of()
         assert progress.advance(reached)
@@ -67,7 +67,7 @@ def test_an_offset_that_the_broker_does_not_hold() -> None:
 
 
 def test_an_offset_that_the_broker_holds_is_fetched_again() -> None:
-    """It is fetched until the time is up; each fetch that moved on restarts the time."""
+    """The offset is fetched until the time is up; each fetch that moved on restarts the time."""
     progress = progress_of()
     progress.poll(100)
     progress.check(10, 11, 102)

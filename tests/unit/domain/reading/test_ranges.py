@@ -424,7 +424,7 @@ def test_small_ranges_share_a_task() -> None:
 
 
 def test_open_ends_count_as_what_they_resolve_to() -> None:
-    """They stay open."""
+    """Open ends stay open."""
     ranges = [of(number, EARLIEST, LATEST) for number in range(4)]
     sizes = (1, 50_000, 1, 1)
     resolved = {

@@ -37,7 +37,7 @@ def test_the_first_limit_that_is_exceeded(
     ],
 )
 def test_an_error_says_what_exceeds_which_option(option: str, phrase: str) -> None:
-    """It has the record's place, its size, the limit, and what to do."""
+    """The error has the record's place, its size, the limit, and what to do."""
     error = OversizedRecords(RecordLimits(100, 100, 100)).error(T0, 7, option, 200)
     assert str(error) == (
         f"[KAFKA_OVERSIZED_RECORD] The record at offset 7 of t-0 {phrase} '{option}' allows 100. "

@@ -68,7 +68,7 @@ def module_policy(*modules: str) -> OptionPolicy:
 @PARSERS
 @pytest.mark.parametrize("name", NAMES)
 def test_a_dangerous_setting_needs_permission(parse: Parse, name: str) -> None:
-    """It is refused in one line that names the operator's list, and accepted once allowed."""
+    """The refusal is one line that names the operator's list; a listed setting is accepted."""
     raw = {f"kafka.{name}": value(name)}
     with pytest.raises(OptionsError) as caught:
         parse(raw, DEFAULT_POLICY)
@@ -140,7 +140,7 @@ def test_every_file_of_several_is_checked() -> None:
     "name", ["foo.bar", "enabled_events", "internal.termination.signal", "metadata.broker.list"]
 )
 def test_settings_of_librdkafka_that_are_not_listed(name: str) -> None:
-    """They are refused by name, and accepted once the operator lists them."""
+    """Such settings are refused by name, and accepted once the operator lists them."""
     raw = {**BASE, "client": "confluent", f"kafka.{name}": "1"}
     with pytest.raises(OptionsError) as caught:
         parse_source_options(raw, QueryKind.BATCH)

@@ -164,10 +164,10 @@ def test_other_texts_stay(text: str) -> None:
     ],
 )
 def test_known_secrets_are_taken_out_of_texts(secret: str, text: str, shown: str) -> None:
-    """They are hidden in URLs, too, and those of a few letters as whole words only."""
+    """Secrets are hidden in URLs, too; those of a few letters only as whole words."""
     assert hide(text, [secret]) == shown
 
 
 def test_json_that_is_nested_too_deeply_names_no_secret() -> None:
-    """It cannot be parsed, and is shown as any other text."""
+    """Such JSON cannot be parsed, and is shown like any other text."""
     assert not holds_secret("x", "[" * 100_000)

@@ -229,7 +229,7 @@ class ProducerMachine(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_bounded(self) -> None:
-        """It is ``buffer.memory`` or one batch at the most, and the headers that splits add."""
+        """Memory is at most ``buffer.memory`` or one batch, and the headers that splits add."""
         unsettled = sum(map(len, self.appended.values())) - sum(self.acknowledged.values())
         limit = max(self.settings.buffer_memory, 16 * MAX_RECORDS) + HEADER.size * unsettled
         assert 0 <= self.sender.memory <= limit

@@ -182,7 +182,7 @@ def test_without_idempotence_there_is_no_producer_id() -> None:
 
 
 def test_a_request_has_a_batch_of_each_partition() -> None:
-    """It has, as far as the leader is the same, and ``max.request.size`` allows it."""
+    """A request holds batches of partitions with the same leader, up to ``max.request.size``."""
     client = Client(max_request_size=2 * HEADER.size + 8 * 4)
     client.append(2)
     client.append(2, partition=P1)
@@ -253,7 +253,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_batches_of_a_lost_connection_are_sent_again_in_order() -> None:
-    """They keep their sequence numbers, and go to the leader after a pause."""
+    """The batches keep their sequence numbers, and go to the leader after a pause."""
     client = Client()
     client.append(3, 2)
     client.sent()
@@ -341,7 +341,7 @@ def _perform(client: Client, request: InitProducerId | Encode[Numbers]) -> None:
 
 
 def test_a_response_may_leave_a_batch_out() -> None:
-    """It is sent again, and what was not asked for is ignored."""
+    """A missing batch is sent again, and a batch that was not asked for is ignored."""
     client = Client()
     client.append(3)
     client.sent()
@@ -473,7 +473,7 @@ def test_a_partition_that_cannot_join_the_transaction_is_given_up() -> None:
 
 
 def test_each_transaction_has_sequence_numbers_of_its_own() -> None:
-    """They begin with 0, also for what is written without a transaction afterwards."""
+    """Sequence numbers begin with 0, also for later records without a transaction."""
     client = Client()
     for transaction in (None, TRANSACTION, None):
         client.sender.join_transaction(transaction)
@@ -543,7 +543,7 @@ def test_what_does_not_pass_is_raised(error: ProduceError, kind: type[RecordDeli
 
 @pytest.mark.parametrize("error", [ProduceError.RETRIABLE, ProduceError.DISCONNECTED])
 def test_retries_end_with_the_delivery_timeout(error: ProduceError) -> None:
-    """It counts from the first failure since something was acknowledged."""
+    """The timeout counts from the first failure since the last acknowledgement."""
     client = Client(delivery_timeout_ms=1_000)
     client.append(1, 1)
     client.sent()

@@ -37,7 +37,7 @@ tasks = st.builds(
 
 
 def test_a_transactional_id() -> None:
-    """It begins with the prefix, the query, the task and the lane of its attempt."""
+    """An id begins with the prefix, the query, the task and the lane of its attempt."""
     assert SinkTaskId("q", 9, 2, LANES + 1).transactional_id("mine") == "mine-q-2-1"
 
 
@@ -63,7 +63,7 @@ def test_a_querys_transactions_are_found_by_their_beginning(
 
 
 def test_what_a_task_tells_crosses_to_the_driver() -> None:
-    """It is pickled, as Spark does with commit messages."""
+    """A task's result is pickled, as Spark does with commit messages."""
     written = WriteResult(DeliveryStats(3, 30), Transaction("id", 1, 2))
     assert pickle.loads(pickle.dumps(written)) == written  # noqa: S301
 

@@ -172,7 +172,7 @@ def test_errors_that_last_are_raised() -> None:
 
 
 def test_a_refusal_is_raised_at_once() -> None:
-    """It is no use to repeat the request."""
+    """A refused request is not repeated."""
     cycle = new_cycle()
     cycle.append([], 3)
     [request] = cycle.next_requests(0)
@@ -190,7 +190,7 @@ def test_an_id_that_has_expired_is_raised_at_once() -> None:
 
 
 def test_a_fence_is_raised_at_once() -> None:
-    """It names the transactional id."""
+    """The error names the transactional id."""
     cycle = new_cycle()
     cycle.append([], 3)
     [request] = cycle.next_requests(0)
