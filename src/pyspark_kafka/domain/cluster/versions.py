@@ -47,8 +47,8 @@ def check_environment(found: Environment, client: str) -> Iterator[Finding]:
     else:
         yield ok("python", f"Python {found.python}")
     yield ok(_OWN, found.packages.get(_OWN, "from a source tree"))
-    for name, least in MIN_VERSIONS.items():
-        yield _check_package(name, found.packages.get(name), least, client)
+    for name, minimum in MIN_VERSIONS.items():
+        yield _check_package(name, found.packages.get(name), minimum, client)
 
 
 def check_executors(here: Environment, executors: Sequence[Environment]) -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def check_executors(here: Environment, executors: Sequence[Environment]) -> Iter
             yield ok("executor", f"{each.host}: Python {each.python}, {versions}")
 
 
-def _check_package(name: str, version: str | None, least: str, client: str) -> Finding:
+def _check_package(name: str, version: str | None, minimum: str, client: str) -> Finding:
     extra = "confluent" if name == "confluent-kafka" else name
     if version is None:
         if extra == client:
@@ -70,8 +70,8 @@ def _check_package(name: str, version: str | None, least: str, client: str) -> F
         if name in _OPTIONAL:
             return warning(name, "is not installed", _OPTIONAL[name])
         return ok(name, "is not installed")
-    if _numbers(version) < _numbers(least):
-        advice = f"Install version {least} or newer: pip install '{name}>={least}'"
+    if _numbers(version) < _numbers(minimum):
+        advice = f"Install version {minimum} or newer: pip install '{name}>={minimum}'"
         return error(name, f"version {version} is too old", advice)
     return ok(name, version)
 

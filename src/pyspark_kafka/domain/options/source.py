@@ -342,9 +342,11 @@ class _SourceReading(Reading):
             return None
 
     def check_partitions(self) -> None:
-        wanted, most = self.read(table.MIN_PARTITIONS), self.read(table.MAX_PARTITIONS)
-        if wanted is not None and most is not None and wanted > most:
-            self.problems.append(f"minPartitions({wanted}) is higher than maxPartitions({most})")
+        minimum, maximum = self.read(table.MIN_PARTITIONS), self.read(table.MAX_PARTITIONS)
+        if minimum is not None and maximum is not None and minimum > maximum:
+            self.problems.append(
+                f"minPartitions({minimum}) is higher than maxPartitions({maximum})"
+            )
 
     def read_limit(self) -> ReadLimit:
         min_offsets = self.read(table.MIN_OFFSETS_PER_TRIGGER)
