@@ -6,7 +6,6 @@ import enum
 import json
 import re
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Final, final
 
 from .errors import PysparkKafkaError
@@ -98,11 +97,16 @@ def html_table(
     caption: str, rows: Iterable[Sequence[str | int]], headings: Sequence[str] = ()
 ) -> str:
     """Return a table; all texts are escaped, and numbers have thousands separators."""
+    # Most processes draw no table.
+    from html import escape
+
     head = f"<thead>{_row(headings, 'th')}</thead>" if headings else ""
     body = "".join(_row(cells, "td") for cells in rows)
     return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
 def _row(cells: Sequence[str | int], tag: str) -> str:
+    from html import escape
+
     texts = (f"{cell:,}" if isinstance(cell, int) else escape(cell) for cell in cells)
     return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"

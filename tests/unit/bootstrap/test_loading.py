@@ -57,6 +57,12 @@ def test_making_a_source_loads_no_container_and_no_arrow(client: str, arrow: set
     assert not found & (KERNELS | CONTAINERS | arrow)
 
 
+def test_parsing_options_loads_no_arithmetic() -> None:
+    """Every process of Spark parses options or unpickles them; few share a limit in bytes."""
+    found = loaded("from pyspark_kafka import parse_sink_options, parse_source_options")
+    assert not found & {"statistics", "fractions", "html"}
+
+
 def test_making_a_source_of_kafka_python_does_not_import_it() -> None:
     """Settings are checked without the client, which takes longer to import than all else."""
     found = loaded(SOURCE + "DefaultSource(options | {'subscribe': 't'}).schema()", "kafka-python")

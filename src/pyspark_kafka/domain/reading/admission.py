@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from statistics import fmean
 from typing import TYPE_CHECKING, Final, final
 
 from ..partition_offsets import PartitionOffsets
@@ -161,6 +159,10 @@ def rate_limit_bytes(
     record, the (first) partition with the largest backlog advances by one record: a stream never
     stalls. ``limit_bytes`` is at least 1. The JVM connector has no such limit.
     """
+    # Not loaded where options are parsed.
+    from fractions import Fraction
+    from statistics import fmean
+
     sizes = _sizes(begin, until)
     default = fmean(bytes_per_record.values()) if bytes_per_record else DEFAULT_BYTES_PER_RECORD
     total = sum(
