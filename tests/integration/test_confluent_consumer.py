@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.adapters.confluent import consumed_partition
+from pyspark_kafka.adapters.confluent import record_reader
 from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
-from pyspark_kafka.adapters.confluent.fetches_ahead import MAX_AHEAD
+from pyspark_kafka.adapters.confluent.range_consumer import MAX_AHEAD
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError
@@ -204,7 +204,7 @@ def test_large_ranges_are_fetched_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So is a single small one among them."""
-    monkeypatch.setattr(consumed_partition, "MAX_OFFSETS", 14)
+    monkeypatch.setattr(record_reader, "MAX_OFFSETS", 14)
     reader = reader_of(world)
     ranges = [small_ranges[0], replace(small_ranges[1], until_offset=14), small_ranges[2]]
     reader.expect(ranges)

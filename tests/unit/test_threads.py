@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.adapters.confluent.partition_transactions import PartitionTransactions
+from pyspark_kafka.adapters.confluent.transactions import PartitionTransactions
 from pyspark_kafka.adapters.epoch_channel.connection_loop import ConnectionLoop
 from pyspark_kafka.adapters.kafka_python.sasl import _ask_kdc
 from pyspark_kafka.adapters.security import memory_files
@@ -141,7 +141,7 @@ def order_feed(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTS: Final[dict[str, Plant]] = {
-    "adapters/confluent/partition_transactions.py::self._run": transactions,
+    "adapters/confluent/transactions.py::self._run": transactions,
     "adapters/epoch_channel/connection_loop.py::self._run": connection_loop,
     "adapters/kafka_python/sasl.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
     "adapters/security/memory_files.py::_write": piped_secret,

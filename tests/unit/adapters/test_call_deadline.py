@@ -108,7 +108,8 @@ def answered(
     """Let each client answer so, and note the deadlines of its requests."""
 
     def query(fetcher: Any, wanted: Mapping[TopicPartition, object]) -> dict[TopicPartition, int]:
-        calls = getattr(fetcher, "_errors", None) or fetcher._connection
+        is_confluent = isinstance(fetcher, ConfluentOffsetFetcher)
+        calls = fetcher._cluster.settings if is_confluent else fetcher._errors
         with calls.one_deadline() as deadline:
             deadlines.append(deadline.at)
         return dict.fromkeys(wanted, answer())

@@ -7,25 +7,24 @@ import gc
 import os
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import pytest
 
 from pyspark_kafka.adapters.confluent import (
     client_closing,
-    client_handle,
+    cluster,
     group_committer,
-    login_check,
     offset_fetcher,
 )
 from pyspark_kafka.adapters.confluent.client_closing import close_in_time
-from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.cluster import Cluster, check_login
 from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
 from pyspark_kafka.adapters.confluent.group_committer import GroupCommitter
+from pyspark_kafka.adapters.confluent.handle import Handle
 from pyspark_kafka.adapters.confluent.librdkafka import load
-from pyspark_kafka.adapters.confluent.login_check import check_login
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
-from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
+from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.options.option import QueryKind
@@ -37,6 +36,7 @@ from pyspark_kafka.testing import await_until
 from .conftest import CloseError, broken_parts
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Callable, Iterator
 
 SERVERS: Final = {"bootstrap.servers": "127.0.0.1:1"}
@@ -48,9 +48,9 @@ PARTITION: Final = TopicPartition("t", 0)
 
 
 @pytest.fixture
-def connection() -> Connection:
-    """Return settings of a broker that is never reached."""
-    return Connection(OPTIONS)
+def unreached() -> Cluster:
+    """Return a cluster that is never reached."""
+    return Cluster(OPTIONS)
 
 
 @pytest.fixture
@@ -99,14 +99,14 @@ class Stuck:
         """Return no event."""
 
 
-def consumer_handle(stuck: Any, connection: Connection) -> Callable[[], None]:
-    handle = ConsumerHandle(stuck, connection, SERVERS)
+def consumer_handle(unreached: Cluster) -> Callable[[], None]:
+    handle = ConsumerHandle(unreached, SERVERS)
     handle.start(PARTITION, 0)
     return handle.close
 
 
-def collected_consumer(stuck: Any, connection: Connection) -> Callable[[], None]:
-    handles = [ConsumerHandle(stuck, connection, SERVERS)]
+def collected_consumer(unreached: Cluster) -> Callable[[], None]:
+    handles = [ConsumerHandle(unreached, SERVERS)]
 
     def collect() -> None:
         handles.clear()
@@ -115,26 +115,27 @@ def collected_consumer(stuck: Any, connection: Connection) -> Callable[[], None]
     return collect
 
 
-def producer_handle(stuck: Any, connection: Connection) -> Callable[[], None]:
-    return SimpleProducer(stuck, connection, SERVERS, 0).close
+def producer_handle(unreached: Cluster) -> Callable[[], None]:
+    return ProducerHandle(unreached, SERVERS, 0).close
 
 
-def committer(stuck: Any, connection: Connection) -> Callable[[], None]:
+def committer(unreached: Cluster) -> Callable[[], None]:
+    stuck = unreached.library
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(group_committer, "Consumer", lambda *_, **__: stuck)
-        return GroupCommitter(connection, "g").close
+        return GroupCommitter(unreached, "g").close
 
 
-def admin_client(stuck: Any, _: Connection) -> Callable[[], None]:
-    fetcher = ConfluentOffsetFetcher(OPTIONS)
+def admin_client(unreached: Cluster) -> Callable[[], None]:
+    fetcher, stuck = ConfluentOffsetFetcher(OPTIONS), unreached.library
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(offset_fetcher, "OffsetsAdmin", lambda *_, **__: stuck)
         fetcher._client()
     return fetcher.close
 
 
-def group_reader(stuck: Any, _: Connection) -> Callable[[], None]:
-    fetcher = ConfluentOffsetFetcher(OPTIONS)
+def group_reader(unreached: Cluster) -> Callable[[], None]:
+    fetcher, stuck = ConfluentOffsetFetcher(OPTIONS), unreached.library
 
     def read_group() -> None:
         with pytest.MonkeyPatch.context() as patch:
@@ -157,13 +158,14 @@ def group_reader(stuck: Any, _: Connection) -> Callable[[], None]:
     ],
 )
 def test_a_client_that_does_not_end_is_left_to_itself(
-    client: Callable[[Any, Connection], Callable[[], None]],
+    client: Callable[[Cluster], Callable[[], None]],
     stuck: Stuck,
-    connection: Connection,
+    unreached: Cluster,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Closing it returns after the deadline, with one line in the log."""
-    client(stuck, connection)()
+    unreached.library = cast("ctypes.CDLL", stuck)
+    client(unreached)()
     await_until(lambda: stuck.closed == 1)
     assert stuck.ended == 0
     [line] = caplog.messages
@@ -171,28 +173,30 @@ def test_a_client_that_does_not_end_is_left_to_itself(
 
 
 def test_a_login_check_that_does_not_end_is_left_to_itself(
-    stuck: Stuck, connection: Connection, monkeypatch: pytest.MonkeyPatch
+    stuck: Stuck, unreached: Cluster
 ) -> None:
     """It returns that no broker answered, although its client does not end."""
-    monkeypatch.setattr(login_check, "load", lambda: stuck)
-    connection.timeout_s = 0.4
-    assert not check_login(connection, SERVERS)
+    library = cast("ctypes.CDLL", stuck)
+    unreached.settings.timeout_s = 0.4
+    assert not check_login(library, unreached.settings, unreached.errors)
     await_until(lambda: stuck.closed == 1)
     assert stuck.ended == 0
 
 
 def test_a_login_check_tries_no_empty_part_of_the_servers(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Such a client would wait until the deadline, and no time would be left for the servers."""
     tried = []
 
-    def new_client(library: Any, kind: int, connection: Connection, config: Any) -> Any:
-        tried.append(config["bootstrap.servers"])
-        return client_handle.new_client(library, kind, connection, config)
+    def new_handle(*given: Any) -> Handle:
+        tried.append(given[-1]["bootstrap.servers"])
+        return Handle(*given)
 
-    monkeypatch.setattr(login_check, "new_client", new_client)
-    assert not check_login(connection, {"bootstrap.servers": "127.0.0.1:1, ,,"})
+    monkeypatch.setattr(cluster, "Handle", new_handle)
+    given = {"subscribe": "t", "kafka.bootstrap.servers": "127.0.0.1:1, ,,"}
+    parts = Cluster(parse_source_options(given, QueryKind.BATCH))
+    assert not check_login(parts.library, parts.settings, parts.errors)
     assert tried == ["127.0.0.1:1"]
 
 
@@ -263,13 +267,13 @@ def test_a_client_is_closed_where_no_thread_can_start(
     assert closed == [threading.get_ident()]
 
 
-def test_no_file_is_notified_after_closing(stuck: Stuck, connection: Connection) -> None:
+def test_no_file_is_notified_after_closing(stuck: Stuck, unreached: Cluster) -> None:
     """Threads that have not ended write to no file, whose number may be another's by then."""
     reading, writing = os.pipe()
-    library: Any = stuck
-    consumer = ConsumerHandle(library, connection, SERVERS)
-    producer = SimpleProducer(library, connection, SERVERS, 0)
-    for queue in (consumer.start(PARTITION, 0), consumer, producer):
+    unreached.library = cast("ctypes.CDLL", stuck)
+    consumer = ConsumerHandle(unreached, SERVERS)
+    producer = ProducerHandle(unreached, SERVERS, 0)
+    for queue in (consumer.start(PARTITION, 0), consumer.handle, producer):
         queue.notify(writing)
     assert list(stuck.notified.values()) == [writing] * 3
     consumer.close()

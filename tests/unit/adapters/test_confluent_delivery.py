@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.cluster_errors import ClusterErrors
+from pyspark_kafka.adapters.confluent.cluster_settings import ClusterSettings
 from pyspark_kafka.adapters.confluent.delivery_errors import (
     Undelivered,
     delivery_error,
@@ -37,12 +38,12 @@ FATAL = KafkaError._FATAL
 
 
 @pytest.fixture
-def connection() -> Connection:
-    """Return a connection for errors, which never connects."""
+def errors() -> ClusterErrors:
+    """Return the errors of a cluster that is never reached."""
     options = parse_sink_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}, QueryKind.BATCH
     )
-    return Connection(options, producer_client_config)
+    return ClusterErrors(ClusterSettings(options, producer_client_config))
 
 
 def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undelivered:
@@ -62,15 +63,15 @@ def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undeliver
         (KafkaError._UNKNOWN_TOPIC, UnknownTopicError),
     ],
 )
-def test_each_failure_has_an_error(connection: Connection, code: int, kind: type) -> None:
+def test_each_failure_has_an_error(errors: ClusterErrors, code: int, kind: type) -> None:
     """A record that failed is of the kind that its reason is."""
-    assert type(delivery_error(connection, undelivered(code))) is kind
+    assert type(delivery_error(errors, undelivered(code))) is kind
 
 
 @pytest.mark.parametrize("code", [KafkaError._UNKNOWN_PARTITION, KafkaError._DESTROY])
-def test_a_partition_that_has_gone(connection: Connection, code: int) -> None:
+def test_a_partition_that_has_gone(errors: ClusterErrors, code: int) -> None:
     """The error says that the topic was deleted, also for a record that was still queued."""
-    error = delivery_error(connection, undelivered(code))
+    error = delivery_error(errors, undelivered(code))
     assert "why: the topic was deleted, and maybe recreated. Check" in str(error)
 
 
@@ -78,10 +79,10 @@ def test_a_partition_that_has_gone(connection: Connection, code: int) -> None:
     "code", [NO_LEADERS, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.LISTENER_NOT_FOUND]
 )
 def test_a_leader_that_is_not_available_is_no_missing_right(
-    connection: Connection, code: int
+    errors: ClusterErrors, code: int
 ) -> None:
     """As with kafka-python, the error says what to do about leaders and listeners."""
-    error = connection.error("a request for offsets", KafkaError(code))
+    error = errors.error("a request for offsets", KafkaError(code))
     assert type(error) is LeaderUnavailableError
     assert "a request for offsets: " in str(error)
 
@@ -95,25 +96,25 @@ def test_a_record_that_was_rejected_itself_is_reported() -> None:
     assert to_report(rejected, another) is rejected
 
 
-def test_a_failure_names_the_record(connection: Connection) -> None:
+def test_a_failure_names_the_record(errors: ClusterErrors) -> None:
     """It gives the topic and the size, and the partition if one was chosen."""
-    error = delivery_error(connection, undelivered(TIMED_OUT))
+    error = delivery_error(errors, undelivered(TIMED_OUT))
     assert isinstance(error, RecordDeliveryError)
     assert (error.topic, error.partition, error.size) == ("t", 3, 42)
-    other = delivery_error(connection, undelivered(TIMED_OUT, partition=-1))
+    other = delivery_error(errors, undelivered(TIMED_OUT, partition=-1))
     assert isinstance(other, RecordDeliveryError)
     assert other.partition is None
 
 
-def test_why_a_record_waited_is_said(connection: Connection) -> None:
+def test_why_a_record_waited_is_said(errors: ClusterErrors) -> None:
     """The last error of a connection is what kept it."""
-    connection.remember_error(KafkaError(TRANSPORT, "refused"))
-    assert r"why (refused)" in str(delivery_error(connection, undelivered(TIMED_OUT)))
+    errors.remember_error(KafkaError(TRANSPORT, "refused"))
+    assert r"why (refused)" in str(delivery_error(errors, undelivered(TIMED_OUT)))
 
 
-def test_a_producer_that_can_go_no_further_says_why(connection: Connection) -> None:
+def test_a_producer_that_can_go_no_further_says_why(errors: ClusterErrors) -> None:
     """What librdkafka calls fatal is a request that failed, and no fault of the record's."""
-    error = produce_error(connection, undelivered(FATAL, "an epoch too old"))
+    error = produce_error(errors, undelivered(FATAL, "an epoch too old"))
     assert isinstance(error, KafkaRequestError)
     assert "an epoch too old" in str(error)
 
@@ -133,42 +134,42 @@ class Cluster:
     def wait(self, _seconds: float) -> None: ...
 
 
-def test_a_number_of_partitions_is_kept(connection: Connection) -> None:
+def test_a_number_of_partitions_is_kept(errors: ClusterErrors) -> None:
     """It is kept until it is too old, or requested again."""
-    topics = TopicPartitions(connection, 1, 1_000)
+    topics = TopicPartitions(errors, 1, 1_000)
     cluster = Cluster(1, 2, 3)
     assert [topics.count(cluster, "t") for _ in range(2)] == [1, 1]
     assert topics.count(cluster, "t", refresh=True) == 2
     assert topics.count(cluster, "t") == 2
-    always = TopicPartitions(connection, 1, -1)
+    always = TopicPartitions(errors, 1, -1)
     assert [always.count(Cluster(1, 2), "t") for _ in range(2)] == [1, 1]
     cluster = Cluster(1, 2)
     assert [always.count(cluster, "u") for _ in range(2)] == [1, 2]
 
 
-def test_a_topic_that_is_about_to_be_is_waited_for(connection: Connection) -> None:
+def test_a_topic_that_is_about_to_be_is_waited_for(errors: ClusterErrors) -> None:
     """One without a leader, too."""
-    topics = TopicPartitions(connection, 10, 1_000)
+    topics = TopicPartitions(errors, 10, 1_000)
     assert topics.count(Cluster(0, KafkaError.LEADER_NOT_AVAILABLE, 6), "t") == 6
 
 
-def test_a_topic_that_does_not_come_is_unknown(connection: Connection) -> None:
+def test_a_topic_that_does_not_come_is_unknown(errors: ClusterErrors) -> None:
     """After the time that there is, and not before."""
     with pytest.raises(UnknownTopicError, match="'t'"):
-        TopicPartitions(connection, 0.1, 1_000).count(Cluster(0), "t")
+        TopicPartitions(errors, 0.1, 1_000).count(Cluster(0), "t")
 
 
-def test_what_a_broker_said_overrides_silence(connection: Connection) -> None:
+def test_what_a_broker_said_overrides_silence(errors: ClusterErrors) -> None:
     """The time for the last answer may be too short."""
     with pytest.raises(UnknownTopicError, match="'t'"):
-        TopicPartitions(connection, 0.2, 1_000).count(Cluster(0, TRANSPORT), "t")
+        TopicPartitions(errors, 0.2, 1_000).count(Cluster(0, TRANSPORT), "t")
 
 
-def test_what_was_known_stands_while_no_broker_answers(connection: Connection) -> None:
+def test_what_was_known_stands_while_no_broker_answers(errors: ClusterErrors) -> None:
     """Records wait for one longer than that; without such knowledge it is an error."""
-    topics = TopicPartitions(connection, 0, -1)
+    topics = TopicPartitions(errors, 0, -1)
     assert topics.count(Cluster(4), "t") == 4
     assert topics.count(Cluster(TRANSPORT), "t") == 4
-    connection.remember_error(KafkaError(TRANSPORT, "refused"))
+    errors.remember_error(KafkaError(TRANSPORT, "refused"))
     with pytest.raises(BrokerUnreachableError, match=r"within 0 s \(refused\)"):
         topics.count(Cluster(TRANSPORT), "u")

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
 
 from pyspark_kafka.adapters.confluent import group_committer, offset_fetcher
-from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -160,8 +160,8 @@ def test_all_attempts_take_as_long_as_a_call(
         return Consumer(config, **others)
 
     monkeypatch.setattr(group_committer, "Consumer", make)
-    connection = Connection(parse_source_options(options, QueryKind.STREAM))
-    group_committer.GroupCommitter(connection, "a").close()
+    cluster = Cluster(parse_source_options(options, QueryKind.STREAM))
+    group_committer.GroupCommitter(cluster, "a").close()
     assert made[0]["socket.timeout.ms"] == expected
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from confluent_kafka import KafkaError
 
-from pyspark_kafka.adapters.confluent import connection as connections
+from pyspark_kafka.adapters.confluent import cluster as clusters
 from pyspark_kafka.adapters.confluent import idle_watch, offset_fetcher
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
@@ -24,7 +24,7 @@ from pyspark_kafka.testing import await_until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark_kafka.adapters.confluent.connection import Connection
+    from pyspark_kafka.adapters.confluent.cluster import Cluster
 
     Use: TypeAlias = Callable[[], object]
 
@@ -48,9 +48,9 @@ class Broker:
     is_changed: bool = False
     clients: list[Client] = field(default_factory=list)
 
-    def connect(self, connection: Connection) -> Client:
-        connection.require_login()
-        self.clients.append(Client(self, connection))
+    def connect(self, cluster: Cluster) -> Client:
+        cluster.require_login()
+        self.clients.append(Client(self, cluster))
         return self.clients[-1]
 
 
@@ -59,17 +59,17 @@ class Client:
     """Is an ``OffsetsAdmin``, a consumer and a producer, as far as the adapters need it."""
 
     broker: Broker
-    connection: Connection
+    cluster: Cluster
     is_closed: bool = False
 
     def poll(self, _timeout_s: float) -> None:
         if self.broker.is_changed:
             text = "sasl_ssl://b:9092/1: SASL authentication error: wrong password"
-            self.connection.remember_error(KafkaError(KafkaError._AUTHENTICATION, text))
+            self.cluster.errors.remember_error(KafkaError(KafkaError._AUTHENTICATION, text))
 
     def handle_events(self) -> None:
         self.poll(0)
-        self.connection.raise_refusal()
+        self.cluster.errors.raise_refusal()
 
     def wait(self, _seconds: float) -> None:
         self.handle_events()
@@ -87,7 +87,7 @@ class Client:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     """Return a broker that has accepted the first login."""
-    monkeypatch.setattr(connections, "check_login", lambda *_: True)
+    monkeypatch.setattr(clusters, "check_login", lambda *_: True)
     monkeypatch.setattr(idle_watch, "_EVERY_S", 0.001)
     return Broker()
 
@@ -96,20 +96,20 @@ def fetching(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
     options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
     fetcher = ConfluentOffsetFetcher(options)
     connect = broker.connect
-    patch.setattr(offset_fetcher, "OffsetsAdmin", lambda *_, **__: connect(fetcher._connection))
+    patch.setattr(offset_fetcher, "OffsetsAdmin", lambda *_, **__: connect(fetcher._cluster))
     return lambda: fetcher.partitions(Assign(frozenset({TopicPartition("t", 0)})))
 
 
 def reading(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
     options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
     reader = ConfluentRecordReader(options)
-    patch.setattr(reader, "_new_client", lambda: broker.connect(reader._connection))
+    patch.setattr(reader, "_new_client", lambda: broker.connect(reader._cluster))
     return reader._client
 
 
 def writing(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
     writer = ConfluentRecordWriter(parse_sink_options(OPTIONS, QueryKind.BATCH))
-    patch.setattr(writer, "_new_client", lambda: broker.connect(writer._connection))
+    patch.setattr(writer, "_new_client", lambda: broker.connect(writer._cluster))
     return writer._session
 
 

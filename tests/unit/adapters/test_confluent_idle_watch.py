@@ -16,7 +16,7 @@ from pyspark_kafka.adapters.confluent.idle_watch import IdleWatch
 from pyspark_kafka.testing import await_until
 
 if TYPE_CHECKING:
-    from pyspark_kafka.adapters.confluent.connection import Connection
+    from pyspark_kafka.adapters.confluent.cluster_settings import ClusterSettings
 
 
 @dataclass
@@ -37,7 +37,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def watch(*, has_login: bool = True) -> IdleWatch:
-    return IdleWatch(cast("Connection", SimpleNamespace(has_login=has_login)))
+    return IdleWatch(cast("ClusterSettings", SimpleNamespace(has_login=has_login)))
 
 
 def watching() -> int:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.partition_transactions import (
+from pyspark_kafka.adapters.confluent.transactions import (
     PartitionTransactions,
     PendingOutputs,
+    ProducerStoppedError,
 )
-from pyspark_kafka.adapters.confluent.transactional_producer import ProducerStoppedError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing.world import await_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark_kafka.adapters.confluent.transactional_producer import TransactionalProducer
+    from pyspark_kafka.adapters.confluent.transactions import TransactionalProducer
 
 T0 = TopicPartition("t", 0)
 

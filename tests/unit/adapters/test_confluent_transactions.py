@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final, cast
 import pytest
 
 from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceWriter
-from pyspark_kafka.adapters.confluent.librdkafka import load
-from pyspark_kafka.adapters.confluent.partition_transactions import (
+from pyspark_kafka.adapters.confluent.stream_client import WakePipe
+from pyspark_kafka.adapters.confluent.stream_writer import SinkProducers
+from pyspark_kafka.adapters.confluent.transactions import (
     PartitionTransactions,
     PendingOutputs,
+    TransactionalProducer,
 )
-from pyspark_kafka.adapters.confluent.stream_writer import SinkProducers
-from pyspark_kafka.adapters.confluent.transactional_producer import TransactionalProducer
-from pyspark_kafka.adapters.confluent.wake_pipe import WakePipe
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import LeaderUnavailableError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -34,7 +33,7 @@ from ...servers.mock_cluster import MockCluster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
+    from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 
 T0 = TopicPartition("input", 0)
 
@@ -58,18 +57,18 @@ def threads() -> int:
 def transactions_of(cluster: MockCluster, **settings: str) -> PartitionTransactions:
     given = {f"kafka.{name.replace('_', '.')}": value for name, value in settings.items()}
     options = parse_sink_options({**cluster.options, "topic": "output", **given}, QueryKind.STREAM)
-    producers = SinkProducers(load(), options)
+    producers = SinkProducers(options)
 
     def create(stopped: Event) -> TransactionalProducer:
         return TransactionalProducer(
             producers.create_transactional("id"),
-            producers.connection,
+            producers.cluster,
             group_id="group",
             transactional_id="id",
             stopped=stopped,
         )
 
-    timeout_s = producers.connection.timeout_s
+    timeout_s = producers.cluster.settings.timeout_s
     return PartitionTransactions(T0, create, lambda: None, 1_000, timeout_s, TimeoutError)
 
 
@@ -112,9 +111,8 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(
     counts: list[int] = []
 
     class Producer:
-        """Is a ``SimpleProducer`` whose broker has fewer partitions at first."""
+        """Is a ``ProducerHandle`` whose broker has fewer partitions at first."""
 
-        library = None
         waited_s = 0.0
 
         def partitions(self, _topic: str, _timeout_s: float) -> int:
@@ -128,8 +126,8 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(
     options = {**cluster.options, "topic": "output", "kafka.default.api.timeout.ms": "400"}
     made = parse_sink_options(options, QueryKind.STREAM)
     producer = TransactionalProducer(
-        cast("SimpleProducer", Producer()),
-        SinkProducers(load(), made).connection,
+        cast("ProducerHandle", Producer()),
+        SinkProducers(made).cluster,
         group_id="group",
         transactional_id="id",
         stopped=Event(),
@@ -149,7 +147,7 @@ def writer(cluster: MockCluster) -> Iterator[ExactlyOnceWriter]:
     source = parse_source_options({**cluster.options, "subscribe": T0.topic}, QueryKind.STREAM)
     sink = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
     with closing(WakePipe()) as wake:
-        producers = SinkProducers(load(), sink)
+        producers = SinkProducers(sink)
         made = ExactlyOnceWriter(producers, source, ContinuousSettings("group"), wake)
         with closing(made):
             yield made

@@ -16,7 +16,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import pyspark_kafka
-from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.cluster import Cluster
+from pyspark_kafka.adapters.confluent.cluster_settings import ClusterSettings
 from pyspark_kafka.adapters.kafka_python.settings import client_config
 from pyspark_kafka.adapters.security import store_files
 from pyspark_kafka.adapters.security.jks import read_jks
@@ -336,26 +337,26 @@ def test_rotation_of_librdkafka(
         "kafka.ssl.truststore.certificates": authority.pem,
         "subscribe": "t",
     }
-    connection = Connection(parse_source_options(settings, QueryKind.BATCH))
+    used = ClusterSettings(parse_source_options(settings, QueryKind.BATCH))
 
     def is_outdated() -> bool:
-        return connection.is_outdated
+        return used.is_outdated
 
     assert not is_outdated()
-    first = connection.config({}, {})
+    first = used.config({}, {})
     assert not is_outdated()
 
     other = authority.issue("client")
     keystore.write_text(other.key_pem() + client.chain_pem)
     assert not is_outdated()
-    assert connection.config({}, {}) == first
+    assert used.config({}, {}) == first
     [record] = caplog.records
     assert "key values mismatch" in record.getMessage()
     assert "PRIVATE KEY" not in caplog.text
 
     other.write_pem(keystore)
     assert is_outdated()
-    assert connection.config({}, {})["ssl.key.pem"] == other.key_pem()
+    assert used.config({}, {})["ssl.key.pem"] == other.key_pem()
     assert not is_outdated()
 
 
@@ -369,9 +370,9 @@ def test_a_password_that_librdkafka_cannot_use(client: Certificate) -> None:
         "kafka.ssl.key.password": WRONG,
         "subscribe": "t",
     }
-    connection = Connection(parse_source_options(settings, QueryKind.BATCH))
+    cluster = Cluster(parse_source_options(settings, QueryKind.BATCH))
     with pytest.raises(OptionsError) as caught:
-        connection.make(AdminClient, {})
+        cluster.make(AdminClient, {})
     told = str(caught.value)
     assert "ssl.key.pem" in told
     assert "\n" not in told

@@ -23,7 +23,7 @@ from ...domain.cluster.topics import (
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
 from ...ports.cluster import ClusterDescriber
 from .client_closing import close_in_time
-from .connection import Connection
+from .cluster import Cluster
 from .error_codes import COORDINATOR_ERRORS, TIMED_OUT, UNKNOWN_TOPIC_ERRORS
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ConfluentClusterDescriber(ClusterDescriber):
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        self._connection = Connection(options)
+        self._cluster = Cluster(options)
         self._admin: Any = None
 
     def brokers(self) -> Sequence[Broker]:
@@ -68,7 +68,7 @@ class ConfluentClusterDescriber(ClusterDescriber):
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         if not topics:
             return {}
-        with self._connection.one_deadline():
+        with self._cluster.settings.one_deadline():
             wanted = TopicCollection(sorted(topics))
             answers = self._answers(
                 lambda admin, timeout: admin.describe_topics(
@@ -93,7 +93,7 @@ class ConfluentClusterDescriber(ClusterDescriber):
         }
 
     def group_operations(self, group_id: str) -> frozenset[Operation] | None:
-        with self._connection.one_deadline() as deadline:
+        with self._cluster.settings.one_deadline() as deadline:
             while True:
                 answer = self._answers(
                     lambda admin, timeout: admin.describe_consumer_groups(
@@ -135,24 +135,24 @@ class ConfluentClusterDescriber(ClusterDescriber):
         self, ask: Callable[[Any, float], Mapping[K, Future[Any]]]
     ) -> Mapping[K, Any | KafkaError]:
         """Send a request, and return what was answered: each a result or an error."""
-        with self._connection.one_deadline() as deadline:
+        with self._cluster.settings.one_deadline() as deadline:
             admin = self._client()
             answers = ask(admin, max(RETRY_S, deadline.remaining))
             while wait(answers.values(), EVENTS_S).not_done and not deadline.has_passed:
                 admin.poll(0)
-                self._connection.raise_refusal()
+                self._cluster.errors.raise_refusal()
             return {key: _result(answer) for key, answer in answers.items()}
 
     def _error(self, request: str, error: KafkaError, *rights: Any) -> Exception:
         # The event that says why it could not connect has to be polled.
         self._client().poll(0)
-        return self._connection.error(request, error, *rights)
+        return self._cluster.errors.error(request, error, *rights)
 
     def _client(self) -> Any:
-        if self._connection.is_outdated:
+        if self._cluster.settings.is_outdated:
             self.close()
         if self._admin is None:
-            self._admin = self._connection.make(AdminClient, {})
+            self._admin = self._cluster.make(AdminClient, {})
         return self._admin
 
 

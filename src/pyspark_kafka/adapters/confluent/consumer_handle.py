@@ -2,30 +2,70 @@
 
 from __future__ import annotations
 
-import ctypes
-import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
+from ...domain.options.option import INT32_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH
-from ..process_local import ProcessLocal
-from .client_closing import close_in_time
-from .client_handle import handle_event, new_client, notify, stop_notifying
 from .gather_kernel import ConsumerCalls, destroy
-from .librdkafka import CONSUMER, Message, Metadata
+from .handle import notify, stop_notifying
+from .librdkafka import CONSUMER, Message, partition_list
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Callable, Mapping
 
+    from ...domain.reading.record_limits import RecordLimits
     from ...domain.topic_partition import TopicPartition
     from ..kernels.arrays import UInt64Array
-    from .connection import Connection
+    from .cluster import Cluster
+
+FORCED: Final = {
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    # An offset out of range is an error, never a silent reset.
+    "auto.offset.reset": "error",
+    # Reports the end of a partition whose last offsets have no visible record.
+    "enable.partition.eof": "true",
+    "allow.auto.create.topics": "false",
+    "check.crcs": "true",
+}
+
+TUNED: Final = {
+    # librdkafka fetches while fewer messages are queued. A queued message costs half a kilobyte
+    # of memory besides its bytes, and leaves the processor's cache: at 1,000,000 a read takes
+    # twice the memory and the same time.
+    "queued.min.messages": "20000",
+    # By default a fetch pauses for a second whenever the queue is full: three to five times
+    # slower.
+    "fetch.queue.backoff.ms": "1",
+    # The limit of the queue, in kilobytes.
+    "queued.max.messages.kbytes": "16384",
+    # Twice the default, for fewer responses to wait for. Four megabytes would be faster still, but
+    # take 30 MB more if records are well compressed: a response is decompressed as a whole.
+    "fetch.message.max.bytes": "2097152",
+    # A fetch that waits at the end of the last range delays the fetch of the next one, by default
+    # for half a second; all records of a range are already in the log.
+    "fetch.wait.max.ms": "10",
+}
+
+_RESPONSE_OVERHEAD_BYTES: Final = 512
+"""librdkafka refuses less room for a response than so many bytes beyond ``fetch.max.bytes``."""
 
 MAX_MESSAGES: Final = 2_048
 """The messages that are taken from a queue at once."""
+
+
+def response_limit(limits: RecordLimits, fetch_max_bytes: int) -> dict[str, str]:
+    """Return the setting that admits the responses with records of the allowed size.
+
+    librdkafka refuses larger ones, and decompresses no batch of zstd to more bytes. The other
+    codecs have no limit there.
+    """
+    limit = min(fetch_max_bytes + max(limits.max_bytes, _RESPONSE_OVERHEAD_BYTES), INT32_MAX)
+    return {"receive.message.max.bytes": str(limit)}
 
 
 @final
@@ -105,73 +145,23 @@ class FetchQueue:
 
 
 @final
-@dataclass(slots=True)
-class _Handles:
-    """librdkafka's objects that have to be destroyed."""
-
-    library: ctypes.CDLL
-    client: int
-    main_queue: int
-    connection: Connection
-    """librdkafka's threads may call it until the client is destroyed."""
-
-    topics: dict[str, int] = field(default_factory=dict)
-    fetches: list[FetchQueue] = field(default_factory=list)
-
-    def close(self) -> None:
-        stop_notifying(self.library, self.main_queue)
-        for fetch in self.fetches:
-            fetch.release()
-        close_in_time(self._destroy, is_collected=True)
-
-    def _destroy(self) -> None:
-        # The client last: librdkafka waits until nothing refers to it.
-        for fetch in self.fetches:
-            fetch.end()
-        for topic in self.topics.values():
-            self.library.rd_kafka_topic_destroy(topic)
-        self.library.rd_kafka_queue_destroy(self.main_queue)
-        self.library.rd_kafka_destroy(self.client)
-
-
-@final
 class ConsumerHandle:
-    """A consumer handle of librdkafka's, for the process that creates it.
+    """A consumer handle of librdkafka's. It has no coordinator and commits nothing."""
 
-    It has no coordinator and commits nothing.
-    """
-
-    def __init__(
-        self, library: ctypes.CDLL, connection: Connection, config: Mapping[str, str]
-    ) -> None:
+    def __init__(self, cluster: Cluster, config: Mapping[str, str]) -> None:
         """Create the handle; no request is sent yet, but a first login.
 
-        :raises OptionsError: if librdkafka does not know or accept a setting.
-        :raises AuthenticationError: if a broker refuses the login.
-        :raises TlsError: if the TLS handshake fails.
+        :raises PysparkKafkaError: as ``Cluster.new_handle``.
         """
-        connection.require_login()
-        self._library = library
-        self._connection = connection
-        self._calls = ConsumerCalls(library)
-        client, main_queue = new_client(library, CONSUMER, connection, config)
-        self._local = ProcessLocal(_Handles(library, client, main_queue, connection))
-        self._name = library.rd_kafka_name(client).decode()
-        weakref.finalize(self, _destroy, self._local).atexit = False
+        self._library = cluster.library
+        self._errors = cluster.errors
+        self._calls = ConsumerCalls(cluster.library)
+        self.handle = cluster.new_handle(CONSUMER, config)
 
     @property
     def calls(self) -> UInt64Array:
         """The functions that kernels call."""
         return self._calls.addresses
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the handle is not closed, and belongs to this process."""
-        return self._local.get() is not None
-
-    def notify(self, file: int) -> None:
-        """Write a byte to a file when there are events."""
-        notify(self._library, self._handles.main_queue, file)
 
     def start(
         self, partition: TopicPartition, offset: int, last_epoch: int = NO_EPOCH
@@ -183,32 +173,28 @@ class ConsumerHandle:
 
         :raises RuntimeError: if the handle is closed, or another process created it.
         """
-        handles, library = self._handles, self._library
-        topic = self._topic(handles, partition)
-        queue = library.rd_kafka_queue_new(handles.client)
-        if library.rd_kafka_consume_start_queue(topic, partition.partition, offset, queue):
-            failure = self._failure(partition)
+        handle, library, number = self.handle, self._library, partition.partition
+        try:
+            topic = handle.topic(partition.topic)
+        except KafkaException as error:
+            raise self._errors.error(f"a fetch from {partition}", error.args[0]) from error
+        queue = library.rd_kafka_queue_new(handle.client)
+        if library.rd_kafka_consume_start_queue(topic, number, offset, queue):
+            failure = KafkaError(library.rd_kafka_last_error())
             library.rd_kafka_queue_destroy(queue)
-            raise failure
+            raise self._errors.error(f"a fetch from {partition}", failure)
         if last_epoch != NO_EPOCH:
-            self._seek(handles, partition, offset, last_epoch)
-        fetch = FetchQueue(library, self._calls, topic, partition.partition, queue)
+            self._seek(partition, offset, last_epoch)
+        fetch = FetchQueue(library, self._calls, topic, number, queue)
         fetch.last_epoch = last_epoch
-        handles.fetches.append(fetch)
+        handle.fetches.append(fetch)
         return fetch
 
     def stop(self, fetch: FetchQueue) -> None:
         """End a fetch; nothing is done if the handle is closed."""
-        handles = self._local.get()
-        if handles is not None and fetch in handles.fetches:
-            handles.fetches.remove(fetch)
+        if self.handle.is_open and fetch in self.handle.fetches:
+            self.handle.fetches.remove(fetch)
             fetch.stop()
-
-    def leave_topic(self, name: str) -> None:
-        """Forget a topic from which nothing is fetched any more."""
-        topic = self._handles.topics.pop(name, None)
-        if topic is not None:
-            self._library.rd_kafka_topic_destroy(topic)
 
     def handle_events(self, read_line: Callable[[str], object] | None = None) -> None:
         """Handle errors and log lines; ``read_line`` gets the text of each line.
@@ -218,85 +204,35 @@ class ConsumerHandle:
         :raises TlsError: if a TLS handshake fails.
         """
         self.take_events(read_line)
-        self._connection.raise_refusal()
+        self._errors.raise_refusal()
 
     def take_events(self, read_line: Callable[[str], object] | None = None) -> None:
         """Do as ``handle_events``, which raises what was taken here as well."""
-        library, main_queue = self._library, self._handles.main_queue
-        while event := library.rd_kafka_queue_poll(main_queue, 0):
-            handle_event(library, event, self._name, self._connection, read_line)
-            library.rd_kafka_event_destroy(event)
+        while self.handle.poll(0, read_line):
+            pass
 
     def topic_error(self, name: str, timeout_s: float) -> KafkaError | None:
         """Return a broker's error for a topic that is fetched; ``None`` without one in time.
 
         A fetch from a topic whose metadata are refused reports nothing.
         """
-        handles, library = self._handles, self._library
-        response = ctypes.POINTER(Metadata)()
-        milliseconds = round(timeout_s * 1_000)
-        if library.rd_kafka_metadata(
-            handles.client, 0, handles.topics[name], ctypes.byref(response), milliseconds
-        ):
+        try:
+            code = self.handle.topic_metadata(name, timeout_s).error
+        except KafkaException:
             return None
-        code = response.contents.topics[0].err
-        library.rd_kafka_metadata_destroy(response)
         return KafkaError(code) if code else None
-
-    def reaches_broker(self, timeout_s: float) -> bool:
-        """Return whether a broker answers in time."""
-        library = self._library
-        response = ctypes.POINTER(Metadata)()
-        error = library.rd_kafka_metadata(
-            self._handles.client, 0, None, ctypes.byref(response), round(timeout_s * 1_000)
-        )
-        if not error:
-            library.rd_kafka_metadata_destroy(response)
-        return not error
 
     def close(self) -> None:
         """Destroy the handle; a second call does nothing."""
-        _destroy(self._local)
+        self.handle.close()
 
-    @property
-    def _handles(self) -> _Handles:
-        handles = self._local.get()
-        if handles is None:
-            raise RuntimeError("the reader is closed, or belongs to another process")
-        return handles
-
-    def _seek(
-        self, handles: _Handles, partition: TopicPartition, offset: int, last_epoch: int
-    ) -> None:
+    def _seek(self, partition: TopicPartition, offset: int, last_epoch: int) -> None:
         """Fetch from an offset on once the leader has compared an epoch with its log.
 
         ``rd_kafka_consume_start_queue`` takes no epoch. Nothing that it fetched before is returned.
         """
-        library, name = self._library, partition.topic.encode()
-        wanted = library.rd_kafka_topic_partition_list_new(1)
-        each = library.rd_kafka_topic_partition_list_add(wanted, name, partition.partition)
-        library.rd_kafka_topic_partition_list_set_offset(wanted, name, partition.partition, offset)
-        library.rd_kafka_topic_partition_set_leader_epoch(each, last_epoch)
-        error = library.rd_kafka_seek_partitions(handles.client, wanted, 0)
+        library, offsets = self._library, {partition.partition: offset}
+        with partition_list(library, partition.topic, offsets, last_epoch) as wanted:
+            error = library.rd_kafka_seek_partitions(self.handle.client, wanted, 0)
         if error:
             library.rd_kafka_error_destroy(error)
-        library.rd_kafka_topic_partition_list_destroy(wanted)
-
-    def _topic(self, handles: _Handles, partition: TopicPartition) -> int:
-        if partition.topic not in handles.topics:
-            name = partition.topic.encode()
-            topic = self._library.rd_kafka_topic_new(handles.client, name, None)
-            if not topic:
-                raise self._failure(partition)
-            handles.topics[partition.topic] = topic
-        return handles.topics[partition.topic]
-
-    def _failure(self, partition: TopicPartition) -> Exception:
-        error = KafkaError(self._library.rd_kafka_last_error())
-        return self._connection.error(f"a fetch from {partition}", error)
-
-
-def _destroy(local: ProcessLocal[_Handles]) -> None:
-    handles = local.pop()
-    if handles is not None:
-        handles.close()

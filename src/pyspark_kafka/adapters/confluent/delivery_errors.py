@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import KafkaRequestError, UnknownTopicError
+from ...domain.errors import KafkaRequestError
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.writing.batch import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
 from ...domain.writing.errors import (
@@ -27,7 +27,7 @@ from .error_codes import (
 from .producer_config import MESSAGE_MAX_BYTES
 
 if TYPE_CHECKING:
-    from .connection import Connection
+    from .cluster_errors import ClusterErrors
 
 _BATCH_INSTEAD: Final = (
     " It may be the batch that it was sent in, which the client 'confluent' does not split. Set "
@@ -62,12 +62,12 @@ def to_report(first: Undelivered | None, later: Undelivered) -> Undelivered:
     return later if is_larger else first
 
 
-def delivery_error(connection: Connection, record: Undelivered) -> Exception:
+def delivery_error(errors: ClusterErrors, record: Undelivered) -> Exception:
     """Return the error for a record that was queued and failed later."""
     if record.code in UNKNOWN_TOPIC_ERRORS:
-        return UnknownTopicError([record.topic], "topic", connection.bootstrap_servers)
+        return errors.unknown_topic(record.topic)
     rights = (topic_right(Operation.WRITE, record.topic), IDEMPOTENT_WRITE)
-    missing = connection.authorization_error("a request to produce", record.code, rights)
+    missing = errors.authorization_error("a request to produce", record.code, rights)
     if missing is not None:
         return missing
     facts = (record.topic, _known(record.partition), record.size)
@@ -80,12 +80,12 @@ def delivery_error(connection: Connection, record: Undelivered) -> Exception:
     reason = record.reason
     if record.code in REMOVED_PARTITION_ERRORS:  # it existed when the metadata were fetched
         reason = f"{reason}: the topic was deleted, and maybe recreated"
-    if record.code == MESSAGE_TIMED_OUT and connection.last_error:
-        reason = f"{reason} ({connection.last_error})"
+    if record.code == MESSAGE_TIMED_OUT and errors.last_error:
+        reason = f"{reason} ({errors.last_error})"
     return RecordDeliveryError(*facts, reason)
 
 
-def produce_error(connection: Connection, record: Undelivered) -> Exception:
+def produce_error(errors: ClusterErrors, record: Undelivered) -> Exception:
     """Return the error for a record that librdkafka refused to queue."""
     if record.code == FATAL:
         return KafkaRequestError("a request to produce", record.reason)
@@ -96,7 +96,7 @@ def produce_error(connection: Connection, record: Undelivered) -> Exception:
             record.size,
             f"{record.reason}: it is larger than the value of {MESSAGE_MAX_BYTES}",
         )
-    return delivery_error(connection, record)
+    return delivery_error(errors, record)
 
 
 def _known(partition: int) -> int | None:

@@ -13,10 +13,9 @@ from ...domain.options.settings_table import ISOLATION_LEVEL, READ_COMMITTED
 from ...domain.partition_offsets import PartitionOffsets
 from ...ports.clock import Deadline
 from .offset_fetcher import ConfluentOffsetFetcher
-from .partition_transactions import PartitionTransactions, PendingOutputs
 from .producer_config import FORCED
 from .stream_writer import StreamWriter
-from .transactional_producer import TransactionalProducer
+from .transactions import PartitionTransactions, PendingOutputs, TransactionalProducer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous import PolledRecords
     from .partitioned_rows import PartitionedRows
-    from .simple_producer import SimpleProducer
+    from .producer_handle import ProducerHandle
+    from .stream_client import WakePipe
     from .stream_writer import SinkProducers
-    from .wake_pipe import WakePipe
 
 _CLOSE_S: Final = 0.5
 """How long a closed client waits for a call of librdkafka's, which ends its thread later."""
@@ -55,7 +54,7 @@ class ExactlyOnceWriter(StreamWriter):
         # The group is one of the sink's cluster. Its offsets are from ended transactions.
         kafka = {**dict(producers.options.kafka), ISOLATION_LEVEL: READ_COMMITTED}
         self._group = ConfluentOffsetFetcher(replace(source, kafka=tuple(kafka.items())))
-        self._metadata: SimpleProducer | None = None
+        self._metadata: ProducerHandle | None = None
         self._running: dict[TopicPartition, PartitionTransactions] = {}
         self._revoked: dict[TopicPartition, PartitionTransactions] = {}
         self._advanced: dict[TopicPartition, int] = {}
@@ -119,7 +118,7 @@ class ExactlyOnceWriter(StreamWriter):
         return advanced
 
     def renew(self) -> None:
-        if not self._producers.connection.is_outdated:
+        if not self._producers.cluster.settings.is_outdated:
             return
         self._close_metadata()
         for transactions in self._running.values():
@@ -142,7 +141,7 @@ class ExactlyOnceWriter(StreamWriter):
             closing.callback(self._group.close)
             closing.callback(self._close_metadata)
 
-    def _connected(self) -> SimpleProducer:
+    def _connected(self) -> ProducerHandle:
         """Return the producer that asks for metadata, created at first use."""
         if self._metadata is None:
             self._metadata = self._producers.create(FORCED, {})
@@ -164,9 +163,9 @@ class ExactlyOnceWriter(StreamWriter):
                 transactions.await_end()
 
     def _overdue(self, partition: TopicPartition) -> BrokerUnreachableError:
-        connection = self._producers.connection
+        settings = self._producers.cluster.settings
         reason = f"the transaction of {partition} waits for its coordinator"
-        return BrokerUnreachableError(connection.bootstrap_servers, connection.timeout_s, reason)
+        return BrokerUnreachableError(settings.bootstrap_servers, settings.timeout_s, reason)
 
     def _begin(self, partition: TopicPartition) -> PartitionTransactions:
         return PartitionTransactions(
@@ -174,7 +173,7 @@ class ExactlyOnceWriter(StreamWriter):
             partial(self._producer, partition),
             self._wake.set,
             self._producers.options.producer.buffer_memory,
-            self._producers.connection.timeout_s,
+            self._producers.cluster.settings.timeout_s,
             partial(self._overdue, partition),
         )
 
@@ -183,7 +182,7 @@ class ExactlyOnceWriter(StreamWriter):
         producer = self._producers.create_transactional(name)
         return TransactionalProducer(
             producer,
-            self._producers.connection,
+            self._producers.cluster,
             group_id=self._settings.group_id,
             transactional_id=name,
             stopped=stopped,

@@ -13,8 +13,7 @@ from ..kernels.kernel import kernel
 from ..kernels.kinds import BUFFERS, LIMITS
 from ..kernels.memory import copy_from, load_int32, load_int64, load_uint8, load_uint64
 from ..kernels.parts import inlined
-from .c_calls import c_function
-from .librdkafka import Message, address_of
+from .librdkafka import Message, address_of, c_function
 
 if TYPE_CHECKING:
     import ctypes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from confluent_kafka import Consumer, KafkaError
 
 from .client_closing import close_in_time
-from .connection import number_of
+from .cluster_settings import number_of
 from .error_codes import NO_COORDINATOR, REFUSED_RESOURCES, TIMED_OUT
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
     from ...ports.clock import Deadline
-    from .connection import Connection
+    from .cluster import Cluster
+    from .cluster_settings import ClusterSettings
 
 _POLL_S: Final = 0.05
 
@@ -40,22 +41,22 @@ class GroupCommitter:
     or a time-out, close it: an answer that comes late would be taken for the next commit's.
     """
 
-    def __init__(self, connection: Connection, group_id: str) -> None:
+    def __init__(self, cluster: Cluster, group_id: str) -> None:
         """Create the consumer; it connects by itself.
 
-        :raises PysparkKafkaError: as ``Connection.make``.
+        :raises PysparkKafkaError: as ``Cluster.make``.
         """
-        self._connection = connection
+        self._errors = cluster.errors
         self._answers: list[KafkaError | None] = []
         settings = {
             "group.id": group_id,
             "enable.auto.commit": "false",
             # rd_kafka_cgrp_defer_offset_commit; there is no session, as no group is joined.
             "session.timeout.ms": str(_COORDINATOR_WAIT_MS),
-            "socket.timeout.ms": str(_request_ms(connection)),
+            "socket.timeout.ms": str(_request_ms(cluster.settings)),
             "fetch.wait.max.ms": "0",  # nothing is fetched, and it may not be near the former
         }
-        self._consumer = connection.make(self._consumer_of, settings)
+        self._consumer = cluster.make(self._consumer_of, settings)
 
     def commit(self, offsets: Sequence[TopicPartition], deadline: Deadline) -> KafkaError | None:
         """Commit offsets, and return the coordinator's error.
@@ -77,7 +78,7 @@ class GroupCommitter:
             if deadline.has_passed:
                 return KafkaError(TIMED_OUT)
             message = self._consumer.poll(min(_POLL_S, deadline.remaining))
-            self._connection.raise_refusal()
+            self._errors.raise_refusal()
             # A coordinator that may not be asked for is an event, and no answer.
             if message is not None and message.error().code() in REFUSED_RESOURCES:
                 refusal: KafkaError = message.error()
@@ -100,7 +101,7 @@ class GroupCommitter:
         self._answers.append(error or next(refused, None))
 
 
-def _request_ms(connection: Connection) -> int:
+def _request_ms(settings: ClusterSettings) -> int:
     """Return how long each attempt may take, so that all take as long as a call at most."""
-    wanted = number_of(connection.config({}, {}), "socket.timeout.ms", _MAX_REQUEST_MS)
-    return max(_MIN_REQUEST_MS, min(wanted, int(1_000 * connection.timeout_s) // _ATTEMPTS))
+    wanted = number_of(settings.config({}, {}), "socket.timeout.ms", _MAX_REQUEST_MS)
+    return max(_MIN_REQUEST_MS, min(wanted, int(1_000 * settings.timeout_s) // _ATTEMPTS))

@@ -19,7 +19,7 @@ from ..process_local import ProcessLocal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .connection import Connection
+    from .cluster_settings import ClusterSettings
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ class _Process:
 class IdleWatch:
     """Calls ``handle_idle_events`` of one adapter while it has an idle client."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._has_login = connection.has_login
+    def __init__(self, settings: ClusterSettings) -> None:
+        self._has_login = settings.has_login
         self._process: ProcessLocal[_Process] = ProcessLocal()
 
     @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import contextmanager
 from ctypes import (
     POINTER,
     c_char_p,
@@ -17,11 +18,16 @@ from ctypes import (
 )
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import cimpl
 
 from ...domain.errors import UnsupportedFeatureError
+from ...domain.reading.leader_epochs import NO_EPOCH
+from ..kernels.parts import intrinsic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 OLDEST: Final = (2, 15, 1)
 """The version in the oldest supported confluent-kafka; older ones were never tested."""
@@ -219,6 +225,26 @@ def address_of(function: Any) -> int:
     return ctypes.cast(function, c_void_p).value or 0
 
 
+@contextmanager
+def partition_list(
+    library: ctypes.CDLL, topic: str, offsets: Mapping[int, int], last_epoch: int = NO_EPOCH
+) -> Iterator[int]:
+    """Yield a list of a topic's partitions with their offsets, and destroy it afterwards.
+
+    ``last_epoch`` is the leader epoch of the records before.
+    """
+    partitions, name = library.rd_kafka_topic_partition_list_new(len(offsets)), topic.encode()
+    try:
+        for partition, offset in offsets.items():
+            each = library.rd_kafka_topic_partition_list_add(partitions, name, partition)
+            library.rd_kafka_topic_partition_list_set_offset(partitions, name, partition, offset)
+            if last_epoch != NO_EPOCH:
+                library.rd_kafka_topic_partition_set_leader_epoch(each, last_epoch)
+        yield partitions
+    finally:
+        library.rd_kafka_topic_partition_list_destroy(partitions)
+
+
 def _open_library() -> ctypes.CDLL:
     """Return the extension, through which the functions of its own librdkafka are found."""
     place = Path(cimpl.__file__)
@@ -236,3 +262,11 @@ def _unusable(missing: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
         "The client 'confluent'", f"run here: it needs {missing}; use the client 'kafka-python'"
     )
+
+
+def c_function(result: str, *parameters: str) -> Any:
+    """Return what calls a C function in kernels: ``call(address, (argument, ...))``.
+
+    The types have numba's names.
+    """
+    return intrinsic("c_function", result, *parameters)

@@ -10,9 +10,12 @@ from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kafka_format.column_mask import column_mask
 from .error_codes import PARTITION_EOF
-from .gather_kernel import BAD_HEADERS, TIMESTAMP_TYPE, gather
+from .gather_kernel import BAD_HEADERS, EVENT, TIMESTAMP_TYPE, gather
+from .log_lines import knows_epochs, require_same_log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
     from confluent_kafka import KafkaError
 
@@ -85,13 +88,22 @@ class MessageGatherer:
         self._builder.cursor[at.RECORD] = 0
         return self._count > 0
 
-    def gather(self, until_offset: int) -> int:
-        """Append the messages before an offset to the rows; return why the kernel stopped."""
-        return self._gather_from(self._fetch_queue.messages[: self._count], until_offset)
+    def gather(self, until_offset: int, take: Callable[[], bool]) -> int:
+        """Append the messages before an offset to the rows, and return why that ended.
 
-    def grow(self, full: int) -> None:
-        """Enlarge the column that the kernel found full before it wrote a row."""
-        self._builder.buffers.grow(full)
+        It is ``DONE`` at that offset, or once ``take`` has taken no more messages. Otherwise it is
+        what the next message is, or the column that is full.
+        """
+        while True:
+            messages = self._fetch_queue.messages[: self._count]
+            result = self._gather_from(messages, until_offset)
+            if result == status.DONE:
+                if self.next_offset >= until_offset or not take():
+                    return result
+            elif result in status.FULL and not self.has_rows:
+                self._builder.buffers.grow(result)
+            elif result != EVENT or not self._pass_end():
+                return result
 
     def finish(self) -> pa.RecordBatch:
         """Return the rows as a batch, and start the next one."""
@@ -111,7 +123,7 @@ class MessageGatherer:
         self._fetch_queue.drop(int(cursor[at.RECORD]))
         cursor[at.RECORD] += 1
 
-    def pass_end(self) -> bool:
+    def _pass_end(self) -> bool:
         """Take the next message if it is the end of the partition."""
         error, offset = self.next_event()
         if error.code() != PARTITION_EOF:
@@ -133,8 +145,8 @@ class MessageGatherer:
         self.pass_event()
         return True
 
-    def require_readable(self, result: int) -> None:
-        """Raise what is wrong with the next message, unless it is an event.
+    def require_event(self, result: int) -> tuple[KafkaError, int]:
+        """Return the error that the next message carries, and its offset, or raise what it is.
 
         :raises MalformedTimestampError: if its timestamp overflows.
         :raises CorruptBatchError: if its headers are corrupt.
@@ -150,6 +162,16 @@ class MessageGatherer:
         if result == BAD_HEADERS:
             reason = "a record's headers cannot be read"
             raise CorruptBatchError(self._partition, self.next_event()[1], reason)
+        return self.next_event()
+
+    def require_same_log(self, error: KafkaError, offset: int) -> None:
+        """Raise that the log has other records than were read up to an offset, if an error says so.
+
+        :raises LogTruncatedError: if it does.
+        """
+        if not knows_epochs(error):
+            self.forget_epoch()
+        require_same_log(self._partition, offset, error)
 
     @property
     def _fetch_queue(self) -> FetchQueue:

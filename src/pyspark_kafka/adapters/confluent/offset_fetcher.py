@@ -26,7 +26,7 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.clock import Deadline
 from ...ports.reading import OffsetFetcher
 from .client_closing import close_in_time
-from .connection import Connection
+from .cluster import Cluster
 from .error_codes import (
     COORDINATOR_ERRORS,
     LIST_OFFSETS_RETRIABLE_ERRORS,
@@ -94,7 +94,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        self._connection = Connection(options)
+        self._cluster = Cluster(options)
+        self._errors = self._cluster.errors
         self._isolation_level = (
             IsolationLevel.READ_COMMITTED
             if options.reads_committed_only
@@ -103,10 +104,10 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self._admin: Any = None
         self._committer: GroupCommitter | None = None
         self._group_id = ""
-        self._watch = IdleWatch(self._connection)
+        self._watch = IdleWatch(self._cluster.settings)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
-        with self._connection.one_deadline():
+        with self._cluster.settings.one_deadline():
             match subscription:
                 case Assign(partitions):
                     return self._described(subscription.topics) & partitions
@@ -130,7 +131,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        with self._connection.one_deadline() as deadline:
+        with self._cluster.settings.one_deadline() as deadline:
             while True:
                 try:
                     found = self._committed(group_id, sorted(partitions))
@@ -142,7 +143,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                             group_right(Operation.DESCRIBE, group_id),
                             *_topic_rights(Operation.DESCRIBE, partitions),
                         )
-                        raise self._connection.error(COMMITTED, error.args[0], *rights) from error
+                        raise self._errors.error(COMMITTED, error.args[0], *rights) from error
                     time.sleep(RETRY_S)
         committed = [each for each in found if each.offset != OFFSET_INVALID]
         return _checked(COMMITTED, {_our_partition(each): each.offset for each in committed})
@@ -151,14 +152,14 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         next_offsets = [
             _client_partition(partition, offset) for partition, offset in offsets.items()
         ]
-        with self._watch.in_use(), self._connection.one_deadline() as deadline:
+        with self._watch.in_use(), self._cluster.settings.one_deadline() as deadline:
             while (error := self._commit(group_id, next_offsets, deadline)) is not None:
                 if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
                     rights = (
                         group_right(Operation.READ, group_id),
                         *_topic_rights(Operation.READ, offsets),
                     )
-                    raise self._connection.error(COMMIT, error, *rights)
+                    raise self._errors.error(COMMIT, error, *rights)
                 time.sleep(RETRY_S)
 
     def close(self) -> None:
@@ -206,7 +207,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
         descriptions = self._retry(METADATA, ask)
         if required and (unknown := sorted(set(topics) - descriptions.keys())):
-            raise UnknownTopicError(unknown, "subscribe", self._connection.bootstrap_servers)
+            raise UnknownTopicError(unknown, "subscribe", self._cluster.settings.bootstrap_servers)
         return frozenset(
             TopicPartition(topic, _checked_number(topic, part.id))
             for topic, description in descriptions.items()
@@ -263,8 +264,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             return self._attempt(request, ask)
 
     def _attempt(self, request: str, ask: Callable[[Any, float], T]) -> T:
-        with self._connection.one_deadline() as deadline:
-            attempt_s = min(self._connection.timeout_s / MIN_ATTEMPTS, ATTEMPT_S)
+        with self._cluster.settings.one_deadline() as deadline:
+            attempt_s = min(self._cluster.settings.timeout_s / MIN_ATTEMPTS, ATTEMPT_S)
             while True:
                 try:
                     # A request to an unreachable broker lasts until the time-out of the attempt.
@@ -288,7 +289,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         # coordinator any more (confluentinc/librdkafka#5040); a consumer's does not.
         group = {"group.id": group_id, "enable.auto.commit": "false"}
         self._drop_outdated()
-        consumer = self._connection.make(Consumer, group)
+        consumer = self._cluster.make(Consumer, group)
         wanted = [_client_partition(partition) for partition in partitions]
         try:
             found = self._await_committed(consumer, wanted)
@@ -305,7 +306,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self, consumer: Any, partitions: Sequence[ClientPartition]
     ) -> Sequence[ClientPartition]:
         """Return a group's offsets; the request waits in vain for a refused coordinator."""
-        with self._connection.one_deadline() as deadline:
+        with self._cluster.settings.one_deadline() as deadline:
             wait_s = MIN_COMMITTED_S
             while True:
                 try:
@@ -315,7 +316,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 except KafkaException as error:
                     # For the event that says why it could not connect, and for a refusal.
                     message = consumer.poll(0)
-                    self._connection.raise_refusal()
+                    self._errors.raise_refusal()
                     if message is not None and message.error().code() in REFUSED_RESOURCES:
                         raise KafkaException(message.error()) from error
                     if error.args[0].code() not in UNREACHABLE_ERRORS or deadline.has_passed:
@@ -342,7 +343,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         if self._group_id != group_id:
             self._close_committer()
         if self._committer is None:
-            self._committer = GroupCommitter(self._connection, group_id)
+            self._committer = GroupCommitter(self._cluster, group_id)
             self._group_id = group_id
             self._watch.start(self)
         return self._committer
@@ -350,12 +351,12 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     def _client(self) -> Any:
         self._drop_outdated()
         if self._admin is None:
-            self._admin = self._connection.make(OffsetsAdmin, {})
+            self._admin = self._cluster.make(OffsetsAdmin, {})
             self._watch.start(self)
         return self._admin
 
     def _drop_outdated(self) -> None:
-        if self._connection.is_outdated:
+        if self._cluster.settings.is_outdated:
             self.close()
 
     def _await(self, answers: Iterable[Future[Any]], timeout_s: float) -> None:
@@ -378,7 +379,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         for client in self._clients:
             client.poll(0)
         try:
-            self._connection.raise_refusal()
+            self._errors.raise_refusal()
         except PysparkKafkaError:
             self.close()
             raise
@@ -387,10 +388,10 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         # The event that says why it could not connect has to be polled.
         self._admin.poll(0)
         if not isinstance(error, _RefusalError):
-            return self._connection.error(request, error.args[0])
+            return self._errors.error(request, error.args[0])
         # Only metadata and offsets are requested for several topics at once.
         rights = (topic_right(Operation.DESCRIBE, topic) for topic in error.topics)
-        return self._connection.error(f"{request} of {error.about}", error.args[0], *rights)
+        return self._errors.error(f"{request} of {error.about}", error.args[0], *rights)
 
 
 def _client_partition(partition: TopicPartition, offset: int | None = None) -> ClientPartition:

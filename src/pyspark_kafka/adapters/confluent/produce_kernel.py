@@ -11,8 +11,7 @@ from ..kernels.kernel import kernel
 from ..kernels.kinds import COLUMNS, ROWS, WIDE_COLUMNS
 from ..kernels.parts import inlined
 from ..partitioning.topic_rows import NO_PARTITION
-from .c_calls import c_function
-from .librdkafka import Message, address_of
+from .librdkafka import Message, address_of, c_function
 
 if TYPE_CHECKING:
     import ctypes

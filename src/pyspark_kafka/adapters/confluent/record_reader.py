@@ -6,70 +6,40 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.options.option import INT32_MAX
+from ...domain.reading.errors import TopicRecreatedError
 from ...domain.reading.record_limits import OversizedRecords
+from ...domain.security.rights import Operation, topic_right
+from ...ports.clock import Deadline
 from ...ports.reading import RecordReader
-from ..fetching import Watermarks, read_range
+from ..fetching import Fetched, FetchedPartition, Watermarks, read_range
+from ..kafka_format import status
+from ..kafka_format.buffer_pool import BufferPool
+from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
 from ..process_local import ProcessLocal
-from .connection import Connection
-from .consumed_partition import ConsumedPartitions
+from .cluster import Cluster
+from .consumer_handle import FORCED, TUNED, response_limit
+from .error_codes import OUT_OF_RANGE_ERRORS, REFUSED_RESOURCES
 from .idle_watch import IdleWatch
-from .librdkafka import load
+from .message_gatherer import MessageGatherer, consumer_mask
 from .offset_fetcher import ConfluentOffsetFetcher
+from .range_consumer import MAX_OFFSETS, RangeConsumer, settings_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     import pyarrow as pa
 
     from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
     from ...domain.reading.ranges import OffsetRange
-    from ...domain.reading.record_limits import RecordLimits
     from ...domain.reading.records import Projection
-    from ..fetching import FetchedPartition
+    from .cluster_errors import ClusterErrors
 
-FORCED: Final = {
-    "enable.auto.commit": "false",
-    "enable.auto.offset.store": "false",
-    # An offset out of range is an error, never a silent reset.
-    "auto.offset.reset": "error",
-    # Reports the end of a partition whose last offsets have no visible record.
-    "enable.partition.eof": "true",
-    "allow.auto.create.topics": "false",
-    "check.crcs": "true",
-}
+POLL_S: Final = 0.1
+"""How long to wait for the next message before the rows are returned."""
 
-TUNED: Final = {
-    # librdkafka fetches while fewer messages are queued. A queued message costs half a kilobyte
-    # of memory besides its bytes, and leaves the processor's cache: at 1,000,000 a read takes
-    # twice the memory and the same time.
-    "queued.min.messages": "20000",
-    # By default a fetch pauses for a second whenever the queue is full: three to five times
-    # slower.
-    "fetch.queue.backoff.ms": "1",
-    # The limit of the queue, in kilobytes.
-    "queued.max.messages.kbytes": "16384",
-    # Twice the default, for fewer responses to wait for. Four megabytes would be faster still, but
-    # take 30 MB more if records are well compressed: a response is decompressed as a whole.
-    "fetch.message.max.bytes": "2097152",
-    # A fetch that waits at the end of the last range delays the fetch of the next one, by default
-    # for half a second; all records of a range are already in the log.
-    "fetch.wait.max.ms": "10",
-}
-
-_RESPONSE_OVERHEAD_BYTES: Final = 512
-"""librdkafka refuses less room for a response than so many bytes beyond ``fetch.max.bytes``."""
-
-
-def response_limit(limits: RecordLimits, fetch_max_bytes: int) -> dict[str, str]:
-    """Return the setting that admits the responses with records of the allowed size.
-
-    librdkafka refuses larger ones, and decompresses no batch of zstd to more bytes. The other
-    codecs have no limit there.
-    """
-    limit = min(fetch_max_bytes + max(limits.max_bytes, _RESPONSE_OVERHEAD_BYTES), INT32_MAX)
-    return {"receive.message.max.bytes": str(limit)}
+FETCH_S: Final = 0.5
+"""How long a batch that is not full waits for more messages at most."""
 
 
 @final
@@ -82,15 +52,14 @@ class ConfluentRecordReader(RecordReader):
         :raises OptionsError: if librdkafka does not know a setting.
         :raises UnsupportedFeatureError: if its C API cannot be called.
         """
-        self._library = load()
-        self._connection = Connection(options)
-        self._watch = IdleWatch(self._connection)
+        self._cluster = Cluster(options)
+        self._watch = IdleWatch(self._cluster.settings)
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._oversized = OversizedRecords(options.record_limits)
-        limit = response_limit(options.record_limits, self._connection.fetch_max_bytes)
+        limit = response_limit(options.record_limits, self._cluster.settings.fetch_max_bytes)
         self._tuned = {**TUNED, **limit}
         self._poll_timeout_ms = options.poll_timeout_ms
-        self._local: ProcessLocal[ConsumedPartitions] = ProcessLocal()
+        self._local: ProcessLocal[RangeConsumers] = ProcessLocal()
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
         with self._watch.in_use():
@@ -125,7 +94,7 @@ class ConfluentRecordReader(RecordReader):
     ) -> Iterator[pa.RecordBatch]:
         with self._watch.in_use():
             # The client may have been closed since.
-            self._connection.raise_refusal()
+            self._cluster.errors.raise_refusal()
             yield from read_range(partition, offset_range, self._poll_timeout_ms)
 
     def _close_client(self) -> None:
@@ -133,14 +102,187 @@ class ConfluentRecordReader(RecordReader):
         if client is not None:
             client.close()
 
-    def _client(self) -> ConsumedPartitions:
-        if self._connection.is_outdated:
+    def _client(self) -> RangeConsumers:
+        if self._cluster.settings.is_outdated:
             self._close_client()
         client = self._local.get() or self._local.set(self._new_client())
         self._watch.start(self)
         return client
 
-    def _new_client(self) -> ConsumedPartitions:
-        return ConsumedPartitions(
-            self._library, self._connection, FORCED, self._tuned, self._watermarks, self._oversized
+    def _new_client(self) -> RangeConsumers:
+        config = self._cluster.settings.config(FORCED, self._tuned)
+        return RangeConsumers(self._cluster, config, self._watermarks, self._oversized)
+
+
+@final
+class RangeConsumers:
+    """Two consumers, which are created at first use.
+
+    One fetches one range at a time. The other fetches many small ranges at once.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        config: Mapping[str, str],
+        watermarks: Watermarks,
+        oversized: OversizedRecords,
+    ) -> None:
+        self._cluster = cluster
+        self._config = config
+        self._watermarks = watermarks
+        self._oversized = oversized
+        self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
+        self._large: RangeConsumer | None = None
+        self._small: RangeConsumer | None = None
+        self._expected: frozenset[OffsetRange] = frozenset()
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        """Fetch those that are small ahead, if there are several; forget those of before."""
+        small = [one for one in ranges if one.size <= MAX_OFFSETS]
+        self._expected = frozenset(small if len(small) > 1 else ())
+        if self._small is None and self._expected:
+            self._small = RangeConsumer(self._cluster, settings_ahead(self._config))
+        if self._small is not None:
+            self._small.expect(small)
+
+    def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
+        """Return a client for a range.
+
+        :raises OptionsError: if librdkafka does not know or accept a setting.
+        """
+        consumer = self._consumer_of(offset_range)
+        partition = offset_range.partition
+        builder = BatchBuilder(partition, projection, self._memory)
+        gatherer = MessageGatherer(
+            partition, builder, consumer_mask(projection), consumer.handle.calls, self._oversized
         )
+        errors = self._cluster.errors
+        return RangeFetcher(consumer, errors, offset_range, gatherer, self._watermarks)
+
+    def handle_events(self) -> None:
+        for consumer in self._consumers:
+            consumer.handle_events()
+
+    def close(self) -> None:
+        for consumer in self._consumers:
+            consumer.handle.close()
+
+    @property
+    def _consumers(self) -> list[RangeConsumer]:
+        return [consumer for consumer in (self._large, self._small) if consumer is not None]
+
+    def _consumer_of(self, offset_range: OffsetRange) -> RangeConsumer:
+        if self._small is not None and offset_range in self._expected:
+            return self._small
+        if self._large is None:
+            self._large = RangeConsumer(self._cluster, self._config)
+        return self._large
+
+
+@final
+class RangeFetcher(FetchedPartition):
+    """Fetches one range; memory is bounded by librdkafka's queue and a few batches."""
+
+    def __init__(
+        self,
+        consumer: RangeConsumer,
+        errors: ClusterErrors,
+        offset_range: OffsetRange,
+        gatherer: MessageGatherer,
+        watermarks: Watermarks,
+    ) -> None:
+        self._watermarks = watermarks
+        self._consumer = consumer
+        self._errors = errors
+        self._partition = offset_range.partition
+        self._until_offset = offset_range.until_offset
+        self._gatherer = gatherer
+        self._is_topic_known = False
+        self._recreations = 0
+        self._has_read = False
+
+    def fetch(self, position: int) -> Fetched | None:
+        gatherer = self._gatherer
+        if not self._consumer.serves(self):
+            self._start(position)
+        deadline = Deadline.after(FETCH_S)
+        while True:
+            result = gatherer.gather(self._until_offset, lambda: self._poll(deadline))
+            if self._is_recreated():
+                return self._leave_topic(position)
+            if not gatherer.skip_oversized(result):
+                break
+        if result != status.DONE and not gatherer.has_rows:
+            self._require_out_of_range(result)
+            return None
+        if gatherer.next_offset == position:
+            self._require_topic()
+        # An error of the next message is raised by the next fetch.
+        return self._fetched(position)
+
+    def leave(self) -> None:
+        self._consumer.stop(self)
+
+    def watermarks(self) -> tuple[int, int]:
+        return self._watermarks.of(self._partition)
+
+    def _start(self, position: int) -> None:
+        consumer, gatherer = self._consumer, self._gatherer
+        if not self._has_read:
+            # What is read from here on must be of one topic, also if another range comes between.
+            self._recreations = consumer.recreations(self._partition.topic)
+        queue = consumer.start(self, self._partition, position, gatherer.last_epoch)
+        gatherer.start(queue, position)
+
+    def _is_recreated(self) -> bool:
+        """Return whether rows that were gathered may be of another topic than those before."""
+        return self._consumer.recreations(self._partition.topic) != self._recreations
+
+    def _leave_topic(self, position: int) -> Fetched:
+        """Forget what may be of two topics, and read on if nothing of the range was read.
+
+        :raises TopicRecreatedError: if the old topic's records of the range were read.
+        """
+        if self._has_read:
+            earliest, _ = self.watermarks()
+            raise TopicRecreatedError(self._partition, position, earliest=earliest)
+        self._gatherer.discard()
+        self._gatherer.forget_epoch()
+        self.leave()
+        return Fetched((), position)
+
+    def _poll(self, deadline: Deadline) -> bool:
+        """Take the next messages out of the queue; return whether any came in time."""
+        if deadline.has_passed:
+            return False
+        self._consumer.handle_events()
+        return self._gatherer.take(POLL_S)
+
+    def _require_topic(self) -> None:
+        """Raise the error of a topic without records if the user may not see it."""
+        if self._is_topic_known:
+            return
+        self._is_topic_known = True
+        error = self._consumer.handle.topic_error(self._partition.topic, FETCH_S)
+        if error is not None and error.code() in REFUSED_RESOURCES:
+            right = topic_right(Operation.DESCRIBE, self._partition.topic)
+            raise self._errors.error(f"a fetch from {self._partition}", error, right)
+
+    def _fetched(self, position: int) -> Fetched:
+        batches = (self._gatherer.finish(),) if self._gatherer.has_rows else ()
+        next_offset = self._gatherer.next_offset
+        self._has_read = self._has_read or next_offset > position
+        return Fetched(batches, next_offset)
+
+    def _require_out_of_range(self, result: int) -> None:
+        """Raise what is wrong with the next message; return if its offset is out of range.
+
+        :raises LogTruncatedError: if the log has other records than were read.
+        """
+        error, offset = self._gatherer.require_event(result)
+        if error.code() not in OUT_OF_RANGE_ERRORS:
+            raise self._errors.fetch_error(self._partition, error, offset)
+        # librdkafka reports it once and stops fetching: the next fetch starts again.
+        self.leave()
+        self._gatherer.require_same_log(error, self._gatherer.next_offset)

@@ -12,12 +12,11 @@ from ...ports.writing import RecordWriter
 from ..partitioning.batch_gatherer import BatchGatherer
 from ..partitioning.topic_rows import require_topic
 from ..process_local import ProcessLocal
-from .connection import Connection
+from .cluster import Cluster
 from .idle_watch import IdleWatch
-from .librdkafka import load
 from .producer_config import FORCED, producer_client_config, producer_config
+from .producer_handle import ProducerHandle
 from .row_partitioner import RowPartitioner
-from .simple_producer import SimpleProducer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 class _Session:
     """A client, and what was written with it."""
 
-    client: SimpleProducer
+    client: ProducerHandle
     gatherer: BatchGatherer
     written: DeliveryStats
 
@@ -46,14 +45,13 @@ class ConfluentRecordWriter(RecordWriter):
         :raises OptionsError: if librdkafka does not know a setting.
         :raises UnsupportedFeatureError: if its C API cannot be called.
         """
-        self._library = load()
-        self._connection = Connection(options, producer_client_config)
-        self._watch = IdleWatch(self._connection)
+        self._cluster = Cluster(options, producer_client_config)
+        self._watch = IdleWatch(self._cluster.settings)
         self._uses: ExitStack | None = None
         self._producer = options.producer
         self._topic = options.topic
         self._tuned = producer_config(options.producer)
-        self._partitioner = RowPartitioner(options.producer, self._connection)
+        self._partitioner = RowPartitioner(options.producer, self._cluster)
         self._local: ProcessLocal[_Session] = ProcessLocal()
 
     def join_transaction(self, transaction: Transaction) -> None:  # noqa: ARG002  # the port's
@@ -102,7 +100,7 @@ class ConfluentRecordWriter(RecordWriter):
         if self._uses is None:
             self._uses = ExitStack()
             self._uses.enter_context(self._watch.in_use())
-            if self._connection.is_outdated:
+            if self._cluster.settings.is_outdated:
                 self._close_session()
 
     def _end(self) -> None:
@@ -129,8 +127,6 @@ class ConfluentRecordWriter(RecordWriter):
         session.written += DeliveryStats(batch.num_rows, rows.payload_bytes)
         session.gatherer.adapt(rows.groups)
 
-    def _new_client(self) -> SimpleProducer:
-        config = self._connection.config(FORCED, self._tuned)
-        return SimpleProducer(
-            self._library, self._connection, config, self._producer.buffer_memory, self._topic
-        )
+    def _new_client(self) -> ProducerHandle:
+        config = self._cluster.settings.config(FORCED, self._tuned)
+        return ProducerHandle(self._cluster, config, self._producer.buffer_memory, self._topic)

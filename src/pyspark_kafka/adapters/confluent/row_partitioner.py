@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ...domain.options.client_settings import ProducerSettings
     from ..kernels.arrays import Int32Array, Int64Array
-    from .connection import Connection
+    from .cluster import Cluster
     from .topic_partitions import MetadataClient
 
 _METADATA_MAX_AGE_MS: Final = 300_000
@@ -40,13 +40,13 @@ _METADATA_MAX_AGE_MS: Final = 300_000
 class RowPartitioner:
     """Divides batches into the rows of each topic, and chooses their partitions."""
 
-    def __init__(self, producer: ProducerSettings, connection: Connection) -> None:
+    def __init__(self, producer: ProducerSettings, cluster: Cluster) -> None:
         self._producer = producer
-        config = connection.config({}, {})
+        config = cluster.settings.config({}, {})
         self._limit = _limit(producer, config)
         self._hashes_keys = not (producer.ignores_keys or PARTITIONER in config)
         self._topics = TopicPartitions(
-            connection, producer.max_block_ms / 1_000, _max_age_s(config)
+            cluster.errors, producer.max_block_ms / 1_000, _max_age_s(config)
         )
         self._sticky = StickyPartitions(producer.batch_size)
 

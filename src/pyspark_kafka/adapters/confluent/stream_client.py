@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+import selectors
+import threading
+import weakref
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
 from ...ports.clock import Deadline
 from ...ports.continuous import StreamClient
 from .exactly_once_writer import ExactlyOnceWriter
-from .librdkafka import load
-from .stream_consumer import StreamConsumer
+from .stream_fetcher import StreamFetcher
 from .stream_writer import AtLeastOnceWriter, NoSink, SinkProducers
-from .wake_pipe import WakePipe
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous import PolledRecords
     from .stream_writer import StreamWriter
-
 
 RENEWAL_S: Final = 1.0
 """How often to look whether certificates or keys were replaced."""
@@ -55,12 +54,11 @@ class ConfluentStreamClient(StreamClient):
                 "The client 'confluent' on Windows",
                 "run continuous queries; use the client 'kafka-python'",
             )
-        library = load()
         self._is_closed = False
         self._next_renewal = Deadline.after(RENEWAL_S)
         self._wake = WakePipe()
-        self._consumer = StreamConsumer(library, source, self._wake.file)
-        self._writer = _writer(library, source, sink, settings, self._wake)
+        self._consumer = StreamFetcher(source, self._wake.file)
+        self._writer = _writer(source, sink, settings, self._wake)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         self._renew()
@@ -120,7 +118,6 @@ class ConfluentStreamClient(StreamClient):
 
 
 def _writer(
-    library: ctypes.CDLL,
     source: SourceOptions,
     sink: SinkOptions | None,
     settings: ContinuousSettings,
@@ -128,7 +125,50 @@ def _writer(
 ) -> StreamWriter:
     if sink is None:
         return NoSink()
-    producers = SinkProducers(library, sink)
+    producers = SinkProducers(sink)
     if sink.is_exactly_once:
         return ExactlyOnceWriter(producers, source, settings, wake)
     return AtLeastOnceWriter(producers, wake.file)
+
+
+_READ: Final = 4_096
+
+
+@final
+class WakePipe:
+    """Waits until a byte is written to ``file``; one thread waits, and any may write."""
+
+    def __init__(self) -> None:
+        self._source, self.file = os.pipe()
+        for end in (self._source, self.file):
+            # librdkafka ignores that a pipe is full: a byte in it is enough.
+            os.set_blocking(end, False)  # type: ignore[attr-defined,unused-ignore]  # on win32
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._source, selectors.EVENT_READ)
+        self._lock = threading.Lock()
+        self._close = weakref.finalize(self, _close, self._selector, self._source, self.file)
+        self._close.atexit = False
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when something was written since the last call, or in time."""
+        if self._selector.select(timeout_s):
+            with suppress(BlockingIOError):
+                os.read(self._source, _READ)
+
+    def set(self) -> None:
+        """End the current wait, or else the next one; do nothing once the pipe is closed."""
+        # Another file may have got its number since.
+        with self._lock, suppress(BlockingIOError):
+            if self._close.alive:
+                os.write(self.file, b".")
+
+    def close(self) -> None:
+        """Close both ends; librdkafka may not write any more. A second call does nothing."""
+        with self._lock:
+            self._close()
+
+
+def _close(selector: selectors.BaseSelector, *ends: int) -> None:
+    selector.close()
+    for end in ends:
+        os.close(end)

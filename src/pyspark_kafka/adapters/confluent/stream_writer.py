@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.continuous.epochs import OutputTracker
 from ...domain.partition_offsets import PartitionOffsets
 from ..partitioning.topic_rows import require_topic
-from .connection import Connection
+from .cluster import Cluster
 from .producer_config import FORCED, REPORT_FAILURES_ONLY, producer_client_config, producer_config
+from .producer_handle import ProducerHandle
 from .row_partitioner import RowPartitioner
-from .simple_producer import SimpleProducer
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Collection, Mapping, Sequence
 
     import pyarrow as pa
@@ -128,30 +127,27 @@ class NoSink(StreamWriter):
 class SinkProducers:
     """Creates producers for a sink, and prepares what they send."""
 
-    def __init__(self, library: ctypes.CDLL, options: SinkOptions) -> None:
+    def __init__(self, options: SinkOptions) -> None:
         """Check the options; nothing is connected yet.
 
         :raises OptionsError: if librdkafka does not know a setting.
         """
-        self.connection = Connection(options, producer_client_config)
-        self.library = library
+        self.cluster = Cluster(options, producer_client_config)
         self.options = options
-        self._partitioner = RowPartitioner(options.producer, self.connection)
+        self._partitioner = RowPartitioner(options.producer, self.cluster)
 
-    def create(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> SimpleProducer:
+    def create(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> ProducerHandle:
         """Return a new producer; ``forced`` settings override the user's, and these ``tuned``.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
         producer = self.options.producer
-        config = self.connection.config(
+        config = self.cluster.settings.config(
             forced, {**producer_config(producer), **STREAM_TUNED, **tuned}
         )
-        return SimpleProducer(
-            self.library, self.connection, config, producer.buffer_memory, self.options.topic
-        )
+        return ProducerHandle(self.cluster, config, producer.buffer_memory, self.options.topic)
 
-    def create_transactional(self, transactional_id: str) -> SimpleProducer:
+    def create_transactional(self, transactional_id: str) -> ProducerHandle:
         """Return a new producer of transactions, which reports only failures.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
@@ -195,7 +191,7 @@ class AtLeastOnceWriter(StreamWriter):
         self._tracker = OutputTracker()
         self._numbers = itertools.count(1)
         self._outputs: dict[int, Output] = {}
-        self._producer: SimpleProducer | None = None
+        self._producer: ProducerHandle | None = None
 
     @property
     def has_acknowledged(self) -> bool:
@@ -242,7 +238,7 @@ class AtLeastOnceWriter(StreamWriter):
         return self._tracker.take_acknowledged()
 
     def renew(self) -> None:
-        if self._producers.connection.is_outdated:
+        if self._producers.cluster.settings.is_outdated:
             self._flush()
             self.close()
 
@@ -256,7 +252,7 @@ class AtLeastOnceWriter(StreamWriter):
             self._connected().flush()
             self.handle_events()
 
-    def _connected(self) -> SimpleProducer:
+    def _connected(self) -> ProducerHandle:
         if self._producer is None:
             self._producer = self._producers.create({REPORT_FAILURES_ONLY: "false"}, {})
             self._producer.notify(self._file)

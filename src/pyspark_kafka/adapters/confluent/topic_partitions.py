@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 from confluent_kafka import KafkaException
 
-from ...domain.errors import BrokerUnreachableError, UnknownTopicError
+from ...domain.errors import BrokerUnreachableError
 from ...domain.security.rights import Operation, topic_right
 from ...ports.clock import Deadline
 from ..partitioning.topic_wait import TopicWait
@@ -16,7 +16,7 @@ from .error_codes import METADATA_RETRIABLE_ERRORS, UNKNOWN_TOPIC_ERRORS, UNREAC
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-    from .connection import Connection
+    from .cluster_errors import ClusterErrors
 
 _WAIT_S: Final = 0.05
 """How long to wait before asking again for a topic that does not exist or has no leader yet."""
@@ -54,8 +54,8 @@ class TopicPartitions:
     created.
     """
 
-    def __init__(self, connection: Connection, max_block_s: float, max_age_s: float) -> None:
-        self._connection = connection
+    def __init__(self, errors: ClusterErrors, max_block_s: float, max_age_s: float) -> None:
+        self._errors = errors
         self._max_block_s = max_block_s
         self._max_age_s = max_age_s
         self._cache: dict[str, _CachedCount] = {}
@@ -98,11 +98,9 @@ class TopicPartitions:
             client.wait(_WAIT_S)
 
     def _error(self, topic: str, error: KafkaError) -> Exception:
-        connection = self._connection
         if error.code() in UNKNOWN_TOPIC_ERRORS:
-            return UnknownTopicError([topic], "topic", connection.bootstrap_servers)
+            return self._errors.unknown_topic(topic)
         if error.code() in UNREACHABLE_ERRORS:
-            cause = connection.last_error or error.str()
-            return BrokerUnreachableError(connection.bootstrap_servers, self._max_block_s, cause)
+            return self._errors.unreachable(error.str(), self._max_block_s)
         right = topic_right(Operation.WRITE, topic)
-        return connection.error(f"a request for metadata of '{topic}'", error, right)
+        return self._errors.error(f"a request for metadata of '{topic}'", error, right)

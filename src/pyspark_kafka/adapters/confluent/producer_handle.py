@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
-from dataclasses import dataclass, field
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -17,22 +16,34 @@ from ...domain.security.rights import (
     transactional_id_right,
 )
 from ...ports.clock import Deadline
-from ..process_local import ProcessLocal
-from .client_closing import close_in_time
-from .client_handle import ERROR_SIZE, handle_event, new_client, notify, stop_notifying
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
-from .error_codes import FATAL, PURGED_ERRORS, QUEUE_FULL, REFUSED_RESOURCES, UNREACHABLE_ERRORS
-from .leader_check import LeaderCheck
-from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
+from .error_codes import (
+    FATAL,
+    NOT_SERVING_ERRORS,
+    PURGED_ERRORS,
+    QUEUE_FULL,
+    REFUSED_RESOURCES,
+    UNREACHABLE_ERRORS,
+)
+from .handle import ERROR_SIZE
+from .librdkafka import (
+    EVENT_DR,
+    LISTED_LATEST,
+    PRODUCER,
+    Message,
+    TopicPartitionResult,
+    partition_list,
+)
 from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
 from .producer_config import IDEMPOTENCE, REPORT_FAILURES_ONLY
 from .report_kernel import DeliveryReports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from ...domain.security.rights import Right
-    from .connection import Connection
+    from .cluster import Cluster
+    from .handle import TopicMetadata
     from .partitioned_rows import PartitionedRows
 
 FLUSH_MS: Final = 100
@@ -41,48 +52,18 @@ FLUSH_MS: Final = 100
 FULL_MS: Final = 1
 """How long to wait when the queue is full; librdkafka does not report when it has room."""
 
-_PURGE_ALL: Final = 0x1 | 0x2
-"""``RD_KAFKA_PURGE_F_QUEUE`` and ``RD_KAFKA_PURGE_F_INFLIGHT``."""
-
 _METADATA_S: Final = 0.25
 _PAUSE_MS: Final = 10
 """How long the first request for metadata waits, which doubles, and the time between two."""
 
 
 @final
-@dataclass(slots=True)
-class _Handles:
-    """librdkafka's objects that have to be destroyed."""
-
-    library: ctypes.CDLL
-    client: int
-    main_queue: int
-    connection: Connection
-    """librdkafka's threads may call it until the client is destroyed."""
-
-    topics: dict[str, int] = field(default_factory=dict)
-
-    def close(self) -> None:
-        stop_notifying(self.library, self.main_queue)
-        close_in_time(self._destroy, is_collected=True)
-
-    def _destroy(self) -> None:
-        # librdkafka would wait for what is queued.
-        self.library.rd_kafka_purge(self.client, _PURGE_ALL)
-        for topic in self.topics.values():
-            self.library.rd_kafka_topic_destroy(topic)
-        self.library.rd_kafka_queue_destroy(self.main_queue)
-        self.library.rd_kafka_destroy(self.client)
-
-
-@final
-class SimpleProducer:
+class ProducerHandle:
     """A producer handle of librdkafka's, for the process that creates it."""
 
     def __init__(
         self,
-        library: ctypes.CDLL,
-        connection: Connection,
+        cluster: Cluster,
         config: Mapping[str, str],
         max_uncounted: int,
         topic: str | None = None,
@@ -92,16 +73,12 @@ class SimpleProducer:
         ``max_uncounted`` limits the queued bytes of keys and headers, which librdkafka does not
         count; one call of ``send`` may exceed it. All records go to ``topic``, if there is one.
 
-        :raises OptionsError: if librdkafka does not know or accept a setting.
-        :raises AuthenticationError: if a broker refuses the login.
-        :raises TlsError: if the TLS handshake fails.
+        :raises PysparkKafkaError: as ``Cluster.new_handle``.
         """
-        connection.require_login()
-        self.library = self._library = library
-        self._connection = connection
-        client, main_queue = new_client(library, PRODUCER, connection, config, EVENT_DR)
-        self._handles = _Handles(library, client, main_queue, connection)
-        self._name = library.rd_kafka_name(client).decode()
+        library = self._library = cluster.library
+        self._errors = cluster.errors
+        self._handle = cluster.new_handle(PRODUCER, config, EVENT_DR)
+        client = self._handle.client
         self._calls = ProducerCalls(library, client)
         self._reports = DeliveryReports(library)
         self._reports_all = config.get(REPORT_FAILURES_ONLY) == "false"
@@ -112,8 +89,6 @@ class SimpleProducer:
         self._max_uncounted = max_uncounted
         self._only_topic = topic
         self._uncounted = 0
-        self._local = ProcessLocal(self._handles)
-        weakref.finalize(self, _destroy, self._local).atexit = False
 
     @property
     def client(self) -> int:
@@ -121,10 +96,7 @@ class SimpleProducer:
 
         :raises RuntimeError: if the producer is closed, or another process created it.
         """
-        handles = self._local.get()
-        if handles is None:
-            raise RuntimeError("the producer is closed, or belongs to another process")
-        return handles.client
+        return self._handle.client
 
     def partitions(self, topic: str, timeout_s: float) -> int:
         """Return the number of partitions of a topic, from a broker, once their leaders serve them.
@@ -132,10 +104,12 @@ class SimpleProducer:
         :raises KafkaException: if there is no response, or it is an error.
         """
         deadline = Deadline.after(timeout_s)
-        count, led = self._metadata(topic, timeout_s)
+        metadata = self._metadata(topic, timeout_s)
+        if metadata.error:
+            raise KafkaException(KafkaError(metadata.error))
         if self._leaders is not None:
-            self._leaders.wait(topic, led, deadline.remaining)
-        return count
+            self._leaders.wait(topic, metadata.led, deadline.remaining)
+        return metadata.partitions
 
     def wait(self, seconds: float) -> None:
         """Handle librdkafka's events for so long at most.
@@ -147,7 +121,7 @@ class SimpleProducer:
 
     def notify(self, file: int) -> None:
         """Write a byte to a file when there are events."""
-        notify(self._library, self._handles.main_queue, file)
+        self._handle.notify(file)
 
     def take_delivered(self) -> list[tuple[int, int]]:
         """Return how many records of each output were delivered since the last call.
@@ -157,7 +131,7 @@ class SimpleProducer:
         :raises PysparkKafkaError: if a record was not delivered.
         """
         self._check()
-        if self._uncounted and not self._library.rd_kafka_outq_len(self._handles.client):
+        if self._uncounted and not self._library.rd_kafka_outq_len(self._handle.client):
             self._uncounted = 0
         return self._reports.take_delivered()
 
@@ -166,7 +140,7 @@ class SimpleProducer:
 
         :raises PysparkKafkaError: if one of these, or an earlier one, fails.
         """
-        handles = np.array([self._topic(topic) for topic in rows.topics], np.uint64)
+        handles = np.array([self._handle.topic(topic) for topic in rows.topics], np.uint64)
         topics = handles, rows.topic_ends
         columns = rows.columns.arrays
         bases = bases_of(columns)
@@ -200,7 +174,7 @@ class SimpleProducer:
         """
         # Records whose delivery is reported count until the report is taken.
         flush_ms, wait_ms = (0, FLUSH_MS) if self._reports_all else (FLUSH_MS, 0)
-        while self._library.rd_kafka_flush(self._handles.client, flush_ms):
+        while self._library.rd_kafka_flush(self._handle.client, flush_ms):
             self._check(wait_ms)
         self._check()
         self._uncounted = 0
@@ -212,11 +186,11 @@ class SimpleProducer:
         """
         code, reason = self._fatal_error()
         if self._failed is not None and code not in REFUSED_RESOURCES:
-            return delivery_error(self._connection, self._failed)
+            return delivery_error(self._errors, self._failed)
         if not code or (self._transactional_id and code not in REFUSED_RESOURCES):
             return None
         error = KafkaError(code, reason)
-        return self._connection.error("a request for a producer id", error, *self._rights())
+        return self._errors.error("a request for a producer id", error, *self._rights())
 
     def forget_failures(self) -> None:
         """Forget the records that were not delivered: their transaction was aborted."""
@@ -229,45 +203,19 @@ class SimpleProducer:
 
     def close(self) -> None:
         """Drop what was not flushed, and destroy the handle; a second call does nothing."""
-        _destroy(self._local)
+        self._handle.close()
 
-    def _metadata(self, topic: str, timeout_s: float) -> tuple[int, Sequence[int]]:
-        """Return a topic's number of partitions, and those that have a leader."""
-        library = self._library
-        response = ctypes.POINTER(Metadata)()
+    def _metadata(self, topic: str, timeout_s: float) -> TopicMetadata:
         deadline, wait_s = Deadline.after(timeout_s), _METADATA_S
-        while error := library.rd_kafka_metadata(
-            self._handles.client,
-            0,
-            self._topic(topic),
-            ctypes.byref(response),
-            round(min(wait_s, deadline.remaining) * 1_000),
-        ):
-            # It waits without a look at the events.
-            self._handle_events(_PAUSE_MS)
-            wait_s *= 2
-            if error not in UNREACHABLE_ERRORS or deadline.has_passed:
-                break
-        if error:
-            raise KafkaException(KafkaError(error))
-        try:
-            metadata = response.contents.topics[0]
-            if metadata.err:
-                raise KafkaException(KafkaError(metadata.err))
-            count = int(metadata.partition_cnt)
-            found = metadata.partitions[:count]
-            return count, [each.id for each in found if each.leader >= 0]
-        finally:
-            library.rd_kafka_metadata_destroy(response)
-
-    def _topic(self, name: str) -> int:
-        topics = self._handles.topics
-        if name not in topics:
-            topic = self._library.rd_kafka_topic_new(self._handles.client, name.encode(), None)
-            if not topic:
-                raise KafkaException(KafkaError(self._library.rd_kafka_last_error()))
-            topics[name] = topic
-        return topics[name]
+        while True:
+            try:
+                return self._handle.topic_metadata(topic, min(wait_s, deadline.remaining))
+            except KafkaException as error:
+                # It waits without a look at the events.
+                self._handle_events(_PAUSE_MS)
+                wait_s *= 2
+                if error.args[0].code() not in UNREACHABLE_ERRORS or deadline.has_passed:
+                    raise
 
     def _check(self, wait_ms: int = 0) -> None:
         self._handle_events(wait_ms)
@@ -277,13 +225,9 @@ class SimpleProducer:
 
     def _handle_events(self, wait_ms: int) -> None:
         """Handle all pending events, or wait for the next one."""
-        library = self._library
-        while event := library.rd_kafka_queue_poll(self._handles.main_queue, wait_ms):
+        while self._handle.poll(wait_ms, take_reports=self._take_reports):
             wait_ms = 0
-            if handle_event(library, event, self._name, self._connection) == EVENT_DR:
-                self._take_reports(event)
-            library.rd_kafka_event_destroy(event)
-        self._connection.raise_refusal()
+        self._errors.raise_refusal()
 
     def _take_reports(self, event: int) -> None:
         for address in self._reports.take(event):
@@ -320,14 +264,14 @@ class SimpleProducer:
         """Yield the rights to get a producer id."""
         if self._transactional_id:
             yield transactional_id_right(Operation.WRITE, self._transactional_id)
-        topics = {self._only_topic} if self._only_topic else self._handles.topics.keys()
+        topics = {self._only_topic} if self._only_topic else self._handle.topics
         for topic in sorted(topics):
             yield topic_right(Operation.WRITE, topic)
         yield IDEMPOTENT_WRITE
 
     def _fatal_error(self) -> tuple[int, str]:
         text = ctypes.create_string_buffer(ERROR_SIZE)
-        code = self._library.rd_kafka_fatal_error(self._handles.client, text, ERROR_SIZE)
+        code = self._library.rd_kafka_fatal_error(self._handle.client, text, ERROR_SIZE)
         return code, text.value.decode(errors="replace")
 
     def _produce_error(self, rows: PartitionedRows, place: int, code: int) -> Exception:
@@ -339,10 +283,79 @@ class SimpleProducer:
             reason = self._fatal_error()[1] or reason
         partition = int(rows.partitions[place])
         record = Undelivered(rows.topic(place), partition, rows.size(place), code, reason)
-        return produce_error(self._connection, record)
+        return produce_error(self._errors, record)
 
 
-def _destroy(local: ProcessLocal[_Handles]) -> None:
-    handles = local.pop()
-    if handles is not None:
-        handles.close()
+_PAUSE_S: Final = 0.005
+"""How long to wait before leaders are asked again; a new partition is served in milliseconds."""
+
+_MAX_WAIT_S: Final = 10.0
+"""How long to wait for leaders: a partition without one delays others no longer."""
+
+_SIGNALS_MS: Final = 200
+"""How long a call of librdkafka's may last, which signals do not end."""
+
+
+@final
+class LeaderCheck:
+    """Asks leaders for the end of each partition once, before the first record is produced.
+
+    A broker names the leader of a new partition before that leader serves it. If it refuses the
+    first batch of an idempotent producer and accepts the second one, librdkafka takes the first for
+    a duplicate, which was delivered: its records are lost (seen with librdkafka 2.16 and Kafka
+    4.3).
+    """
+
+    def __init__(self, library: ctypes.CDLL, client: int) -> None:
+        self._library = library
+        self._client = client
+        self._served: defaultdict[str, set[int]] = defaultdict(set)
+
+    def wait(self, topic: str, partitions: Collection[int], timeout_s: float) -> None:
+        """Wait until leaders serve these partitions, or in vain for so long at most."""
+        deadline = Deadline.after(min(timeout_s, _MAX_WAIT_S))
+        deadline.poll(lambda: self._ask(topic, partitions, deadline), _PAUSE_S)
+
+    def _ask(self, topic: str, partitions: Collection[int], deadline: Deadline) -> bool:
+        """Ask for partitions that were not served yet; return whether all are."""
+        served = self._served[topic]
+        unknown = [partition for partition in partitions if partition not in served]
+        if not unknown:
+            return True
+        errors = dict(self._list_offsets(topic, unknown, deadline))
+        waited = {
+            partition for partition in unknown if errors.get(partition, 0) in NOT_SERVING_ERRORS
+        }
+        served.update(errors.keys() - waited)
+        return not waited
+
+    def _list_offsets(
+        self, topic: str, partitions: Collection[int], deadline: Deadline
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the partitions with the errors of their leaders, 0 for none."""
+        library = self._library
+        queue = library.rd_kafka_queue_new(self._client)
+        with partition_list(library, topic, dict.fromkeys(partitions, LISTED_LATEST)) as wanted:
+            library.rd_kafka_ListOffsets(self._client, wanted, None, queue)
+        event = None
+        while not (event or deadline.has_passed):
+            event = library.rd_kafka_queue_poll(queue, _SIGNALS_MS)
+        try:
+            if event:
+                yield from self._results(event)
+        finally:
+            if event:
+                library.rd_kafka_event_destroy(event)
+            library.rd_kafka_queue_destroy(queue)
+
+    def _results(self, event: int) -> Iterator[tuple[int, int]]:
+        library = self._library
+        result = library.rd_kafka_event_ListOffsets_result(event)
+        if not result:
+            return
+        count = ctypes.c_size_t()
+        infos = library.rd_kafka_ListOffsets_result_infos(result, ctypes.byref(count))
+        for place in range(count.value):
+            found = library.rd_kafka_ListOffsetsResultInfo_topic_partition(infos[place])
+            each = TopicPartitionResult.from_address(found)
+            yield each.partition, each.err

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Consumer
 
-from pyspark_kafka.adapters.confluent.connection import Connection
-from pyspark_kafka.adapters.confluent.record_reader import FORCED, TUNED, response_limit
+from pyspark_kafka.adapters.confluent.cluster import Cluster
+from pyspark_kafka.adapters.confluent.consumer_handle import FORCED, TUNED, response_limit
+from pyspark_kafka.adapters.confluent.librdkafka import CONSUMER
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
@@ -29,16 +29,17 @@ def test_a_response_may_hold_a_fetch_and_a_record(given: dict[str, str], limit: 
     """It is no less than librdkafka asks for, with any size of fetches."""
     servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     options = parse_source_options(servers | given, QueryKind.BATCH)
-    connection = Connection(options)
-    setting = response_limit(options.record_limits, connection.fetch_max_bytes)
+    cluster = Cluster(options)
+    setting = response_limit(options.record_limits, cluster.settings.fetch_max_bytes)
     assert setting == {"receive.message.max.bytes": str(limit)}
-    connection.make(Consumer, {**FORCED, "group.id": "g"}, {**TUNED, **setting}).close()
+    config = cluster.settings.config(FORCED, {**TUNED, **setting})
+    cluster.new_handle(CONSUMER, config).close()
 
 
 def test_a_size_that_is_not_a_number_is_refused_by_the_client() -> None:
     """The error names the setting, as with any other that librdkafka does not accept."""
     servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     given = {"kafka.message.max.bytes": "soon"}
-    connection = Connection(parse_source_options(servers | given, QueryKind.BATCH))
+    cluster = Cluster(parse_source_options(servers | given, QueryKind.BATCH))
     with pytest.raises(OptionsError, match=r"message\.max\.bytes"):
-        connection.make(Consumer, {**FORCED, "group.id": "g"}, TUNED)
+        cluster.new_handle(CONSUMER, cluster.settings.config(FORCED, TUNED))

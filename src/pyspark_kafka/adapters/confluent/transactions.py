@@ -1,7 +1,8 @@
-"""librdkafka's transactions, by its C API."""
+"""Transactions by librdkafka's C API; its calls block, so each input partition has a thread."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -17,7 +18,9 @@ from ...domain.security.rights import (
 )
 from ...domain.writing.errors import ProducerFencedError
 from ...domain.writing.transaction_cycle import forgotten_error
+from ...ports.clock import Deadline
 from .error_codes import FENCED_ERRORS, FORGOTTEN_ID
+from .librdkafka import partition_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,9 +28,9 @@ if TYPE_CHECKING:
 
     from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
-    from .connection import Connection
+    from .cluster import Cluster
     from .partitioned_rows import PartitionedRows
-    from .simple_producer import SimpleProducer
+    from .producer_handle import ProducerHandle
 
 REQUEST: Final = "a request of a transaction"
 
@@ -73,8 +76,8 @@ class TransactionalProducer:
 
     def __init__(
         self,
-        producer: SimpleProducer,
-        connection: Connection,
+        producer: ProducerHandle,
+        cluster: Cluster,
         *,
         group_id: str,
         transactional_id: str,
@@ -82,8 +85,9 @@ class TransactionalProducer:
     ) -> None:
         """Take a producer whose ``transactional.id`` is this one."""
         self._producer = producer
-        self._library = producer.library
-        self._connection = connection
+        self._library = cluster.library
+        self._settings = cluster.settings
+        self._errors = cluster.errors
         self._group_id = group_id.encode()
         self._transactional_id = transactional_id
         self._right = transactional_id_right(Operation.WRITE, transactional_id)
@@ -103,7 +107,7 @@ class TransactionalProducer:
 
         :raises PysparkKafkaError: if a record cannot be delivered.
         """
-        with self._connection.one_deadline() as deadline:
+        with self._settings.one_deadline() as deadline:
             while True:
                 try:
                     self._write(parts, partition, next_offset)
@@ -166,13 +170,13 @@ class TransactionalProducer:
                 start = end
 
     def _await_partition(self, topic: str, partition: int) -> None:
-        with self._connection.one_deadline() as deadline:
+        with self._settings.one_deadline() as deadline:
             while self._partitions.get(topic, 0) <= partition:
                 try:
                     self._partitions[topic] = self._producer.partitions(topic, deadline.remaining)
                 except KafkaException as error:
                     if deadline.has_passed:
-                        raise self._connection.error(REQUEST, error.args[0]) from error
+                        raise self._errors.error(REQUEST, error.args[0]) from error
                 if self._stopped.is_set():
                     raise ProducerStoppedError
                 count = self._partitions.get(topic, 0)
@@ -184,29 +188,27 @@ class TransactionalProducer:
                 self._producer.wait(_PAUSE_S)
 
     def _send_offset(self, partition: TopicPartition, offset: int) -> None:
-        library, client, topic = self._library, self._producer.client, partition.topic.encode()
-        offsets = library.rd_kafka_topic_partition_list_new(1)
+        library, client = self._library, self._producer.client
         group = library.rd_kafka_consumer_group_metadata_new(self._group_id)
-        here = offsets, topic, partition.partition
-        library.rd_kafka_topic_partition_list_add(*here)
-        library.rd_kafka_topic_partition_list_set_offset(*here, offset)
         try:
-            self._complete(
-                lambda ms: library.rd_kafka_send_offsets_to_transaction(client, offsets, group, ms),
-                self._right,
-                group_right(Operation.READ, self._group_id.decode()),
-                topic_right(Operation.READ, partition.topic),
-            )
+            with partition_list(library, partition.topic, {partition.partition: offset}) as sent:
+                self._complete(
+                    lambda ms: library.rd_kafka_send_offsets_to_transaction(
+                        client, sent, group, ms
+                    ),
+                    self._right,
+                    group_right(Operation.READ, self._group_id.decode()),
+                    topic_right(Operation.READ, partition.topic),
+                )
         finally:
             library.rd_kafka_consumer_group_metadata_destroy(group)
-            library.rd_kafka_topic_partition_list_destroy(offsets)
 
     def _complete(self, call: Callable[[int], int | None], *rights: Right) -> None:
         """Call a function until it has succeeded; after a time-out librdkafka resumes it.
 
         ``rights`` are all that it needs.
         """
-        with self._connection.one_deadline() as deadline:
+        with self._settings.one_deadline() as deadline:
             while error := call(_ATTEMPT_MS):
                 refusal = self._take(error)
                 self.handle_events()
@@ -232,15 +234,197 @@ class TransactionalProducer:
         if refusal.error.code() == FORGOTTEN_ID:
             # librdkafka aborts the transaction to raise the epoch, and still gets the same error.
             return forgotten_error(self._transactional_id)
-        missing = self._connection.authorization_error(REQUEST, refusal.error.code(), rights)
+        missing = self._errors.authorization_error(REQUEST, refusal.error.code(), rights)
         found = self._fenced() or self._producer.failure() or missing
         if found is not None:
             return found
         if refusal.requires_abort:
             return _AbortableError(refusal.error.str())
-        return self._connection.error(REQUEST, refusal.error)
+        return self._errors.error(REQUEST, refusal.error)
 
     def _fenced(self) -> ProducerFencedError | None:
         """Return the error of a producer that was fenced, whichever call failed for it."""
         is_fenced = self._producer.fatal_code() in FENCED_ERRORS
         return ProducerFencedError(self._transactional_id) if is_fenced else None
+
+
+_IDLE_S: Final = 1.0
+"""How often an idle producer's events are handled."""
+
+_LOOK_S: Final = 0.2
+"""How often a wait looks whether a transaction takes too long."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PendingOutputs:
+    """What was made of the records before ``next_offset``; ``size`` is in bytes.
+
+    Without ``is_polled`` the offset is one that was assigned, whose commit acknowledges nothing.
+    """
+
+    parts: Sequence[PartitionedRows]
+    next_offset: int
+    size: int
+    is_polled: bool = True
+
+
+@final
+class PartitionTransactions:
+    """Writes the outputs of one input partition; all that come while a transaction ends are next.
+
+    Every method but ``finish`` and ``stop`` raises the error that ended the thread.
+    """
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        create: Callable[[threading.Event], TransactionalProducer],
+        wake: Callable[[], None],
+        max_bytes: int,
+        timeout_s: float,
+        overdue: Callable[[], Exception],
+    ) -> None:
+        """Start to fence earlier producers; ``wake`` is called after each commit.
+
+        A transaction may take ``timeout_s`` in all; ``overdue`` returns the error of one that takes
+        longer.
+        """
+        self.partition = partition
+        self._wake = wake
+        self._max_bytes = max_bytes
+        self._timeout_s = timeout_s
+        self._overdue = overdue
+        self._deadline = Deadline.after(None)
+        self._changed = threading.Condition()
+        self._stopped = threading.Event()
+        self._pending: list[PendingOutputs] = []
+        self._pending_bytes = 0
+        self._committed: int | None = None
+        self._failure: BaseException | None = None
+        self._is_fenced = self._is_writing = self._is_finishing = self._has_ended = False
+        self._thread = threading.Thread(
+            target=self._run, args=(create,), name=f"transactions of {partition}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all outputs are committed, and their offset was taken."""
+        with self._changed:
+            return not (self._pending or self._is_writing or self._committed is not None)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the thread has ended, and there is nothing to take or to raise."""
+        with self._changed:
+            return self._has_ended and self._committed is None and self._failure is None
+
+    def await_fenced(self) -> None:
+        """Wait until earlier producers are fenced."""
+        self._wait(lambda: self._is_fenced)
+
+    def add(self, outputs: PendingOutputs) -> None:
+        """Write outputs with the next transaction; wait while too many bytes are pending."""
+        self._wait(lambda: not self._has_ended and self._pending_bytes < self._max_bytes)
+        with self._changed:
+            self._pending.append(outputs)
+            self._pending_bytes += outputs.size
+            self._changed.notify_all()
+
+    def take_committed(self) -> int | None:
+        """Return the offset that was committed since the last call, if outputs were."""
+        with self._changed:
+            self._raise_failure()
+            committed, self._committed = self._committed, None
+            return committed
+
+    def finish(self) -> None:
+        """End the thread once all outputs are committed; do not wait for it."""
+        with self._changed:
+            self._is_finishing = True
+            self._changed.notify_all()
+
+    def await_end(self) -> None:
+        """Wait until all outputs are committed, and the thread has ended."""
+        self.finish()
+        self._wait(lambda: self._has_ended)
+
+    def stop(self) -> None:
+        """End the thread after its current call; what is not committed may be or not."""
+        self._stopped.set()
+        self.finish()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the end of the thread."""
+        self._thread.join(timeout_s)
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        with self._changed:
+            while True:
+                self._raise_failure()
+                if condition():
+                    return
+                if self._has_ended:
+                    raise ProducerStoppedError
+                self._changed.wait(_LOOK_S)
+
+    def _raise_failure(self) -> None:
+        """Raise the error that ended the thread, or the one of a transaction that takes too long.
+
+        While a coordinator is down, ``rd_kafka_send_offsets_to_transaction`` can wait for longer
+        than its time-out: minutes with librdkafka 2.16.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._is_writing and self._deadline.has_passed:
+            raise self._overdue()
+
+    def _run(self, create: Callable[[threading.Event], TransactionalProducer]) -> None:
+        try:
+            producer = create(self._stopped)
+            try:
+                self._write_all(producer)
+            finally:
+                producer.close()
+        except ProducerStoppedError:
+            return
+        except BaseException as error:  # noqa: BLE001  # the thread that polls raises it
+            with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+            self._wake()
+        finally:
+            with self._changed:
+                self._has_ended = True
+                self._changed.notify_all()
+
+    def _write_all(self, producer: TransactionalProducer) -> None:
+        producer.fence()
+        with self._changed:
+            self._is_fenced = True
+            self._changed.notify_all()
+        while pending := self._take_pending(producer):
+            parts = [part for outputs in pending for part in outputs.parts]
+            next_offset = pending[-1].next_offset
+            producer.write(parts, self.partition, next_offset)
+            with self._changed:
+                if any(outputs.is_polled for outputs in pending):
+                    self._committed = next_offset
+                self._is_writing = False
+            self._wake()
+
+    def _take_pending(self, producer: TransactionalProducer) -> list[PendingOutputs]:
+        """Wait for outputs; return none at the end."""
+        with self._changed:
+            while not (self._pending or self._is_finishing):
+                if not self._changed.wait(_IDLE_S):
+                    producer.handle_events()
+            if self._stopped.is_set():
+                return []
+            pending, self._pending = self._pending, []
+            self._pending_bytes = 0
+            self._is_writing = bool(pending)
+            self._deadline = Deadline.after(self._timeout_s)
+            self._changed.notify_all()
+            return pending

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from pyspark_kafka.adapters.confluent import connection as connections
-from pyspark_kafka.adapters.confluent.connection import Connection
-from pyspark_kafka.adapters.confluent.refusals import (
+from pyspark_kafka.adapters.confluent import cluster_errors
+from pyspark_kafka.adapters.confluent.cluster import Cluster
+from pyspark_kafka.adapters.confluent.cluster_errors import (
+    ClusterErrors,
     is_plaintext,
     is_tls_failure,
     login_refusal,
@@ -48,8 +49,8 @@ ALL_DOWN = KafkaError._ALL_BROKERS_DOWN
 
 
 @pytest.fixture
-def connection() -> Connection:
-    """Return a connection of a user, which never connects."""
+def cluster() -> Cluster:
+    """Return a cluster of a user, which is never reached."""
     given = {
         "bootstrap.servers": "b:9092",
         "security.protocol": "SASL_SSL",
@@ -60,9 +61,15 @@ def connection() -> Connection:
         ),
     }
     options = {f"kafka.{name}": value for name, value in given.items()}
-    return Connection(
+    return Cluster(
         parse_source_options({**options, "subscribe": "t", "client": "confluent"}, QueryKind.BATCH)
     )
+
+
+@pytest.fixture
+def errors(cluster: Cluster) -> ClusterErrors:
+    """Return the errors of that cluster."""
+    return cluster.errors
 
 
 @pytest.mark.parametrize(
@@ -181,31 +188,40 @@ def test_a_reason_is_openssls_alone() -> None:
     )
 
 
-def test_a_refused_login_is_remembered(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_login_is_remembered(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """No client is made that would log in again, for a time."""
-    connection.raise_refusal()
-    connection.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
-    connection.remember_error(KafkaError(ALL_DOWN, "1/1 brokers are down"))
+    errors = cluster.errors
+    errors.raise_refusal()
+    errors.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
+    errors.remember_error(KafkaError(ALL_DOWN, "1/1 brokers are down"))
     for _ in range(2):
         with pytest.raises(
             AuthenticationError, match="the user 'ada' by PLAIN at b:9092"
         ) as raised:
-            connection.make(dict, {})
+            cluster.make(dict, {})
         assert "secret" not in str(raised.value)
-    monkeypatch.setattr(connections, "REFUSED_LOGIN_S", 0.0)
-    connection.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
-    connection.raise_refusal()
+    monkeypatch.setattr(cluster_errors, "REFUSED_LOGIN_S", 0.0)
+    errors.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
+    errors.raise_refusal()
 
 
-def test_a_failed_handshake_is_raised_once(connection: Connection) -> None:
+def test_a_failed_handshake_is_raised_once(errors: ClusterErrors) -> None:
     """The certificate may be renewed until the next attempt."""
-    connection.remember_error(KafkaError(TRANSPORT, ALERT))
-    error = connection.error("a request", KafkaError(KafkaError._TIMED_OUT))
+    errors.remember_error(KafkaError(TRANSPORT, ALERT))
+    error = errors.error("a request", KafkaError(KafkaError._TIMED_OUT))
     assert isinstance(error, TlsError)
-    error = connection.error("a request", KafkaError(KafkaError._TIMED_OUT))
+    error = errors.error("a request", KafkaError(KafkaError._TIMED_OUT))
     assert isinstance(error, BrokerUnreachableError)
+
+
+def test_a_handshake_with_certificates_that_were_replaced_is_forgotten(
+    errors: ClusterErrors, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next client has other ones."""
+    cluster.settings.config({}, {})
+    errors.remember_error(KafkaError(TRANSPORT, ALERT))
+    monkeypatch.setattr(cluster.settings, "used", {})
+    errors.raise_refusal()
 
 
 TOPIC = topic_right(Operation.WRITE, "t")
@@ -226,19 +242,19 @@ TRANSACTIONAL_ID = transactional_id_right(Operation.WRITE, "id")
     ],
 )
 def test_missing_rights_are_those_on_what_was_refused(
-    connection: Connection, code: int, missing: list[object]
+    errors: ClusterErrors, code: int, missing: list[object]
 ) -> None:
     """A refused request names the rights of its kind of resource, and the user."""
     needed = (TOPIC, GROUP, TRANSACTIONAL_ID, IDEMPOTENT_WRITE)
-    error = connection.error("a request", KafkaError(code), *needed)
+    error = errors.error("a request", KafkaError(code), *needed)
     assert isinstance(error, AuthorizationError)
     assert list(error.rights) == missing
     assert error.principal == "User:ada"
 
 
-def test_a_refusal_without_a_known_right_is_a_failed_request(connection: Connection) -> None:
+def test_a_refusal_without_a_known_right_is_a_failed_request(errors: ClusterErrors) -> None:
     """An error names no unknown right."""
-    error = connection.error("a request", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), TOPIC)
+    error = errors.error("a request", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), TOPIC)
     assert isinstance(error, KafkaRequestError)
 
 

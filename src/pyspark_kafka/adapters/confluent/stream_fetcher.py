@@ -5,30 +5,32 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import BrokerUnreachableError, PysparkKafkaError
-from ...domain.options.option import clamp
+from ...domain.errors import PysparkKafkaError
+from ...domain.options.option import INT64_MAX, clamp
 from ...domain.reading.errors import OffsetOutOfRangeError, TopicRecreatedError
+from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.clock import Deadline
+from ...ports.continuous import PolledRecords
 from ..fetching import Watermarks
+from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
-from .connection import Connection
-from .consumer_handle import ConsumerHandle
+from .cluster import Cluster
+from .consumer_handle import FORCED, TUNED, ConsumerHandle, response_limit
+from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
+from .log_lines import TopicIds, topic_debug
 from .message_gatherer import MessageGatherer, consumer_mask
 from .offset_fetcher import ConfluentOffsetFetcher
-from .record_reader import FORCED, TUNED, response_limit
-from .stream_fetch import StreamFetch
-from .topic_ids import TopicIds, topic_debug
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Collection, Iterator, Mapping
 
     from ...domain.options.source import SourceOptions
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous import PolledRecords
+    from .cluster_errors import ClusterErrors
+    from .consumer_handle import FetchQueue
 
 _QUEUED_KILOBYTES: Final = 128 * 1_024
 _MIN_QUEUED_KILOBYTES: Final = 1_024
@@ -49,25 +51,28 @@ _PROBE_S: Final = 1.0
 """How long a broker has to answer after none was reached for the time-out."""
 
 
-@final
-class StreamConsumer:
-    """Reads partitions without an end; ``file`` gets a byte when there is something to poll."""
+_TRANSIENT_ERRORS: Final = UNKNOWN_PARTITION_ERRORS | UNREACHABLE_ERRORS
+"""librdkafka fetches on by itself once they have passed."""
 
-    def __init__(self, library: ctypes.CDLL, options: SourceOptions, file: int) -> None:
+
+@final
+class StreamFetcher:
+    """Reads partitions until they are revoked; ``file`` gets a byte when any has records."""
+
+    def __init__(self, options: SourceOptions, file: int) -> None:
         """Check the options; nothing is connected yet.
 
         :raises OptionsError: if librdkafka does not know a setting.
         """
-        self._library = library
         self._file = file
-        self._connection = Connection(options)
+        self._cluster = Cluster(options)
         self._oversized = OversizedRecords(options.record_limits)
         self._projection = options.projection
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
         self._handle: ConsumerHandle | None = None
         self._queued_kilobytes = 0
-        self._fetches: dict[TopicPartition, StreamFetch] = {}
+        self._fetches: dict[TopicPartition, PartitionFetch] = {}
         self._starts: dict[TopicPartition, int] = {}
         """Where partitions are fetched from with the next poll."""
 
@@ -108,7 +113,7 @@ class StreamConsumer:
         topics = {partition.topic for partition in self._fetches}
         for topic in {partition.topic for partition in revoked} - topics:
             if self._handle is not None:
-                self._handle.leave_topic(topic)
+                self._handle.handle.leave_topic(topic)
 
     def poll(self) -> list[PolledRecords]:
         """Return what has come, without waiting.
@@ -145,7 +150,7 @@ class StreamConsumer:
 
     def renew(self) -> None:
         """Go on with a new consumer if certificates or keys were replaced."""
-        if self._connection.is_outdated and self._handle is not None:
+        if self._cluster.settings.is_outdated and self._handle is not None:
             self._replace(self._handle)
 
     def close(self) -> None:
@@ -175,22 +180,22 @@ class StreamConsumer:
         return self._handle
 
     def _new_handle(self, partitions: int) -> ConsumerHandle:
-        connection = self._connection
+        settings = self._cluster.settings
         queued = self._queued_kilobytes = _queued_kilobytes(partitions)
-        limit = response_limit(self._oversized.limits, connection.fetch_max_bytes)
+        limit = response_limit(self._oversized.limits, settings.fetch_max_bytes)
         tuned = {**_STREAM_TUNED, **limit, "queued.max.messages.kbytes": str(queued)}
-        config = connection.config(FORCED, tuned)
-        handle = ConsumerHandle(self._library, connection, {**config, **topic_debug(config)})
-        handle.notify(self._file)
+        config = settings.config(FORCED, tuned)
+        handle = ConsumerHandle(self._cluster, {**config, **topic_debug(config)})
+        handle.handle.notify(self._file)
         return handle
 
-    def _new_fetch(self, handle: ConsumerHandle, partition: TopicPartition) -> StreamFetch:
+    def _new_fetch(self, handle: ConsumerHandle, partition: TopicPartition) -> PartitionFetch:
         builder = BatchBuilder(partition, self._projection, self._memory)
         mask = consumer_mask(self._projection)
         gatherer = MessageGatherer(partition, builder, mask, handle.calls, self._oversized)
-        return StreamFetch(partition, gatherer, self._connection)
+        return PartitionFetch(partition, gatherer, self._cluster.errors)
 
-    def _poll(self, fetch: StreamFetch) -> PolledRecords | None:
+    def _poll(self, fetch: PartitionFetch) -> PolledRecords | None:
         try:
             return fetch.poll()
         except PysparkKafkaError as error:
@@ -207,7 +212,7 @@ class StreamConsumer:
                 self._retries[partition] = Deadline.after(_RETRY_S)
                 self._retry(handle, self._fetches[partition])
 
-    def _retry(self, handle: ConsumerHandle, fetch: StreamFetch) -> None:
+    def _retry(self, handle: ConsumerHandle, fetch: PartitionFetch) -> None:
         """Fetch again what the broker said it does not hold, if it holds it after all."""
         partition, position = fetch.partition, fetch.position
         watermarks = self._watermarks.attempt(partition)
@@ -222,14 +227,13 @@ class StreamConsumer:
         fetch.start(handle, self._file, position)
 
     def _require_brokers(self, handle: ConsumerHandle) -> None:
-        connection = self._connection
-        if connection.down_s < connection.timeout_s:
+        errors = self._cluster.errors
+        if errors.down_s < self._cluster.settings.timeout_s:
             return
-        if handle.reaches_broker(_PROBE_S):
-            connection.remember_success()
+        if handle.handle.reaches_broker(_PROBE_S):
+            errors.remember_success()
             return
-        cause = connection.last_error
-        raise BrokerUnreachableError(connection.bootstrap_servers, connection.timeout_s, cause)
+        raise errors.unreachable("")
 
     def _read_line(self, line: str) -> None:
         topic = self._topic_ids.read_line(line)
@@ -246,6 +250,94 @@ class StreamConsumer:
         self._retries.pop(partition, None)
         self._failures.pop(partition, None)
         self._starts.pop(partition, None)
+
+
+@final
+class PartitionFetch:
+    """Fetches one partition; it has to be started, and again after ``is_out_of_range``."""
+
+    def __init__(
+        self, partition: TopicPartition, gatherer: MessageGatherer, errors: ClusterErrors
+    ) -> None:
+        self.partition = partition
+        self.position = 0
+        self.is_out_of_range = False
+        self.is_drained = True
+        self._polled_from = 0
+        self._gatherer = gatherer
+        self._errors = errors
+        self._queue: FetchQueue | None = None
+
+    def start(self, handle: ConsumerHandle, file: int, position: int) -> None:
+        """Fetch from an offset on, and write a byte to a file when there are messages."""
+        # Elsewhere in the log, the epoch of what was read last says nothing.
+        last_epoch = self._gatherer.last_epoch if position == self.position else NO_EPOCH
+        self.stop(handle)
+        self.position = position
+        self._queue = handle.start(self.partition, position, last_epoch)
+        self._queue.notify(file)
+        self._gatherer.start(self._queue, position)
+        # Messages may have come before the notification was requested.
+        self.is_drained = False
+
+    def stop(self, handle: ConsumerHandle) -> None:
+        """Stop to fetch, and drop what was fetched."""
+        queue, self._queue = self._queue, None
+        self.is_drained, self.is_out_of_range = True, False
+        if queue is not None:
+            handle.stop(queue)
+            self._gatherer.discard()
+
+    def poll(self) -> PolledRecords | None:
+        """Return a batch of the records that have come, or where offsets without any end.
+
+        :raises MalformedTimestampError: if a timestamp overflows.
+        :raises CorruptBatchError: if a record batch is corrupt.
+        :raises OversizedRecordError: if a record exceeds a limit, and such are not skipped.
+        :raises LogTruncatedError: if the log has other records than were polled.
+        :raises KafkaRequestError: if the broker refuses the fetch.
+        """
+        if self._queue is None:
+            return None
+        self.is_drained = self._gather()
+        next_offset = self._gatherer.next_offset
+        if next_offset <= self.position:
+            return None
+        self._polled_from, self.position = self.position, next_offset
+        records = self._gatherer.finish() if self._gatherer.has_rows else None
+        return PolledRecords(self.partition, records, next_offset)
+
+    def take_back(self) -> None:
+        """Have the last poll passed nothing: its caller did not get what it returned."""
+        self.position = self._polled_from
+
+    def _gather(self) -> bool:
+        """Gather until the batch is full; return whether no message is left."""
+        gatherer = self._gatherer
+        while True:
+            result = gatherer.gather(INT64_MAX, gatherer.take)
+            if result == status.DONE:
+                return True
+            if gatherer.skip_oversized(result):
+                continue
+            if gatherer.has_rows:
+                # An error of the next message is raised by the next call.
+                return False
+            if not self._pass_error(result):
+                return True
+
+    def _pass_error(self, result: int) -> bool:
+        """Raise what is wrong with the next message; return whether the fetch goes on."""
+        error, offset = self._gatherer.require_event(result)
+        if error.code() in OUT_OF_RANGE_ERRORS:
+            # librdkafka reports it once and stops fetching.
+            self.is_out_of_range = True
+            self._gatherer.require_same_log(error, self.position)
+            return False
+        if error.code() not in _TRANSIENT_ERRORS:
+            raise self._errors.fetch_error(self.partition, error, offset)
+        self._gatherer.pass_event()
+        return True
 
 
 def _queued_kilobytes(partitions: int) -> int:

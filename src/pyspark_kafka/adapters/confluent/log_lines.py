@@ -1,6 +1,9 @@
-"""Whether a topic is still the one that was read, by what librdkafka logs (KIP-516).
+"""What only the texts of librdkafka's lines and errors tell about a fetch.
 
-Its messages carry no id, and its functions return none for a topic that is fetched.
+Whether a topic is still the one that was read (KIP-516): messages carry no id, and no function
+returns one for a topic that is fetched. Whether a log was truncated (KIP-320): librdkafka compares
+the epoch of what it fetched with the log when another leader is elected, and stops to fetch if they
+differ. That is the same error as an offset out of range.
 """
 
 from __future__ import annotations
@@ -9,8 +12,14 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final, final
 
+from ...domain.reading.errors import LogTruncatedError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from confluent_kafka import KafkaError
+
+    from ...domain.topic_partition import TopicPartition
 
 _DEBUG: Final = "debug"
 
@@ -18,6 +27,10 @@ _TOPIC_CHANGED: Final = re.compile(r"Topic (\S+) changed id from (\S+) to (\S+)"
 """librdkafka's line, with ``debug=metadata``, before it fetches from a recreated topic.
 
 It goes on at the old offset (the FIXME in ``rd_kafka_topic_metadata_update``, librdkafka 2.16)."""
+
+_TRUNCATED: Final = re.compile(r"log truncation detected at .*?: broker end offset is (\d+) ")
+_NO_EPOCH: Final = "No epoch found less or equal to"
+"""The texts of ``rd_kafka_toppar_handle_OffsetForLeaderEpoch``, librdkafka 2.15 and 2.16."""
 
 _ZEROS: Final = "A="
 """What base64 writes for the id of a topic that has none, or whose id is not known yet."""
@@ -62,3 +75,21 @@ class TopicIds:
         self._replaced.add(known)
         self._recreations[topic] += 1
         return topic
+
+
+def require_same_log(partition: TopicPartition, offset: int, error: KafkaError) -> None:
+    """Raise that a log has other records than were read up to ``offset``, if an error says so.
+
+    It does not if librdkafka has only fetched ahead what is lost.
+
+    :raises LogTruncatedError: if it does.
+    """
+    found = _TRUNCATED.search(error.str())
+    end_offset = offset if found is None else int(found[1])
+    if end_offset < offset:
+        raise LogTruncatedError(partition, offset, end_offset)
+
+
+def knows_epochs(error: KafkaError) -> bool:
+    """Return whether a leader could compare an epoch."""
+    return _NO_EPOCH not in error.str()

@@ -1,0 +1,133 @@
+"""The settings of the clients of a cluster, as librdkafka takes them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+from confluent_kafka import KafkaException
+
+from ...domain.errors import OptionsError
+from ...domain.options.client_settings import api_timeout_ms, read_java_settings
+from ...domain.options.option import PREFIX
+from ..call_deadline import within
+from ..security.tls_context import Rotating
+from ..security.tokens import token_provider
+from .settings import client_config, require_loadable, tls_files, token_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from ...ports.clock import Deadline
+
+LOG_INFO: Final = 6
+LOG_DEBUG: Final = 7
+"""Levels of syslog."""
+
+_FETCH_MAX_BYTES: Final = 50 * 1024 * 1024
+"""librdkafka's default of ``fetch.max.bytes``."""
+
+
+class ClusterOptions(Protocol):
+    """What the options of a source and of a sink say about a cluster."""
+
+    @property
+    def kafka(self) -> tuple[tuple[str, str], ...]:
+        """The client's settings, without their prefix."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The brokers to connect to first."""
+
+
+@final
+class ClusterSettings:
+    """The translated settings, and the facts that errors name."""
+
+    def __init__(
+        self,
+        options: ClusterOptions,
+        translate: Callable[[Mapping[str, str]], dict[str, str]] = client_config,
+    ) -> None:
+        """Translate the settings to librdkafka's.
+
+        :raises OptionsError: naming every setting that librdkafka does not know or accept.
+        """
+        settings = dict(options.kafka)
+        self.bootstrap_servers = options.bootstrap_servers
+        self.timeout_s = api_timeout_ms(settings) / 1_000
+        self._translate = translate
+        self._files = tls_files(settings)
+        self._current = Rotating(self._files, partial(self._translated, settings))
+        self.used: Mapping[str, str] | None = None
+        """The settings that ``config`` returned last; others once certificates were replaced."""
+
+        config = self.current()
+        source = token_source(settings)
+        self.tokens = None if source is None else token_provider(source)
+        self.mechanism = config.get("sasl.mechanisms", "") or config.get("sasl.mechanism", "")
+        self.user = config.get("sasl.username", "")
+        known = f"User:{self.user}" if self.user else read_java_settings(settings).principal
+        self.principal = known
+        self.fetch_max_bytes = _fetch_max_bytes(config)
+        self.max_log_level = _max_log_level(config)
+        protocol = config["security.protocol"].upper()
+        self.has_login = protocol.startswith("SASL")
+        self.is_plaintext = protocol == "PLAINTEXT"
+
+    def one_deadline(self) -> AbstractContextManager[Deadline]:
+        """Limit all waits of a block together to ``timeout_s``; blocks may be nested."""
+        return within(self.timeout_s)
+
+    def current(self) -> Mapping[str, str]:
+        """Return the user's settings, with the certificates and keys that the files now hold."""
+        return self._current.current()
+
+    def config(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> dict[str, str]:
+        """Return a client's settings: forced ones override the user's, and these the tuned ones."""
+        self.used = self.current()
+        return {**tuned, **self.used, **forced}
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether certificates or keys were replaced since the settings were last returned.
+
+        librdkafka loads them when a client is created: it needs a new one.
+        """
+        return self.used is not None and self.current() is not self.used
+
+    def options_error(self, reason: str) -> OptionsError:
+        """Return the error for a setting that librdkafka does not know or accept."""
+        # 'No such configuration property: "foo"' names the setting without the option's prefix.
+        reason = reason.replace('property: "', f'property: "{PREFIX}')
+        return OptionsError([f"The client 'confluent': {reason.rstrip()}"])
+
+    def _translated(self, settings: Mapping[str, str]) -> dict[str, str]:
+        config = self._translate(settings)
+        if self._files:
+            try:
+                require_loadable(config)
+            except KafkaException as error:
+                raise self.options_error(error.args[0].str()) from None
+        return config
+
+
+def number_of(config: Mapping[str, str], name: str, default: int) -> int:
+    """Return a setting's number; the default without one.
+
+    Any other text has the default, too: librdkafka refuses it, and names the setting.
+    """
+    text = config.get(name, "")
+    return int(text) if text.isdecimal() else default
+
+
+def _fetch_max_bytes(config: Mapping[str, str]) -> int:
+    """Return the largest fetch; librdkafka raises ``fetch.max.bytes`` to the largest message."""
+    fetch = number_of(config, "fetch.max.bytes", _FETCH_MAX_BYTES)
+    return max(fetch, number_of(config, "message.max.bytes", fetch))
+
+
+def _max_log_level(config: Mapping[str, str]) -> int:
+    """Return up to which of syslog's levels the user wants lines; ``debug`` means all of them."""
+    return LOG_DEBUG if config.get("debug") else number_of(config, "log_level", LOG_INFO)

@@ -1,0 +1,158 @@
+"""librdkafka's handles, which ask for tokens by themselves and report why there is none."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+import weakref
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from confluent_kafka import Producer
+
+from pyspark_kafka.adapters.confluent.cluster import Cluster
+from pyspark_kafka.adapters.confluent.handle import Handle, TokenRefresh, set_token
+from pyspark_kafka.adapters.confluent.librdkafka import CONSUMER, PRODUCER
+from pyspark_kafka.adapters.security.tokens import token_provider
+from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
+from pyspark_kafka.ports.clock import Deadline
+from pyspark_kafka.ports.security.token_provider import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark_kafka.ports.security.token_provider import TokenProvider
+
+TOKEN = "not-to-be-shown"  # noqa: S105
+
+
+class Issuer:
+    """Issues tokens of a second, until it has none any more."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __call__(self) -> Token:
+        if self.error is not None:
+            raise self.error
+        return Token(TOKEN, int(1_000 * time.time()) + 1_000, extensions=(("pool", "p"),))
+
+
+@pytest.fixture
+def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
+    """Have a module with an issuer."""
+    made = Issuer()
+    module = ModuleType("issuer_of_a_test")
+    module.__dict__["issue"] = made
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    yield made
+    token_provider.cache_clear()
+
+
+def cluster_of_issuer() -> Cluster:
+    [port] = free_ports(1)
+    options = {
+        "client": "confluent",
+        "subscribe": "t",
+        "kafka.bootstrap.servers": f"127.0.0.1:{port}",
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "OAUTHBEARER",
+        "tokenProvider": "issuer_of_a_test:issue",
+    }
+    return Cluster(parse_source_options(options, QueryKind.STREAM, UNRESTRICTED))
+
+
+@pytest.fixture
+def cluster(issuer: Issuer) -> Cluster:  # noqa: ARG001  # its settings name the issuer
+    """Return a cluster of the issuer, which is never reached."""
+    return cluster_of_issuer()
+
+
+@pytest.fixture
+def handle(cluster: Cluster) -> Iterator[Handle]:
+    """Yield a handle that has a token."""
+    made = new_handle(cluster)
+    yield made
+    made.close()
+
+
+def new_handle(cluster: Cluster) -> Handle:
+    settings = cluster.settings
+    config = settings.config({}, {})
+    return Handle(cluster.library, PRODUCER, settings, cluster.errors, config)
+
+
+def await_error(handle: Handle, cluster: Cluster, text: str) -> None:
+    """Handle the events of a handle until its last error has a text."""
+    deadline = Deadline.after(20)
+    while text not in cluster.errors.last_error:
+        assert not deadline.has_passed
+        handle.poll(100)
+
+
+def test_no_client_without_a_token(issuer: Issuer, cluster: Cluster) -> None:
+    """The refusal of the first token is raised where a client is made."""
+    issuer.error = AuthenticationError("the issuer", "OAUTHBEARER", "", "sealed")
+    with pytest.raises(AuthenticationError, match="sealed"):
+        cluster.make(Producer, {})
+    with pytest.raises(AuthenticationError, match="sealed"):
+        new_handle(cluster)
+
+
+def test_a_handle_says_why_it_has_no_token(
+    issuer: Issuer, cluster: Cluster, handle: Handle
+) -> None:
+    """A handle asks for the next token by itself; the reason for none is its last error."""
+    issuer.error = TokenUnavailableError("the issuer", "sealed")
+    await_error(handle, cluster, "There is no token from the issuer for the login: sealed")
+    assert TOKEN not in cluster.errors.last_error
+
+
+def test_a_token_that_librdkafka_does_not_accept(issuer: Issuer, handle: Handle) -> None:
+    """It says why."""
+    assert set_token(handle.library, handle.client, issuer()) == ""
+    assert "expire" in set_token(handle.library, handle.client, Token(TOKEN, 1_000))
+
+
+class FailingProvider:
+    """Raises what no provider should."""
+
+    def token(self) -> Token:
+        raise KeyError(TOKEN)
+
+
+def test_the_callback_for_tokens_goes_with_its_handle(cluster: Cluster) -> None:
+    """A task that makes a producer for each partition would keep ever more of them."""
+    handle = new_handle(cluster)
+    refresh = weakref.ref(handle._parts.refresh)
+    assert refresh() is not None
+    handle.close()
+    gc.collect()
+    assert refresh() is None
+
+
+def test_an_unexpected_error_of_an_issuer_is_reported(cluster: Cluster, handle: Handle) -> None:
+    """By its name: librdkafka would wait for a token in vain, and the text may hold a secret."""
+    refresh = TokenRefresh(handle.library, cast("TokenProvider", FailingProvider()))
+    refresh._refresh(handle.client, b"", 0)
+    await_error(handle, cluster, "KeyError")
+    assert TOKEN not in cluster.errors.last_error
+
+
+@pytest.mark.parametrize(("kind", "owner"), [(PRODUCER, "producer"), (CONSUMER, "reader")])
+def test_a_closed_handle_is_not_used(cluster: Cluster, kind: int, owner: str) -> None:
+    """Its address may be another object's by then."""
+    settings = cluster.settings
+    config = settings.config({}, {})
+    handle = Handle(cluster.library, kind, settings, cluster.errors, config)
+    handle.close()
+    handle.close()
+    assert not handle.is_open
+    with pytest.raises(RuntimeError, match=f"the {owner} is closed, or belongs to another process"):
+        handle.poll(0)
