@@ -1,11 +1,14 @@
-"""Fetch and produce requests and responses."""
+"""Fetch and produce requests and responses.
+
+kafka-python's own classes copy the records, which is 0.3 ms for 2 MB that are fetched, and take
+five times as long to encode a request. Here records stay where they were received.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partialmethod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 from uuid import UUID
@@ -69,6 +72,18 @@ _DIVERGING_EPOCH: Final = 0
 """The number of a tagged field."""
 
 _MAX_VARINT_SHIFT: Final = 28
+
+_INT16: Final = struct.Struct(">h")
+_INT32: Final = struct.Struct(">i")
+_THROTTLE: Final = struct.Struct(">ih4x")
+"""Its time, the error of the whole request, and the session."""
+
+_PARTITION: Final = struct.Struct(">ih24x")
+"""Its number and error, the high watermark, the last stable offset, and where the log begins."""
+
+_OLD_PARTITION: Final = struct.Struct(">ih16x")
+_ABORTED: Final = struct.Struct(">qq")
+_EPOCH: Final = struct.Struct(">iq")
 
 NO_TOPICS: Final[Mapping[UUID, str]] = MappingProxyType({})
 
@@ -173,9 +188,7 @@ def _topic(name: str, topic_id: UUID | None, version: int) -> bytes:
     return topic_id.bytes
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class FetchedData:
+class FetchedData(NamedTuple):
     """What a broker sent of one partition."""
 
     error: type[kafka_errors.KafkaError]
@@ -234,48 +247,46 @@ class FetchResponse:
 
 
 def _response(fields: _Fields, correlation_id: int, topics: Mapping[UUID, str]) -> FetchResponse:
-    answered = fields.int32()
+    (answered,) = fields.unpack(_INT32)
     if answered != correlation_id:
         raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
-    fields.skip_tags()
-    throttle_s = fields.int32() / 1_000
-    error_code = 0
-    if fields.version >= 7:
-        error_code = fields.int16()
-        fields.skip(4)  # the session
+    fields.tags()
+    throttle_ms, *error = fields.unpack(_THROTTLE if fields.version >= 7 else _INT32)
+    error_code = error[0] if error else 0
     partitions = unique(_partitions(fields, topics, error_code))
-    fields.skip_tags()
-    return FetchResponse(kafka_errors.for_code(error_code), throttle_s, partitions)
+    fields.tags()
+    return FetchResponse(kafka_errors.for_code(error_code), throttle_ms / 1_000, partitions)
 
 
 def _partitions(
     fields: _Fields, topics: Mapping[UUID, str], error_code: int
 ) -> Iterator[tuple[TopicPartition, FetchedData]]:
+    head = _PARTITION if fields.version >= 5 else _OLD_PARTITION
     for _ in range(fields.count()):
         topic = topics[fields.uuid()] if fields.version >= BY_ID_VERSION else fields.text()
         for _ in range(fields.count()):
-            yield TopicPartition(topic, fields.int32()), _fetched_data(fields, error_code)
-        fields.skip_tags()
+            number, partition_error = fields.unpack(head)
+            yield (
+                TopicPartition(topic, number),
+                _fetched_data(fields, error_code or partition_error),
+            )
+        fields.tags()
 
 
 def _fetched_data(fields: _Fields, error_code: int) -> FetchedData:
-    partition_error = fields.int16()
-    # High watermark, last stable offset, and from version 5 on where the log begins.
-    fields.skip(24 if fields.version >= 5 else 16)
-    aborted = tuple(_aborted(fields) for _ in range(fields.count()))
-    replica = fields.int32() if fields.version >= 11 else NO_REPLICA
+    aborted = tuple([_aborted(fields) for _ in range(fields.count())])
+    (replica,) = fields.unpack(_INT32) if fields.version >= 11 else (NO_REPLICA,)
     records = fields.bytes(fields.count())
-    tagged = fields.tags()
-    error = kafka_errors.for_code(error_code or partition_error)
-    diverging = None
-    if _DIVERGING_EPOCH in tagged and error is kafka_errors.NoError:
-        diverging = EpochEndOffset(*struct.unpack_from(">iq", tagged[_DIVERGING_EPOCH]))
-    return FetchedData(error, replica, aborted, records, diverging)
+    diverging = fields.tags().get(_DIVERGING_EPOCH)
+    epoch = None
+    if diverging is not None and not error_code:
+        epoch = EpochEndOffset(*_EPOCH.unpack_from(diverging))
+    return FetchedData(kafka_errors.for_code(error_code), replica, aborted, records, epoch)
 
 
 def _aborted(fields: _Fields) -> AbortedTransaction:
-    producer_id, first_offset = fields.int64(), fields.int64()
-    fields.skip_tags()
+    producer_id, first_offset = fields.unpack(_ABORTED)
+    fields.tags()
     return AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
 
 
@@ -289,17 +300,20 @@ class _Fields:
         self.version = version
         self.is_compact = version >= DIVERGING_VERSION
 
+    def unpack(self, form: struct.Struct) -> tuple[int, ...]:
+        """Read fields of fixed sizes."""
+        found = form.unpack_from(self._frame, self._position)
+        self._position += form.size
+        return found
+
     def count(self) -> int:
         """Read the size of an array or of bytes, 0 for null."""
-        return max(self._varint() - 1 if self.is_compact else self.int32(), 0)
+        return max(self._varint() - 1 if self.is_compact else self.unpack(_INT32)[0], 0)
 
     def tags(self) -> dict[int, memoryview]:
         """Read the tagged fields at the end of a structure, by number."""
         count = self._varint() if self.is_compact else 0
         return {self._varint(): self.bytes(self._varint()) for _ in range(count)}
-
-    def skip_tags(self) -> None:
-        self.tags()
 
     def _varint(self) -> int:
         value = shift = 0
@@ -313,14 +327,9 @@ class _Fields:
             if shift > _MAX_VARINT_SHIFT:
                 raise ValueError("a number is too large")
 
-    def skip(self, size: int) -> None:
-        if size < 0:
-            raise ValueError("a negative size")
-        self._position += size
-
     def bytes(self, size: int) -> memoryview:
         start, end = self._position, self._position + size
-        if end > len(self._frame):
+        if not start <= end <= len(self._frame):
             raise ValueError(f"{size} bytes are announced")
         self._position = end
         return self._frame[start:end]
@@ -329,19 +338,8 @@ class _Fields:
         return UUID(bytes=bytes(self.bytes(16)))
 
     def text(self) -> str:
-        size = self._varint() - 1 if self.is_compact else self.int16()
-        if size < 0:
-            raise ValueError("a negative size")
+        size = self._varint() - 1 if self.is_compact else self.unpack(_INT16)[0]
         return str(self.bytes(size), "utf-8")
-
-    def _number(self, form: str) -> int:
-        number: int = struct.unpack_from(form, self._frame, self._position)[0]
-        self._position += struct.calcsize(form)
-        return number
-
-    int16 = partialmethod(_number, ">h")
-    int32 = partialmethod(_number, ">i")
-    int64 = partialmethod(_number, ">q")
 
 
 MIN_PRODUCE_VERSION: Final = 3
