@@ -15,11 +15,11 @@ from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
-from kafka import KafkaConsumer
 from kafka.protocol.consumer import FetchResponse
 from kafka.protocol.producer import EndTxnRequest, EndTxnResponse
 
 from pyspark_kafka.adapters.kafka_python import connections
+from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.connections import (
     CoordinatorRequest,
     FetchConnection,
@@ -27,8 +27,7 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     ReceiveBuffer,
     Selector,
 )
-from pyspark_kafka.adapters.kafka_python.fetch_client import FetchClient
-from pyspark_kafka.adapters.kafka_python.settings import client_settings
+from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
 from pyspark_kafka.adapters.kafka_python.transactions import end_request
 from pyspark_kafka.adapters.kafka_python.wire import (
     BY_ID_VERSION,
@@ -37,13 +36,16 @@ from pyspark_kafka.adapters.kafka_python.wire import (
     FetchPosition,
     FetchSettings,
 )
-from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.ranges import OffsetRange
-from pyspark_kafka.domain.reading.topic_identity import TopicIdentity
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
 from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
+
+from .kafka_format.batches import Batch, Record, log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,8 +65,7 @@ SETTINGS = FetchSettings(
 )
 MIB = 1024 * 1024
 ANNOUNCED_BYTES = 400 * MIB
-BATCH = struct.pack(">qi", 0, 1) + b"."
-"""The shortest that is complete by its size."""
+BATCH = log(Batch.of([Record(0)]))
 
 
 @pytest.fixture(params=[Selector, selectors.SelectSelector], ids=["here", "windows"])
@@ -208,24 +209,31 @@ def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(
     ours, theirs = sockets
     is_by_id = len(ids) == 2
     version = BY_ID_VERSION if is_by_id else MAX_FETCH_VERSION
-    theirs.sendall(fetched(version, {"t": None, "other": None, **ids}))
-    config, errors = client_settings({"bootstrap.servers": "127.0.0.1:1"})
-    client = FetchClient({**KafkaConsumer.DEFAULT_CONFIG, **config}, errors, SETTINGS)
-    client._connections = {7: opened(ours, LONG_S)}
-    client._metadata = Mock(
+
+    def answer() -> None:
+        theirs.recv(1_000)
+        theirs.sendall(fetched(version, {"t": None, "other": None, **ids}))
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+    brokers = Brokers(parse_source_options(options, QueryKind.BATCH))
+    brokers.connections[7] = opened(ours, LONG_S)
+    brokers._metadata = Mock(
         topic_id=ids.get, leader=lambda _: 7, known_leader=lambda _: 7, leader_epoch=lambda _: -1
     )
     partitions = PARTITION, TopicPartition("other", 0)
-    client.expect([OffsetRange(each, 0, 9) for each in partitions])
+    brokers.expect([OffsetRange(each, 0, 1) for each in partitions])
     for each in partitions:
-        topic = TopicIdentity()
-        found = client.fetch(
-            each, topic, 0, FetchedEpochs(), ReceiveBuffer(), Deadline.after(LONG_S)
-        )
+        cursor = brokers.cursor(each, ALL_COLUMNS, 0, 1)
+        fetcher = RangeFetcher(brokers, cursor, 1_000)
+        found = fetcher.fetch(0)
         assert found is not None
-        assert found.records == BATCH
-        assert topic.is_fetched_by_id is is_by_id
-    assert client._connections[7].asks_by_id is is_by_id
+        assert [batch.num_rows for batch in found.batches] == [1]
+        assert cursor.topic.is_fetched_by_id is is_by_id
+        fetcher.leave()
+    answering.join()
+    assert brokers.connections[7].asks_by_id is is_by_id
 
 
 def fetched(version: int, ids: Mapping[str, UUID | None]) -> bytes:

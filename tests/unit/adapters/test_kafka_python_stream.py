@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 import pytest
-from kafka import KafkaConsumer
 
 from pyspark_kafka.adapters import call_deadline
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
-from pyspark_kafka.adapters.kafka_python.fetch_client import FetchClient
-from pyspark_kafka.adapters.kafka_python.settings import client_settings
+from pyspark_kafka.adapters.kafka_python.brokers import Brokers, FetchedBatches
+from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
-from pyspark_kafka.adapters.kafka_python.stream_fetcher import StreamFetcher, _Fetched, _Leader
 from pyspark_kafka.adapters.kafka_python.stream_transactions import _TransactionalWriter
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
@@ -26,7 +24,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
@@ -63,6 +60,8 @@ class Metadata:
     def known_leader(self, partition: TopicPartition) -> int | None:
         return self.leaders.get(partition)
 
+    leader = known_leader
+
 
 @dataclass
 class Connection:
@@ -70,11 +69,14 @@ class Connection:
 
     in_flight: object = None
     is_closed: bool = False
+    error: Exception | None = None
     asks_by_id: bool = False
     takes_ids = compares_epochs = True
     is_overdue = is_stale = False
 
     def send(self, positions: object) -> None:
+        if self.error is not None:
+            raise self.error
         self.in_flight = positions
 
     def close(self) -> None:
@@ -88,72 +90,77 @@ def metadata() -> Metadata:
 
 
 @pytest.fixture
-def fetcher(metadata: Metadata) -> StreamFetcher:
-    """Return a fetcher of two partitions, which connects to nothing."""
-    config, errors = client_settings({"bootstrap.servers": "127.0.0.1:1"})
-    made = StreamFetcher(
-        {**KafkaConsumer.DEFAULT_CONFIG, **config},
-        errors,
-        cast("Any", None),
-        cast("ClusterMetadata", metadata),
-        ALL_COLUMNS,
-        cast("Any", None),
-        oversized=OversizedRecords(RecordLimits()),
-    )
-    made.assign({FIRST: 0, SECOND: 0})
+def brokers(metadata: Metadata) -> Brokers:
+    """Return the brokers of a cluster."""
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+    made = Brokers(parse_source_options(options, QueryKind.STREAM))
+    made._metadata = cast("ClusterMetadata", metadata)
     return made
 
 
-def test_a_broker_with_a_backlog_does_not_keep_others_waiting(fetcher: StreamFetcher) -> None:
+@pytest.fixture
+def fetcher(brokers: Brokers) -> Fetcher:
+    """Return a fetcher of two partitions, which connects to nothing."""
+    made = Fetcher(brokers, is_continuous=True)
+    made.assign([brokers.cursor(each, ALL_COLUMNS, 0) for each in (FIRST, SECOND)])
+    return made
+
+
+def test_a_broker_with_a_backlog_does_not_keep_others_waiting(fetcher: Fetcher) -> None:
     """Its next response may be there whenever its last one is taken."""
 
-    def fetched(partition: TopicPartition) -> _Fetched:
-        position = fetcher._positions[partition]
-        return _Fetched(position, iter([pa.record_batch({"v": pa.nulls(MAX_ROWS)})]), 0, 0)
+    def fetched(partition: TopicPartition) -> FetchedBatches:
+        position = fetcher._cursors[partition]
+        return FetchedBatches(position, iter([pa.record_batch({"v": pa.nulls(MAX_ROWS)})]), 0, 0)
 
-    fetcher._leaders = {1: _Leader(1), 2: _Leader(2)}
-    fetcher._leaders[2].fetched.append(fetched(SECOND))
+    fetcher._nodes = {1: _Node(1), 2: _Node(2)}
+    fetcher._nodes[2].fetched.append(fetched(SECOND))
     served: list[TopicPartition] = []
     for _ in range(3):
-        fetcher._leaders[1].fetched.append(fetched(FIRST))
+        fetcher._nodes[1].fetched.append(fetched(FIRST))
         served += [polled.partition for polled in fetcher.take()]
     assert served == [FIRST, SECOND, FIRST]
 
 
 def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(
-    fetcher: StreamFetcher, metadata: Metadata
+    fetcher: Fetcher, metadata: Metadata
 ) -> None:
     """A task that lives for long does not keep a socket and a buffer for each broker ever seen."""
     left, stays = Connection(), Connection()
     for partition, node, connection in ((FIRST, 1, left), (SECOND, 2, stays)):
-        fetcher._follow(fetcher._positions[partition], node)
-        fetcher._leaders[node].connection = cast("FetchConnection", connection)
+        fetcher._follow(fetcher._cursors[partition], node)
+        fetcher._nodes[node].connection = cast("FetchConnection", connection)
     metadata.leaders[FIRST] = 3
-    fetcher._lose_leader(fetcher._leaders[1], fetcher._positions[FIRST])
+    fetcher._lose_leader(fetcher._nodes[1], fetcher._cursors[FIRST])
     fetcher.send()
     assert (left.is_closed, stays.is_closed) == (True, False)
-    assert 1 not in fetcher._leaders
+    assert 1 not in fetcher._nodes
     fetcher.revoke([SECOND])
     assert stays.is_closed
-    assert 2 not in fetcher._leaders
+    assert 2 not in fetcher._nodes
 
 
-def test_the_pause_that_a_broker_asked_for_is_kept(fetcher: StreamFetcher) -> None:
+def test_the_pause_that_a_broker_asked_for_is_kept(fetcher: Fetcher, brokers: Brokers) -> None:
     """It is asked nothing before its end, though it leads nothing meanwhile (KIP-219)."""
-    fetcher._leaders = {1: _Leader(1, not_before=time.monotonic() + 100)}
-    fetcher.revoke([FIRST])
-    assert 1 in fetcher._leaders
+    brokers.not_before[1] = time.monotonic() + 100
+    for _ in range(2):
+        connection = Connection()
+        fetcher._follow(fetcher._cursors[FIRST], 1)
+        fetcher._nodes[1].connection = cast("FetchConnection", connection)
+        fetcher.send()
+        assert not connection.in_flight
+        fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0)])
 
 
 @pytest.mark.parametrize("asks_by_id", [True, False])
 def test_a_topic_is_fetched_by_id_if_its_request_had_ids(
-    fetcher: StreamFetcher, *, asks_by_id: bool
+    fetcher: Fetcher, *, asks_by_id: bool
 ) -> None:
     """Not if the broker would take ids, and another topic of the request has none."""
-    position = fetcher._positions[FIRST]
+    position = fetcher._cursors[FIRST]
     fetcher._follow(position, 1)
     connection = Connection(asks_by_id=asks_by_id)
-    fetcher._leaders[1].connection = cast("FetchConnection", connection)
+    fetcher._nodes[1].connection = cast("FetchConnection", connection)
     fetcher.send()
     assert connection.in_flight
     assert position.topic.is_fetched_by_id is asks_by_id
@@ -161,21 +168,42 @@ def test_a_topic_is_fetched_by_id_if_its_request_had_ids(
 
 @pytest.mark.parametrize("replica", [None, 2])
 def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
-    metadata: Metadata, replica: int | None
+    brokers: Brokers, metadata: Metadata, replica: int | None
 ) -> None:
     """With TLS and SASL, each new connection pays another login."""
-    config, errors = client_settings({"bootstrap.servers": "127.0.0.1:1"})
-    client = FetchClient({**KafkaConsumer.DEFAULT_CONFIG, **config}, errors, cast("Any", None))
-    connections = {node: Connection() for node in (1, 2, 3)}
-    client._connections = cast("dict[int, FetchConnection]", dict(connections))
-    client._metadata = cast("ClusterMetadata", metadata)
+    connections = {node: Connection(error=ConnectionResetError()) for node in (1, 2, 3)}
+    brokers.connections = cast("dict[int, FetchConnection]", dict(connections))
     metadata.leaders[FIRST] = 1
     if replica is not None:
-        client._replicas[FIRST] = replica, time.monotonic() + 100
-    client.invalidate(FIRST)
+        brokers.prefer(FIRST, replica)
+    fetcher = Fetcher(brokers)
+    fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0, 9)])
+    fetcher.begin()
+    fetcher.send()
     failed = replica or 1
     assert {node for node, each in connections.items() if each.is_closed} == {failed}
-    assert client._connections.keys() == {1, 2, 3} - {failed}
+    assert brokers.connections.keys() == {1, 2, 3} - {failed}
+    assert brokers.replica(FIRST) is None
+
+
+def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(
+    brokers: Brokers, metadata: Metadata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader may name a nearer one (KIP-392)."""
+    leader, replica = Connection(), Connection()
+    brokers.connections = cast("dict[int, FetchConnection]", {1: leader, 2: replica})
+    metadata.leaders[FIRST] = 1
+    brokers.prefer(FIRST, 2)
+    fetcher = Fetcher(brokers)
+    fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0, 9)])
+    fetcher.send()
+    assert replica.in_flight
+    replica.in_flight = None
+    now = time.monotonic() + 1_000
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    fetcher.send()
+    assert leader.in_flight
+    assert not replica.in_flight
 
 
 def client_of(address: str, sink: dict[str, str] | None = None) -> KafkaPythonStreamClient:
@@ -323,7 +351,7 @@ def writer_of(client: Any) -> _TransactionalWriter:
 @pytest.mark.parametrize(
     ("sink", "owner_of", "parts"),
     [
-        ({}, lambda client: client, ["_fetcher", "_sink", "_metadata"]),
+        ({}, lambda client: client, ["_fetcher", "_sink", "_brokers"]),
         ({}, lambda client: client._sink, ["_client", "_factory"]),
         (EXACTLY_ONCE, writer_of, ["_producer", "_coordinator", "_group"]),
     ],

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
-from kafka import KafkaConsumer
-
-from ...domain.reading.record_limits import OversizedRecords
 from ...ports.reading import RecordReader
-from ..fetching import Watermarks, read_range
-from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
-from .fetch_client import FetchClient, PartitionFetcher
-from .offset_fetcher import KafkaPythonOffsetFetcher
-from .settings import client_settings
-from .transports import MAX_FRAME_BYTES
-from .wire import FetchSettings
+from ..fetching import Fetched, FetchedPartition, read_range
+from .brokers import Brokers
+from .connections import receive_ready
+from .fetcher import Fetcher
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -26,13 +19,8 @@ if TYPE_CHECKING:
     from ...domain.reading.data_loss import DataLoss
     from ...domain.reading.ranges import OffsetRange
     from ...domain.reading.records import Projection
-
-PARTITION_BYTES: Final = 2 * 1024 * 1024
-"""The default size of a fetch: it stays in the processor's cache until it is decoded, and is large
-enough that the number of requests does not matter."""
-
-MAX_WAIT_MS: Final = 1_000
-"""How long a broker may wait for records before it sends an empty response."""
+    from ...ports.clock import Deadline
+    from .brokers import FetchedBatches, HeldData, PartitionCursor
 
 
 @final
@@ -44,53 +32,76 @@ class KafkaPythonRecordReader(RecordReader):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        settings, errors = client_settings(dict(options.kafka))
-        config = {
-            **KafkaConsumer.DEFAULT_CONFIG,
-            "max_partition_fetch_bytes": PARTITION_BYTES,
-            **settings,
-        }
-        self._options = options
-        self._client = FetchClient(
-            config,
-            errors,
-            FetchSettings(
-                client_id=config["client_id"],
-                rack=config["client_rack"],
-                isolation_level=int(options.reads_committed_only),
-                min_bytes=config["fetch_min_bytes"],
-                max_bytes=config["fetch_max_bytes"],
-                partition_bytes=config["max_partition_fetch_bytes"],
-                max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
-                max_batch_bytes=max(MAX_FRAME_BYTES, options.max_record_bytes),
-            ),
-        )
-        self._watermarks = Watermarks(partial(KafkaPythonOffsetFetcher, options), options)
-        self._memory = DecoderMemory()
-        self._check_crcs: bool = config["check_crcs"]
-        self._oversized = OversizedRecords(options.record_limits)
+        self._poll_timeout_ms = options.poll_timeout_ms
+        self._brokers = Brokers(options)
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
-        self._client.expect(ranges)
+        self._brokers.expect(ranges)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        partition = PartitionFetcher(
-            self._client,
-            offset_range,
-            RecordDecoder(
-                offset_range.partition,
-                projection,
-                self._memory,
-                check_crcs=self._check_crcs,
-                oversized=self._oversized,
-            ),
-            self._watermarks,
-            self._options.poll_timeout_ms,
+        cursor = self._brokers.cursor(
+            offset_range.partition, projection, offset_range.from_offset, offset_range.until_offset
         )
-        return read_range(partition, offset_range, self._options.poll_timeout_ms)
+        fetcher = RangeFetcher(self._brokers, cursor, self._poll_timeout_ms)
+        return read_range(fetcher, offset_range, self._poll_timeout_ms)
 
     def take_skipped(self) -> Iterator[DataLoss]:
-        return self._oversized.take_skipped()
+        return self._brokers.oversized.take_skipped()
 
     def close(self) -> None:
-        self._client.close()
+        self._brokers.close()
+
+
+@final
+class RangeFetcher(FetchedPartition):
+    """Fetches a range through elections, restarts and lost connections."""
+
+    def __init__(self, brokers: Brokers, cursor: PartitionCursor, poll_timeout_ms: int) -> None:
+        """Connect to nothing yet.
+
+        ``poll_timeout_ms`` bounds one fetch, as Java's ``KafkaConsumer.poll`` is bounded.
+        """
+        self._brokers = brokers
+        self._cursor = cursor
+        self._poll_timeout_s = poll_timeout_ms / 1_000
+        self._fetcher: Fetcher | None = None
+
+    def fetch(self, position: int) -> Fetched | None:
+        cursor, errors = self._cursor, self._brokers.errors
+        with (
+            errors.mapped_errors(f"a fetch from {cursor.partition}"),
+            errors.one_deadline(self._poll_timeout_s) as deadline,
+        ):
+            held = self._brokers.take_held(cursor) if self._fetcher is None else None
+            fetched = self._fetch(deadline) if held is None else self._take(held)
+        if cursor.is_out_of_range:
+            # The caller asks for the ends of the log.
+            cursor.is_out_of_range = False
+            return None
+        if fetched is None:
+            return Fetched((), position)
+        return Fetched(fetched.batches, fetched.next_offset)
+
+    def _fetch(self, deadline: Deadline) -> FetchedBatches | None:
+        if self._fetcher is None:
+            self._fetcher = Fetcher(self._brokers)
+            self._fetcher.assign([self._cursor])
+        self._fetcher.begin()
+        wait_s = self._fetcher.send()
+        if not self._fetcher.has_fetched:
+            receive_ready(self._fetcher.awaited(), min(wait_s, deadline.remaining))
+        return self._fetcher.take_undecoded()
+
+    def _take(self, held: HeldData) -> FetchedBatches | None:
+        topic = self._cursor.topic
+        topic.is_fetched_by_id = held.is_by_id
+        if held.is_by_id:
+            topic.accept()
+        return self._cursor.take(held.data)
+
+    def leave(self) -> None:
+        if self._fetcher is not None:
+            self._fetcher.close()
+
+    def watermarks(self) -> tuple[int, int]:
+        return self._brokers.watermarks.of(self._cursor.partition)

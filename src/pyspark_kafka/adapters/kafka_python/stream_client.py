@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from kafka import KafkaConsumer
-
-from ...domain.reading.record_limits import OversizedRecords
 from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords, StreamClient
-from ..fetching import Watermarks
-from .cluster_metadata import ClusterMetadata
+from .brokers import Brokers
 from .connections import receive_ready
-from .offset_fetcher import KafkaPythonOffsetFetcher
-from .record_reader import MAX_WAIT_MS, PARTITION_BYTES
-from .settings import client_settings
-from .stream_fetcher import StreamFetcher
+from .fetcher import Fetcher
 from .stream_sinks import AtLeastOnceSink, NoSink, StreamSink
 from .stream_transactions import ExactlyOnceSink
-from .transports import MAX_FRAME_BYTES
-from .wire import FetchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -51,38 +41,20 @@ class KafkaPythonStreamClient(StreamClient):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        settings, self._errors = client_settings(dict(source.kafka))
-        config = {
-            **KafkaConsumer.DEFAULT_CONFIG,
-            "max_partition_fetch_bytes": PARTITION_BYTES,
-            "fetch_max_bytes": _RESPONSE_BYTES,
-            **settings,
-        }
-        self._metadata = ClusterMetadata(config, self._errors)
-        self._oversized = OversizedRecords(source.record_limits)
-        self._fetcher = StreamFetcher(
-            config,
-            self._errors,
-            FetchSettings(
-                client_id=config["client_id"],
-                rack="",
-                isolation_level=int(source.reads_committed_only),
-                min_bytes=config["fetch_min_bytes"],
-                max_bytes=config["fetch_max_bytes"],
-                partition_bytes=config["max_partition_fetch_bytes"],
-                max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
-                max_batch_bytes=max(MAX_FRAME_BYTES, source.max_record_bytes),
-            ),
-            self._metadata,
-            source.projection,
-            Watermarks(partial(KafkaPythonOffsetFetcher, source), source),
-            oversized=self._oversized,
-        )
+        # The nearest replica would be behind the leader.
+        self._brokers = Brokers(source, with_rack=False, fetch_max_bytes=_RESPONSE_BYTES)
+        self._fetcher = Fetcher(self._brokers, is_continuous=True)
+        self._projection = source.projection
         self._sink = _sink(sink, continuous)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         begun = self._sink.assign(offsets)
-        self._fetcher.assign(begun)
+        self._fetcher.assign(
+            [
+                self._brokers.cursor(partition, self._projection, offset)
+                for partition, offset in begun.items()
+            ]
+        )
         return begun
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
@@ -91,8 +63,9 @@ class KafkaPythonStreamClient(StreamClient):
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         deadline = Deadline.after(timeout_s)
+        self._fetcher.begin()
         while True:
-            with self._errors.mapped_errors("a fetch"):
+            with self._brokers.errors.mapped_errors("a fetch"):
                 wait_s = min(self._fetcher.send(), self._sink.send(), deadline.remaining)
                 has_fetched = takes_records and self._fetcher.has_fetched
                 if has_fetched or self._sink.has_acknowledged:
@@ -103,7 +76,7 @@ class KafkaPythonStreamClient(StreamClient):
                 return polled
 
     def take_skipped(self) -> Iterator[DataLoss]:
-        return self._oversized.take_skipped()
+        return self._brokers.oversized.take_skipped()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self._sink.write(polled, outputs)
@@ -116,7 +89,7 @@ class KafkaPythonStreamClient(StreamClient):
 
     def close(self) -> None:
         with ExitStack() as closing:
-            closing.callback(self._metadata.close)
+            closing.callback(self._brokers.close)
             closing.callback(self._sink.close)
             closing.callback(self._fetcher.close)
 

@@ -1,15 +1,28 @@
-"""Ranges that are fetched by one request."""
+"""Ranges that are fetched by one request, and leaders that are asked whether their log differs."""
 
 from __future__ import annotations
 
 import struct
+from typing import Any, Final
 
+import pytest
 from kafka import errors as kafka_errors
+from kafka.protocol.consumer import OffsetForLeaderEpochResponse
 
-from pyspark_kafka.adapters.kafka_python.expected_ranges import MAX_TOGETHER, ExpectedRanges
+from pyspark_kafka.adapters.kafka_python.brokers import (
+    MAX_TOGETHER,
+    ExpectedRanges,
+    find_other_log,
+)
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchPosition
+from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset, FetchedEpochs
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
+
+PARTITION: Final = TopicPartition("t", 0)
+NODE: Final = 3
+
+THEIR_TOPIC = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 
 BATCH = struct.pack(">qi", 7, 4) + b"rest"
 FROM_7 = FetchPosition(7)
@@ -120,3 +133,82 @@ def test_a_new_expectation_drops_what_is_held() -> None:
     expected.hold({tp(0): data(BATCH)}, {tp(0): FROM_7}, is_by_id=True)
     expected.expect([])
     assert expected.take(tp(0)) is None
+
+
+# Brokers that do not compare epochs themselves
+
+
+class Metadata:
+    """Answers the request for the end of an epoch."""
+
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+        self.requests: list[Any] = []
+
+    def send(self, request: Any, node: int) -> object:
+        assert node == NODE
+        self.requests.append(request)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+def answered(
+    epoch: int, end_offset: int, error_code: int = 0, partition: TopicPartition = PARTITION
+) -> Any:
+    result = THEIR_TOPIC.EpochEndOffset(
+        error_code=error_code,
+        partition=partition.partition,
+        leader_epoch=epoch,
+        end_offset=end_offset,
+    )
+    topic = THEIR_TOPIC(topic=partition.topic, partitions=[result])
+    return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[topic])
+
+
+def epochs_read() -> FetchedEpochs:
+    epochs = FetchedEpochs()
+    assert epochs.append(5, 0) is None
+    return epochs
+
+
+def ask(answer: object, epochs: FetchedEpochs, leader_epoch: int = 7) -> EpochEndOffset | None:
+    metadata: Any = answer if isinstance(answer, Metadata) else Metadata(answer)
+    position = FetchPosition(10, epochs.last, leader_epoch)
+    return find_other_log(metadata, NODE, PARTITION, position, epochs)
+
+
+def test_a_new_leader_is_asked_once() -> None:
+    """The request has the epoch that was read, and the leader's own; older leaders have the log."""
+    metadata, epochs = Metadata(answered(5, 10)), epochs_read()
+    assert [ask(metadata, epochs, leader) for leader in (5, 7, 7, 6)] == [None] * 4
+    [request] = metadata.requests
+    [topic] = request.topics
+    [asked] = topic.partitions
+    assert (topic.topic, asked.partition, request.replica_id) == ("t", 0, -1)
+    assert (asked.leader_epoch, asked.current_leader_epoch) == (5, 7)
+
+
+@pytest.mark.parametrize(("epoch", "end_offset"), [(5, 9), (4, 12), (-1, -1)])
+def test_a_leader_with_another_log_is_asked_again(epoch: int, end_offset: int) -> None:
+    """Its answer is for the caller, who decides."""
+    metadata, epochs = Metadata(answered(epoch, end_offset)), epochs_read()
+    assert [ask(metadata, epochs) for _ in range(2)] == [EpochEndOffset(epoch, end_offset)] * 2
+    assert len(metadata.requests) == 2
+
+
+def test_a_leader_that_does_not_know_is_asked_later() -> None:
+    """An error, and an answer without the partition, say nothing."""
+    epochs = epochs_read()
+    fenced = kafka_errors.FencedLeaderEpochError
+    with pytest.raises(fenced):
+        ask(answered(-1, -1, fenced.errno), epochs)
+    with pytest.raises(kafka_errors.KafkaProtocolError, match="leaves out t-0"):
+        ask(answered(5, 9, partition=TopicPartition("t", 1)), epochs)
+    assert not epochs.is_confirmed(7)
+
+
+def test_a_broker_that_is_too_old_is_read_without_asking() -> None:
+    """Before Kafka 2.3 only brokers may ask."""
+    epochs = epochs_read()
+    assert ask(kafka_errors.IncompatibleBrokerVersion(), epochs) is None

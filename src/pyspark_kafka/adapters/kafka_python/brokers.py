@@ -1,0 +1,375 @@
+"""What the fetchers of one reader share: connections, metadata, and ranges that are read next."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from kafka import KafkaConsumer
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import OffsetForLeaderEpochRequest
+
+from ...domain.options.option import INT64_MAX
+from ...domain.reading.cursor import Cursor
+from ...domain.reading.errors import CorruptBatchError
+from ...domain.reading.leader_epochs import EpochEndOffset
+from ...domain.reading.range_queue import RangeQueue
+from ...domain.reading.record_limits import OversizedRecords
+from ...ports.continuous import PolledRecords
+from ..fetching import Watermarks
+from ..kafka_format.buffer_pool import BufferPool
+from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
+from .cluster_metadata import ClusterMetadata
+from .connections import FetchConnection, ReceiveBuffer
+from .offset_fetcher import KafkaPythonOffsetFetcher
+from .settings import client_settings
+from .transports import MAX_FRAME_BYTES
+from .wire import FetchedData, FetchPosition, FetchSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from typing import Any
+
+    import pyarrow as pa
+
+    from ...domain.options.source import SourceOptions
+    from ...domain.reading.leader_epochs import FetchedEpochs
+    from ...domain.reading.ranges import OffsetRange
+    from ...domain.reading.records import Projection
+    from ...domain.topic_partition import TopicPartition
+
+PARTITION_BYTES: Final = 2 * 1024 * 1024
+"""The default size of a fetch: it stays in the processor's cache until it is decoded, and is large
+enough that the number of requests does not matter."""
+
+MAX_WAIT_MS: Final = 1_000
+"""How long a broker may wait for records before it sends an empty response."""
+
+MAX_TOGETHER: Final = 128
+"""How many ranges a request names besides the one that is read."""
+
+_BEFORE_SIZE: Final = 12
+"""The bytes of a batch before those that its size counts: its offset, and the size."""
+
+RANGE_BYTES: Final = 32 * 1024
+"""How much of each is asked for: together they take 4 MB at most, but for single large batches."""
+
+
+_CONSUMER: Final = -1
+"""The replica id of a consumer."""
+
+_MIN_EPOCH_VERSION: Final = 3
+"""The first version for which a consumer needs no right on the cluster, of Kafka 2.3."""
+
+_Topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+_Partition = _Topic.OffsetForLeaderPartition
+
+
+@final
+class Brokers:
+    """What the fetchers of one reader share: settings, connections, and what brokers said."""
+
+    def __init__(self, options: SourceOptions, *, with_rack: bool = True, **defaults: int) -> None:
+        """Translate the options; nothing is connected yet.
+
+        ``defaults`` are settings of kafka-python that hold unless the options have them.
+
+        :raises OptionsError: if a setting is not known to kafka-python.
+        """
+        translated, self.errors = client_settings(dict(options.kafka))
+        config = {
+            **KafkaConsumer.DEFAULT_CONFIG,
+            "max_partition_fetch_bytes": PARTITION_BYTES,
+            **defaults,
+            **translated,
+        }
+        self.settings = FetchSettings(
+            client_id=config["client_id"],
+            rack=config["client_rack"] if with_rack else "",
+            isolation_level=int(options.reads_committed_only),
+            min_bytes=config["fetch_min_bytes"],
+            max_bytes=config["fetch_max_bytes"],
+            partition_bytes=config["max_partition_fetch_bytes"],
+            max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
+            max_batch_bytes=max(MAX_FRAME_BYTES, options.max_record_bytes),
+        )
+        self.retry_s: float = config["retry_backoff_ms"] / 1_000
+        self.timeout_ms: int = min(config["request_timeout_ms"], self.errors.timeout_ms)
+        self.watermarks = Watermarks(partial(KafkaPythonOffsetFetcher, options), options)
+        self.connections: dict[int, FetchConnection] = {}
+        """Connections that no fetcher uses, without a request in flight."""
+
+        self.not_before: dict[int, float] = {}
+        """The ends of pauses that brokers asked for (KIP-219)."""
+
+        self.buffers: BufferPool[ReceiveBuffer] = BufferPool(ReceiveBuffer)
+        self.expected = ExpectedRanges()
+        self.oversized = OversizedRecords(options.record_limits)
+        self._config = config
+        self._memory = DecoderMemory()
+        self._metadata: ClusterMetadata | None = None
+        self._replicas: dict[TopicPartition, tuple[int, float]] = {}
+
+    @property
+    def metadata(self) -> ClusterMetadata:
+        """The cluster's metadata, which connect at first use."""
+        if self._metadata is None:
+            self._metadata = ClusterMetadata(self._config, self.errors)
+        return self._metadata
+
+    def cursor(
+        self,
+        partition: TopicPartition,
+        projection: Projection,
+        offset: int,
+        until_offset: int = INT64_MAX,
+    ) -> PartitionCursor:
+        """Return a cursor of a part of a partition."""
+        decoder = RecordDecoder(
+            partition,
+            projection,
+            self._memory,
+            check_crcs=self._config["check_crcs"],
+            oversized=self.oversized,
+        )
+        return PartitionCursor(partition, offset, until_offset, decoder=decoder)
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        """Fetch these ranges together if they are small; they are read next, in this order."""
+        self.expected.expect(ranges)
+        if ranges or self._metadata is not None:
+            self.metadata.expect(one.partition.topic for one in ranges)
+
+    def keep(self, node: int, connection: FetchConnection | None) -> None:
+        """Take back a connection, for the next range if it has no request in flight."""
+        if connection is None:
+            return
+        if connection.in_flight or node in self.connections:
+            connection.close()
+        else:
+            self.connections[node] = connection
+
+    def take_held(self, cursor: PartitionCursor) -> HeldData | None:
+        """Return what was fetched together with an earlier range."""
+        self.expected.begin(cursor.partition, cursor.offset)
+        held = self.expected.take(cursor.partition)
+        if held is None:
+            return None
+        cursor.see(self.metadata)
+        return held if held.position == cursor.position._replace(max_bytes=RANGE_BYTES) else None
+
+    def replica(self, partition: TopicPartition) -> int | None:
+        """Return the replica to fetch from, ``None`` for the leader."""
+        return self._replicas.get(partition, (None, 0.0))[0]
+
+    def prefer(self, partition: TopicPartition, replica: int) -> None:
+        """Fetch from a replica, as the Java client does: until the metadata expire."""
+        until = time.monotonic() + self._config["metadata_max_age_ms"] / 1_000
+        self._replicas[partition] = replica, until
+
+    def leave_replica(self, partition: TopicPartition) -> None:
+        """Fetch from the leader again."""
+        self._replicas.pop(partition, None)
+
+    def leave_expired_replicas(self, now: float) -> list[TopicPartition]:
+        """Return the partitions that are fetched from their leaders again."""
+        left = [each for each, (_, until) in self._replicas.items() if until <= now]
+        for partition in left:
+            self.leave_replica(partition)
+        return left
+
+    def close(self) -> None:
+        """Close all connections; a second call does nothing."""
+        for node in list(self.connections):
+            self.connections.pop(node).close()
+        if self._metadata is not None:
+            self._metadata.close()
+            self._metadata = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class PartitionCursor(Cursor):
+    """A cursor with what decodes its records."""
+
+    decoder: RecordDecoder
+
+    @property
+    def position(self) -> FetchPosition:
+        """What the next request asks for."""
+        return FetchPosition(self.offset, self.epochs.last, self.leader_epoch, self.topic.topic_id)
+
+    def see(self, metadata: ClusterMetadata) -> None:
+        """Note the leader's epoch and the topic's id by the last metadata."""
+        self.leader_epoch = metadata.leader_epoch(self.partition)
+        self.topic.see(metadata.topic_id(self.partition.topic))
+
+    def take(self, data: FetchedData) -> FetchedBatches | None:
+        """Pass records that were fetched, and return them; ``None`` if all are before the offset.
+
+        :raises CorruptBatchError: if there is no complete batch.
+        :raises LogTruncatedError: if the log has other records than were read.
+        """
+        records = FetchedRecords.of(data.records, data.aborted)
+        offset, next_offset = self.offset, records.next_offset
+        if next_offset is None:
+            # A broker sends the first batch complete, even beyond the limits (KIP-74).
+            raise CorruptBatchError(self.partition, offset, records.problem or "it is cut off")
+        if next_offset <= offset:
+            return None
+        self.advance(next_offset, append_epochs(self.epochs, records))
+        batches = self.decoder.decode(records, offset, self.until_offset)
+        return FetchedBatches(self, batches, offset, next_offset)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class FetchedBatches:
+    """Records of one partition, which are decoded while they are taken."""
+
+    cursor: PartitionCursor
+    batches: Iterator[pa.RecordBatch]
+    passed: int
+    """The offset after what was taken."""
+
+    next_offset: int
+
+    def take(self) -> PolledRecords | None:
+        """Return the next batch; ``None`` at the end."""
+        partition = self.cursor.partition
+        records = next(self.batches, None)
+        if records is not None:
+            self.passed = self.cursor.decoder.next_offset
+            return PolledRecords(partition, records, self.passed)
+        if self.passed < self.next_offset:
+            self.passed = self.next_offset
+            return PolledRecords(partition, None, self.passed)
+        return None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeldData:
+    """What a broker sent of a range that is read later."""
+
+    position: FetchPosition
+    data: FetchedData
+    is_by_id: bool
+
+
+@final
+class ExpectedRanges:
+    """The ranges that are read next, in order, and what was fetched of them."""
+
+    def __init__(self) -> None:
+        self._expected = RangeQueue()
+        self._held: dict[TopicPartition, HeldData] = {}
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        """Forget what was expected before."""
+        self._expected = RangeQueue(ranges)
+        self._held = {}
+
+    def begin(self, partition: TopicPartition, offset: int) -> None:
+        """Note that a range is read from its start on: none before it is expected any more."""
+        self._expected.begin(partition, offset)
+
+    def next_on(self, is_there: Callable[[TopicPartition], bool]) -> Iterator[OffsetRange]:
+        """Yield ranges of different partitions on one broker, which one request may name."""
+        seen: set[TopicPartition] = set()
+        for one in self._expected:
+            if len(seen) == MAX_TOGETHER:
+                return
+            if one.partition not in seen and one.partition not in self._held:
+                seen.add(one.partition)
+                if is_there(one.partition):
+                    yield one
+
+    def hold(
+        self,
+        partitions: Mapping[TopicPartition, FetchedData],
+        positions: Mapping[TopicPartition, FetchPosition],
+        *,
+        is_by_id: bool,
+    ) -> None:
+        """Keep a copy of what was sent of expected ranges; what failed is fetched again alone."""
+        for partition, position in positions.items():
+            data = partitions.get(partition)
+            if data is not None and data.error is kafka_errors.NoError and _is_whole(data.records):
+                self._held[partition] = HeldData(position, _copy(data), is_by_id)
+
+    def take(self, partition: TopicPartition) -> HeldData | None:
+        """Return what is held of a partition, once."""
+        return self._held.pop(partition, None)
+
+
+def _is_whole(records: memoryview) -> bool:
+    """Return whether the first batch is complete: only one partition's is, beyond the limits."""
+    size = int.from_bytes(records[8:12], "big", signed=True)
+    return len(records) >= _BEFORE_SIZE + size > _BEFORE_SIZE
+
+
+def _copy(data: FetchedData) -> FetchedData:
+    """Return data that stay when the memory of the response is used again."""
+    records = memoryview(bytes(data.records))
+    return FetchedData(data.error, data.preferred_replica, data.aborted, records, data.diverging)
+
+
+def append_epochs(epochs: FetchedEpochs, records: FetchedRecords) -> int | None:
+    """Add the epochs of batches that follow; return where their log differs, as ``append`` does."""
+    batches = records.index.batches
+    if batches[0].leader_epoch == batches[-1].leader_epoch == epochs.last:
+        return None
+    for batch in batches:
+        diverges_at = epochs.append(batch.leader_epoch, batch.base_offset)
+        if diverges_at is not None:
+            return diverges_at
+    return None
+
+
+def find_other_log(
+    metadata: ClusterMetadata,
+    node: int,
+    partition: TopicPartition,
+    position: FetchPosition,
+    epochs: FetchedEpochs,
+) -> EpochEndOffset | None:
+    """Ask a leader that does not compare epochs itself; return its answer if its log differs.
+
+    :raises KafkaError: if there is no answer in time, or an error.
+    """
+    if epochs.is_confirmed(position.leader_epoch):
+        return None
+    request = OffsetForLeaderEpochRequest(
+        replica_id=_CONSUMER,
+        topics=[
+            _Topic(
+                topic=partition.topic,
+                partitions=[
+                    _Partition(
+                        partition=partition.partition,
+                        current_leader_epoch=position.leader_epoch,
+                        leader_epoch=position.last_epoch,
+                    )
+                ],
+            )
+        ],
+        min_version=_MIN_EPOCH_VERSION,
+    )
+    try:
+        found = _answer(metadata.send(request, node), partition)
+    except kafka_errors.IncompatibleBrokerVersion:
+        return None
+    return None if epochs.confirm(found, position.offset, position.leader_epoch) else found
+
+
+def _answer(response: Any, partition: TopicPartition) -> EpochEndOffset:
+    for topic in response.topics:
+        for answer in topic.partitions:
+            if (topic.topic, answer.partition) == (partition.topic, partition.partition):
+                error = kafka_errors.for_code(answer.error_code)
+                if error is not kafka_errors.NoError:
+                    raise error
+                return EpochEndOffset(answer.leader_epoch, answer.end_offset)
+    raise kafka_errors.KafkaProtocolError(f"an answer about leader epochs leaves out {partition}")

@@ -1,0 +1,133 @@
+"""Where one partition is read, and what its brokers' answers mean for it.
+
+The caller fetches from ``offset`` on and reports what came of it. Nothing here reads a clock, waits
+or does I/O; times are monotonic, in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from ..options.option import INT64_MAX
+from .errors import CorruptBatchError, LogTruncatedError
+from .leader_epochs import NO_EPOCH, FetchedEpochs
+from .topic_identity import TopicIdentity
+
+if TYPE_CHECKING:
+    from ..topic_partition import TopicPartition
+    from .leader_epochs import EpochEndOffset
+
+MAX_BACKOFF_S: Final = 1.0
+"""The longest pause between two tries to find a partition's leader."""
+
+_MAX_FAILURES: Final = 10
+
+
+class FetchError(Enum):
+    """Classes of Kafka's errors of a fetch; each client maps its own to them."""
+
+    OUT_OF_RANGE = auto()
+    CORRUPT = auto()
+    UNKNOWN_ID = auto()
+    """The broker does not know the topic's id: not yet, or not any more."""
+
+    RETRIABLE = auto()
+
+
+class Step(Enum):
+    """What comes after a fetch."""
+
+    TAKE_RECORDS = auto()
+    FETCH = auto()
+    """From the cursor's offset, which is a smaller one now."""
+
+    FIND_LEADER = auto()
+    LEAVE_REPLICA = auto()
+    """Ask the leader: a nearer replica may say so only because it lags (KIP-392)."""
+
+
+@dataclass(slots=True, eq=False)
+class Cursor:
+    """The part of a partition that is left to be read; another object after each assignment."""
+
+    partition: TopicPartition
+    offset: int
+    until_offset: int = INT64_MAX
+    epochs: FetchedEpochs = field(default_factory=FetchedEpochs)
+    leader_epoch: int = NO_EPOCH
+    truncated_from: int | None = None
+    """The offset that was next when the log was found truncated; ``offset`` is a smaller one."""
+
+    topic: TopicIdentity = field(default_factory=TopicIdentity)
+    is_new: bool = True
+    """Whether nothing was asked for yet."""
+
+    is_out_of_range: bool = False
+    """Whether a leader said so: only the ends of its log can tell."""
+
+    failures: int = 0
+    retry_at: float = 0.0
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left."""
+        return self.offset >= self.until_offset
+
+    def answered(
+        self, error: FetchError | None, diverging: EpochEndOffset | None, *, is_leader: bool
+    ) -> Step:
+        """Take a broker's answer, and return what comes next.
+
+        :raises LogTruncatedError: if the log has other records than were read.
+        :raises CorruptBatchError: if the broker cannot read its log.
+        """
+        if not is_leader and (diverging is not None or error is FetchError.OUT_OF_RANGE):
+            return Step.LEAVE_REPLICA
+        if diverging is not None:
+            return Step.FETCH if self.compare(diverging) else Step.FIND_LEADER
+        if self.truncated_from is not None and error in (None, FetchError.OUT_OF_RANGE):
+            # The log is the same up to here.
+            raise LogTruncatedError(self.partition, self.truncated_from, self.offset)
+        if error is None:
+            self.failures = 0
+            return Step.TAKE_RECORDS
+        if error is FetchError.CORRUPT:
+            raise CorruptBatchError(self.partition, self.offset, "its broker cannot read it")
+        if error is FetchError.UNKNOWN_ID:
+            self.topic.refuse()
+        self.is_out_of_range = error is FetchError.OUT_OF_RANGE
+        return Step.FIND_LEADER
+
+    def compare(self, found: EpochEndOffset) -> bool:
+        """Fetch from a smaller offset until the leader has the same records up to there.
+
+        Return whether the answer says which.
+        """
+        same_until = self.epochs.truncate(found, self.offset)
+        if same_until == self.offset:
+            return False
+        self._diverge(same_until)
+        return True
+
+    def advance(self, next_offset: int, diverges_at: int | None) -> None:
+        """Pass what was fetched.
+
+        :raises LogTruncatedError: if the log is another one from ``diverges_at`` on.
+        """
+        if diverges_at is not None:
+            offset = self.offset
+            self._diverge(diverges_at)
+            raise LogTruncatedError(self.partition, offset, diverges_at)
+        self.offset = next_offset
+
+    def _diverge(self, offset: int) -> None:
+        self.truncated_from = self.offset if self.truncated_from is None else self.truncated_from
+        self.offset = offset
+
+    def back_off(self, now: float, pause_s: float) -> None:
+        """Try again at once after the first failure, and ever later after further ones."""
+        pause_s *= 2 ** (self.failures - 1) if self.failures else 0
+        self.retry_at = now + min(pause_s, MAX_BACKOFF_S)
+        self.failures = min(self.failures + 1, _MAX_FAILURES)

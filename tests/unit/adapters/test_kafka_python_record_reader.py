@@ -1,0 +1,214 @@
+"""What kafka-python's reader does when a broker's log differs from what it has read."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+from unittest.mock import Mock
+
+import pytest
+from kafka import errors as kafka_errors
+
+from pyspark_kafka.adapters.kafka_python.brokers import Brokers
+from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
+from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchResponse
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.errors import LogTruncatedError
+from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
+from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .kafka_format.batches import Batch, Record, log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyspark_kafka.adapters.fetching import Fetched
+    from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
+    from pyspark_kafka.adapters.kafka_python.wire import FetchPosition
+
+PARTITION: Final = TopicPartition("t", 0)
+NODE: Final = 3
+END: Final = 100
+EPOCH_AT: Final = 12
+
+
+def fetched(epoch: int, *offsets: int) -> FetchedData:
+    """Return a response with one batch."""
+    records = bytearray(log(Batch.of([Record(offset) for offset in offsets])))
+    struct.pack_into(">i", records, EPOCH_AT, epoch)
+    return FetchedData(kafka_errors.NoError, NO_REPLICA, (), memoryview(bytes(records)))
+
+
+def diverging(epoch: int, end_offset: int) -> FetchedData:
+    return FetchedData.diverged(EpochEndOffset(epoch, end_offset))
+
+
+def failed(error: type[kafka_errors.KafkaError]) -> FetchedData:
+    return FetchedData(error, NO_REPLICA, (), memoryview(b""))
+
+
+class ScriptedConnection:
+    """A ``FetchConnection`` whose broker answers from a script."""
+
+    compares_epochs = takes_ids = asks_by_id = True
+    is_overdue = is_stale = has_decrypted = False
+    in_flight: Mapping[TopicPartition, FetchPosition] | None = None
+    response_deadline = None
+
+    def __init__(self, answers: Iterable[FetchedData], ready: socket.socket) -> None:
+        self._answers = deque(answers)
+        self._ready = ready
+        self.asked: list[tuple[int, int]] = []
+
+    def fileno(self) -> int:
+        return self._ready.fileno()
+
+    def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
+        self.in_flight = positions
+        self.asked += [(each.offset, each.last_epoch) for each in positions.values()]
+
+    def receive(self, *_: object) -> FetchResponse:
+        self.in_flight = None
+        return FetchResponse(kafka_errors.NoError, 0.0, {PARTITION: self._answers.popleft()})
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class Script:
+    """What a range is read from."""
+
+    connection: ScriptedConnection
+    brokers: Brokers
+    range: RangeFetcher
+
+    @property
+    def invalidated(self) -> int:
+        """How often the metadata were taken for old."""
+        metadata: Any = self.brokers.metadata
+        return int(metadata.invalidate.call_count)
+
+
+@pytest.fixture
+def scripted() -> Iterator[Callable[..., Script]]:
+    """Yield a function that makes a range of which brokers answer with what it is given."""
+    ours, theirs = socket.socketpair()
+    # It is always readable.
+    theirs.send(b"x")
+    options = parse_source_options(
+        {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}, QueryKind.BATCH
+    )
+
+    def make(*answers: FetchedData) -> Script:
+        connection = ScriptedConnection(answers, ours)
+        brokers = Brokers(options)
+        brokers.retry_s = 0.0
+        brokers.connections[NODE] = cast("FetchConnection", connection)
+        brokers._metadata = Mock(
+            leader=lambda _: NODE,
+            known_leader=lambda _: NODE,
+            leader_epoch=lambda _: NO_EPOCH,
+            topic_id=lambda _: None,
+        )
+        cursor = brokers.cursor(PARTITION, Projection(("offset",)), 0, END)
+        return Script(connection, brokers, RangeFetcher(brokers, cursor, 1_000))
+
+    with ours, theirs:
+        yield make
+
+
+def offset_after(found: Fetched | None) -> int:
+    assert found is not None
+    assert [batch for batch in found.batches if not batch.num_rows] == []
+    return found.next_offset
+
+
+def read(fetcher: RangeFetcher, *epochs: int) -> int:
+    """Fetch a batch of ten offsets for each epoch, and return the next offset."""
+    position = 0
+    for _ in epochs:
+        position = offset_after(fetcher.fetch(position))
+    return position
+
+
+def test_a_leader_is_asked_until_it_has_the_same_records(scripted: Callable[..., Script]) -> None:
+    """The error has the exact offset; the position stays where it is meanwhile."""
+    script = scripted(
+        fetched(1, 0, 9),
+        fetched(3, 10, 19),
+        fetched(5, 20, 29),
+        diverging(4, 25),
+        diverging(2, 15),
+        fetched(1, 5),
+    )
+    position = read(script.range, 1, 3, 5)
+    assert offset_after(script.range.fetch(position)) == position == 30
+    assert offset_after(script.range.fetch(position)) == position
+    with pytest.raises(LogTruncatedError) as caught:
+        script.range.fetch(position)
+    assert script.connection.asked == [(0, -1), (10, 1), (20, 3), (30, 5), (20, 3), (10, 1)]
+    assert (caught.value.offset, caught.value.diverges_at) == (30, 10)
+
+
+def test_a_log_that_begins_after_the_difference_was_truncated_too(
+    scripted: Callable[..., Script],
+) -> None:
+    """An offset out of range is the answer to a question about the difference."""
+    out_of_range = failed(kafka_errors.OffsetOutOfRangeError)
+    script = scripted(fetched(1, 0, 9), diverging(1, 4), out_of_range)
+    position = read(script.range, 1)
+    script.range.fetch(position)
+    with pytest.raises(LogTruncatedError) as caught:
+        script.range.fetch(position)
+    assert (caught.value.offset, caught.value.diverges_at) == (10, 4)
+
+
+@pytest.mark.parametrize(
+    "error", [kafka_errors.FencedLeaderEpochError, kafka_errors.UnknownLeaderEpochError]
+)
+def test_a_broker_with_another_epoch_is_left(
+    scripted: Callable[..., Script], error: type[kafka_errors.KafkaError]
+) -> None:
+    """The metadata are old, or the broker's are: they are asked for again, and the leader too."""
+    script = scripted(fetched(1, 0, 9), failed(error), fetched(1, 10, 19))
+    position = read(script.range, 1)
+    assert offset_after(script.range.fetch(position)) == position
+    assert script.invalidated == 1
+    assert offset_after(script.range.fetch(position)) == 20
+
+
+def test_a_replica_that_lags_is_left_for_the_leader(scripted: Callable[..., Script]) -> None:
+    """Only the leader knows where the log ends."""
+    script = scripted(fetched(1, 0, 9), diverging(1, 4), fetched(1, 10, 19))
+    position = read(script.range, 1)
+    script.brokers.prefer(PARTITION, NODE)
+    assert offset_after(script.range.fetch(position)) == position
+    assert offset_after(script.range.fetch(position)) == 20
+
+
+def test_an_answer_that_tells_nothing_moves_no_offset(scripted: Callable[..., Script]) -> None:
+    """The leader is not asked for that epoch again, and reading goes on."""
+    script = scripted(fetched(2, 0, 9), diverging(-1, -1), fetched(2, 10, 19), fetched(3, 20, 29))
+    position = read(script.range, 2)
+    assert offset_after(script.range.fetch(position)) == position
+    assert offset_after(script.range.fetch(position)) == 20
+    assert offset_after(script.range.fetch(20)) == 30
+    assert script.connection.asked[1:4] == [(10, 2), (10, -1), (20, 2)]
+
+
+def test_an_epoch_that_goes_back_after_doubt_is_another_log(
+    scripted: Callable[..., Script],
+) -> None:
+    """A leader has an earlier epoch up to a larger offset than was read."""
+    script = scripted(fetched(2, 0, 9), fetched(4, 10, 19), diverging(3, 40), fetched(3, 20))
+    position = read(script.range, 2, 4)
+    assert offset_after(script.range.fetch(position)) == position
+    with pytest.raises(LogTruncatedError) as caught:
+        script.range.fetch(position)
+    assert (caught.value.offset, caught.value.diverges_at) == (20, 10)

@@ -1,0 +1,128 @@
+"""What brokers' answers mean for a partition that is read."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from pyspark_kafka.domain.reading.cursor import MAX_BACKOFF_S, Cursor, FetchError, Step
+from pyspark_kafka.domain.reading.errors import CorruptBatchError, LogTruncatedError
+from pyspark_kafka.domain.reading.leader_epochs import NO_OFFSET, EpochEndOffset
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+PARTITION = TopicPartition("t", 0)
+READ_TO = 30
+
+
+@pytest.fixture
+def cursor() -> Cursor:
+    """Return a cursor after ten offsets of each of three epochs."""
+    made = Cursor(PARTITION, READ_TO, until_offset=40)
+    for number, epoch in enumerate((1, 3, 5)):
+        assert made.epochs.append(epoch, 10 * number) is None
+    return made
+
+
+def answer(
+    cursor: Cursor,
+    error: FetchError | None = None,
+    diverging: EpochEndOffset | None = None,
+    *,
+    is_leader: bool = True,
+) -> Step:
+    return cursor.answered(error, diverging, is_leader=is_leader)
+
+
+def test_records_end_a_series_of_failures(cursor: Cursor) -> None:
+    """The next failure is retried at once again."""
+    cursor.back_off(7.0, 0.1)
+    assert answer(cursor) is Step.TAKE_RECORDS
+    assert cursor.failures == 0
+
+
+@pytest.mark.parametrize("error", [FetchError.RETRIABLE, FetchError.UNKNOWN_ID])
+def test_an_error_that_may_pass_is_one_of_the_leaders(cursor: Cursor, error: FetchError) -> None:
+    """Another broker may lead the partition by now."""
+    assert answer(cursor, error) is Step.FIND_LEADER
+    assert not cursor.is_out_of_range
+
+
+def test_a_refused_id_and_another_one_are_another_topic(cursor: Cursor) -> None:
+    """The cursor tells the topic."""
+    cursor.topic.see(UUID(int=1))
+    cursor.topic.accept()
+    answer(cursor, FetchError.UNKNOWN_ID)
+    cursor.topic.see(UUID(int=2))
+    assert cursor.topic.is_recreated
+
+
+def test_a_leader_may_say_that_an_offset_is_out_of_range(cursor: Cursor) -> None:
+    """The caller asks for the ends of the log."""
+    assert answer(cursor, FetchError.OUT_OF_RANGE) is Step.FIND_LEADER
+    assert cursor.is_out_of_range
+
+
+def test_a_broker_that_cannot_read_its_log_is_an_error(cursor: Cursor) -> None:
+    """The error names the offset that was fetched."""
+    with pytest.raises(CorruptBatchError, match="its broker cannot read it"):
+        answer(cursor, FetchError.CORRUPT)
+
+
+@pytest.mark.parametrize(
+    ("error", "diverging"), [(FetchError.OUT_OF_RANGE, None), (None, EpochEndOffset(3, 15))]
+)
+def test_a_replica_that_lags_is_left(
+    cursor: Cursor, error: FetchError | None, diverging: EpochEndOffset | None
+) -> None:
+    """Only the leader knows where the log ends; nothing moves."""
+    assert answer(cursor, error, diverging, is_leader=False) is Step.LEAVE_REPLICA
+    assert (cursor.offset, cursor.is_out_of_range) == (READ_TO, False)
+
+
+@pytest.mark.parametrize("last", [None, FetchError.OUT_OF_RANGE])
+def test_a_leader_is_asked_until_it_has_the_same_records(
+    cursor: Cursor, last: FetchError | None
+) -> None:
+    """The error has the offset that was next, and the one where the log differs."""
+    assert answer(cursor, diverging=EpochEndOffset(4, 25)) is Step.FETCH
+    assert (cursor.offset, cursor.epochs.last) == (20, 3)
+    assert answer(cursor, diverging=EpochEndOffset(2, 15)) is Step.FETCH
+    assert (cursor.offset, cursor.epochs.last) == (10, 1)
+    assert answer(cursor, FetchError.RETRIABLE) is Step.FIND_LEADER
+    for _ in range(2):
+        with pytest.raises(LogTruncatedError) as caught:
+            answer(cursor, last)
+        assert (caught.value.offset, caught.value.diverges_at) == (READ_TO, 10)
+
+
+def test_an_answer_that_tells_nothing_moves_no_offset(cursor: Cursor) -> None:
+    """Another leader may tell more."""
+    assert answer(cursor, diverging=EpochEndOffset(-1, NO_OFFSET)) is Step.FIND_LEADER
+    assert (cursor.offset, cursor.truncated_from) == (READ_TO, None)
+
+
+def test_a_cursor_is_finished_at_its_end(cursor: Cursor) -> None:
+    """What was fetched may end after it."""
+    assert not cursor.is_finished
+    cursor.advance(50, None)
+    assert (cursor.offset, cursor.is_finished) == (50, True)
+
+
+def test_records_of_another_log_are_not_passed(cursor: Cursor) -> None:
+    """The error says from where on the log is another one, and so do later answers."""
+    with pytest.raises(LogTruncatedError) as caught:
+        cursor.advance(50, 20)
+    assert (caught.value.offset, caught.value.diverges_at) == (READ_TO, 20)
+    with pytest.raises(LogTruncatedError) as again:
+        answer(cursor)
+    assert (again.value.offset, again.value.diverges_at) == (READ_TO, 20)
+
+
+def test_pauses_grow_to_a_bound(cursor: Cursor) -> None:
+    """The first failure is retried at once."""
+    pauses = []
+    for _ in range(8):
+        cursor.back_off(7.0, 0.1)
+        pauses.append(round(cursor.retry_at - 7.0, 3))
+    assert pauses == [0.0, 0.1, 0.2, 0.4, 0.8, MAX_BACKOFF_S, MAX_BACKOFF_S, MAX_BACKOFF_S]
