@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.options.option import INT32_MAX
 from ...domain.reading.leader_epochs import NO_EPOCH
-from ...domain.reading.range_queue import RangeQueue
+from ...domain.reading.range_progress import RangeQueue
 from .cluster_settings import number_of
 from .consumer_handle import ConsumerHandle
 from .log_lines import TopicIds, topic_debug

@@ -15,7 +15,7 @@ from ...domain.options.option import INT64_MAX
 from ...domain.reading.cursor import Cursor
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.reading.leader_epochs import EpochEndOffset
-from ...domain.reading.range_queue import RangeQueue
+from ...domain.reading.range_progress import RangeQueue
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.continuous import PolledRecords
 from ..fetching import Watermarks

@@ -1,4 +1,4 @@
-"""When a range is at its end, and when a read gives up."""
+"""How far ranges are read, and which come next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_kafka.domain.reading.errors import FetchTimeoutError, OffsetOutOfRangeError
-from pyspark_kafka.domain.reading.range_progress import RangeProgress
+from pyspark_kafka.domain.reading.range_progress import RangeProgress, RangeQueue
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -117,3 +117,29 @@ def test_a_read_ends_at_the_end_or_says_why_not(
         assert is_held
         assert now - begun <= TIMEOUT_MS / 1_000
     assert progress.is_finished == (progress.position >= start + size)
+
+
+RANGES = tuple(OffsetRange(TopicPartition("t", number), 7, 9) for number in range(4))
+
+
+def test_what_was_begun_is_not_expected() -> None:
+    """Ranges that were passed over are dropped, too."""
+    queue = RangeQueue(RANGES)
+    assert queue.begin(RANGES[0].partition, 7) == ()
+    assert queue.begin(RANGES[2].partition, 7) == RANGES[1:2]
+    assert tuple(queue) == RANGES[3:]
+
+
+def test_a_range_that_was_not_expected_changes_nothing() -> None:
+    """The start tells it: of another partition, or elsewhere in this one."""
+    queue = RangeQueue(RANGES)
+    assert queue.begin(RANGES[1].partition, 8) == queue.begin(TopicPartition("u", 1), 7) == ()
+    assert tuple(queue) == RANGES
+
+
+def test_the_next_ones_are_returned_in_order() -> None:
+    """There may be fewer than asked for."""
+    queue = RangeQueue(RANGES)
+    assert queue.first(2) == RANGES[:2]
+    assert queue.first(9) == RANGES
+    assert RangeQueue().first(9) == ()
