@@ -170,7 +170,7 @@ def test_a_small_buffer_blocks_and_loses_nothing(
 def test_a_transaction_that_lasts_too_long_is_lost(
     kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
 ) -> None:
-    """It is aborted, can be neither written to nor committed, and nothing of it is seen."""
+    """The transaction is aborted, takes no records and no commit, and none of it is seen."""
     options = sink_options(kafka.options, kafka__transaction__timeout__ms="100")
     transactions = KafkaPythonTransactions(options)
     opened = transactions.begin(f"id-{topic}")
@@ -291,7 +291,7 @@ def test_a_time_out_above_the_brokers_maximum_names_both_settings(
 
 
 def test_no_broker_is_one_clear_error() -> None:
-    """It names the address and says how long was waited."""
+    """The error names the address and says how long was waited."""
     options = sink_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1"}, kafka__default__api__timeout__ms="1000"
     )

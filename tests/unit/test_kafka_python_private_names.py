@@ -114,7 +114,7 @@ def test_a_replaced_method_is_called(owner: type, name: str) -> None:
 
 
 def test_an_admin_client_has_the_manager() -> None:
-    """It cannot be made without a broker, so that only its source can tell."""
+    """A client cannot be made without a broker, so that only its source can tell."""
     assert "self._manager = " in inspect.getsource(KafkaAdminClient.__init__), _advice("_manager")
 
 

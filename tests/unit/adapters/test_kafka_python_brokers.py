@@ -49,7 +49,7 @@ def data(
 
 
 def test_what_was_begun_is_not_expected() -> None:
-    """Neither are ranges that were passed over; a range that was not announced changes nothing."""
+    """Ranges that were passed over are dropped; one that was not announced changes nothing."""
     expected = expecting(0, 1, 2, 3)
     expected.begin(tp(1), 7)
     assert together(expected) == [2, 3]
@@ -71,7 +71,7 @@ def test_a_request_has_a_bound() -> None:
 
 
 def test_a_range_that_begins_again_changes_nothing() -> None:
-    """Neither does one that was passed over."""
+    """Reading a range that was passed over changes nothing either."""
     expected = expecting(0, 1, 2, 3)
     for number in (2, 2, 0):
         expected.begin(tp(number), 7)
@@ -104,7 +104,7 @@ def test_the_start_of_a_range_is_found_without_a_search() -> None:
 
 
 def test_held_data_are_taken_once() -> None:
-    """They are a copy: the memory of the response is used again."""
+    """Held data are a copy: the memory of the response is used again."""
     expected, sent = expecting(0), data(BATCH)
     expected.hold({tp(0): sent}, {tp(0): FROM_7}, is_by_id=True)
     sent.records[:] = bytes(len(BATCH))
@@ -191,7 +191,7 @@ def test_a_new_leader_is_asked_once() -> None:
 
 @pytest.mark.parametrize(("epoch", "end_offset"), [(5, 9), (4, 12), (-1, -1)])
 def test_a_leader_with_another_log_is_asked_again(epoch: int, end_offset: int) -> None:
-    """Its answer is for the caller, who decides."""
+    """The caller decides what the leader's answer means."""
     metadata, epochs = Metadata(answered(epoch, end_offset)), epochs_read()
     assert [ask(metadata, epochs) for _ in range(2)] == [EpochEndOffset(epoch, end_offset)] * 2
     assert len(metadata.requests) == 2

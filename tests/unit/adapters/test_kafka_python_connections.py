@@ -154,7 +154,7 @@ def test_a_large_request_arrives(sockets: tuple[socket.socket, socket.socket]) -
 def test_a_response_that_is_larger_than_what_was_asked_for(
     sockets: tuple[socket.socket, socket.socket],
 ) -> None:
-    """It is refused by its size, with the broker's name, before memory is taken for it."""
+    """The size alone is refused, with the broker's name, before memory is taken for the frame."""
     ours, theirs = sockets
     theirs.sendall(struct.pack(">i", 2**31 - 1))
     buffer = Mock()
@@ -188,7 +188,7 @@ def _resident_bytes() -> int:
 def test_a_response_that_came_while_the_caller_was_busy(
     sockets: tuple[socket.socket, socket.socket],
 ) -> None:
-    """It is received, however late; without one the request is overdue."""
+    """A late response is received; without one the request is overdue."""
     ours, theirs = sockets
     connection = opened(ours)
     connection.send({PARTITION: FetchPosition(0)})
@@ -268,7 +268,7 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, 
 def test_large_requests_and_responses_over_tls(
     sockets: tuple[socket.socket, socket.socket], contexts: tuple[ssl.SSLContext, ssl.SSLContext]
 ) -> None:
-    """They are sent and received whole, though TLS splits them."""
+    """Frames are sent and received whole, though TLS splits them."""
     content = bytes(range(256)) * 40_000
     received = bytearray()
 
@@ -294,7 +294,7 @@ TRANSACTION = Transaction("an id", 2**40, 7)
 
 @pytest.mark.parametrize("version", [1, 3])
 def test_a_request_is_the_same_but_for_its_correlation_id(version: int) -> None:
-    """It is, with and without compact fields, and for versions in any order."""
+    """Nothing else differs, with and without compact fields, for versions in any order."""
     request = CoordinatorRequest(end_request(TRANSACTION, commit=True), EndTxnResponse)
     for correlation_id in (1, 2**31 - 1):
         request.encode(4 - version, 5, "me")

@@ -107,7 +107,7 @@ def fetcher(brokers: Brokers) -> Fetcher:
 
 
 def test_a_broker_with_a_backlog_does_not_keep_others_waiting(fetcher: Fetcher) -> None:
-    """Its next response may be there whenever its last one is taken."""
+    """The next response may be there whenever the last one is taken."""
 
     def fetched(partition: TopicPartition) -> FetchedBatches:
         position = fetcher._cursors[partition]
@@ -141,7 +141,7 @@ def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(
 
 
 def test_the_pause_that_a_broker_asked_for_is_kept(fetcher: Fetcher, brokers: Brokers) -> None:
-    """It is asked nothing before its end, though it leads nothing meanwhile (KIP-219)."""
+    """A broker is asked nothing before the end, though it leads nothing meanwhile (KIP-219)."""
     brokers.not_before[1] = time.monotonic() + 100
     for _ in range(2):
         connection = Connection()
@@ -369,7 +369,7 @@ def test_an_error_of_a_close_leaves_nothing_open(
 
 
 def test_an_error_of_a_writers_close_leaves_no_other_open() -> None:
-    """Nor what all of them use."""
+    """What all of them use is closed as well."""
     with closing(client_of("127.0.0.1:1", {"topic": "t", **EXACTLY_ONCE})) as client:
         sink: Any = client._sink
         both = SimpleNamespace(first=None, second=None)

@@ -151,7 +151,7 @@ class Undecodable:
     "raised", [struct.error("1 byte"), IndexError("out of bounds"), OverflowError("too large")]
 )
 def test_a_connection_whose_responses_cannot_be_decoded_is_closed(raised: Exception) -> None:
-    """Its requests fail at once, with an error that is retried over another connection."""
+    """Requests fail at once; the error is retried over another connection."""
     network = NetworkSelector()
     ours, theirs = socket.socketpair()
     ours.setblocking(False)

@@ -326,7 +326,7 @@ def test_a_broker_whose_log_is_the_same_names_no_epoch(version: int) -> None:
 def test_a_diverging_epoch_is_read(
     version: int, epoch: int, end_offset: int, *, others: bool
 ) -> None:
-    """Its epoch and end offset are found among other tagged fields, which are ignored."""
+    """The epoch and the end offset are found among other tagged fields, which are ignored."""
     tagged = {"diverging_epoch": THEIR_PARTITION.EpochEndOffset(epoch=epoch, end_offset=end_offset)}
     if others:
         tagged["current_leader"] = THEIR_PARTITION.LeaderIdAndEpoch(leader_id=7, leader_epoch=8)
@@ -437,7 +437,7 @@ def test_a_response_has_an_outcome_for_each_partition(version: int) -> None:
 
 
 def test_a_broker_may_say_why() -> None:
-    """Its message takes precedence over Kafka's description."""
+    """The broker's message takes precedence over Kafka's description."""
     outcomes = responses_of(
         response({0: 87}, MAX_PRODUCE_VERSION, message="no key"), MAX_PRODUCE_VERSION, 7
     )
@@ -454,7 +454,7 @@ def test_what_a_broker_says_of_a_record_tells_more() -> None:
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
 def test_what_is_no_response(version: int) -> None:
-    """It answers another request, or it is truncated."""
+    """The response answers another request, or is truncated."""
     frame = response({0: 0}, version)
     with pytest.raises(kafka_errors.CorrelationIdError, match="7 answers 8"):
         responses_of(frame, version, 8)
