@@ -45,7 +45,9 @@ def fetched(epoch: int, *offsets: int) -> FetchedData:
 
 
 def diverging(epoch: int, end_offset: int) -> FetchedData:
-    return FetchedData.diverged(EpochEndOffset(epoch, end_offset))
+    return FetchedData(
+        kafka_errors.NoError, NO_REPLICA, (), memoryview(b""), EpochEndOffset(epoch, end_offset)
+    )
 
 
 def failed(error: type[kafka_errors.KafkaError]) -> FetchedData:

@@ -198,16 +198,6 @@ class FetchedData(NamedTuple):
     diverging: EpochEndOffset | None = None
     """The answer of a broker whose log differs from what was read before the offset."""
 
-    @classmethod
-    def diverged(cls, found: EpochEndOffset) -> FetchedData:
-        """Return the response of a broker that compares epochs for one that was asked for them."""
-        return cls(kafka_errors.NoError, NO_REPLICA, (), memoryview(b""), found)
-
-    @property
-    def needs_leader(self) -> bool:
-        """Whether a replica that is not the leader may say so only because it lags."""
-        return self.diverging is not None or self.error is kafka_errors.OffsetOutOfRangeError
-
 
 @final
 @dataclass(frozen=True, slots=True)
