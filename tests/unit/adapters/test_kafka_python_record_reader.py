@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark_kafka.adapters.fetching import Fetched
-    from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
+    from pyspark_kafka.adapters.kafka_python.connections import FetchConnection, ReceiveBuffer
     from pyspark_kafka.adapters.kafka_python.wire import FetchPosition
+    from pyspark_kafka.ports.clock import Deadline
 
 PARTITION: Final = TopicPartition("t", 0)
 NODE: Final = 3
 END: Final = 100
+POLL_MS: Final = 1_000
 EPOCH_AT: Final = 12
 
 
@@ -60,12 +62,12 @@ class ScriptedConnection:
     compares_epochs = takes_ids = asks_by_id = True
     is_overdue = is_stale = has_decrypted = False
     in_flight: Mapping[TopicPartition, FetchPosition] | None = None
-    response_deadline = None
 
     def __init__(self, answers: Iterable[FetchedData], ready: socket.socket) -> None:
         self._answers = deque(answers)
         self._ready = ready
         self.asked: list[tuple[int, int]] = []
+        self.waits: list[float] = []
 
     def fileno(self) -> int:
         return self._ready.fileno()
@@ -74,8 +76,9 @@ class ScriptedConnection:
         self.in_flight = positions
         self.asked += [(each.offset, each.last_epoch) for each in positions.values()]
 
-    def receive(self, *_: object) -> FetchResponse:
+    def receive(self, _: ReceiveBuffer, deadline: Deadline) -> FetchResponse:
         self.in_flight = None
+        self.waits.append(deadline.remaining)
         return FetchResponse(kafka_errors.NoError, 0.0, {PARTITION: self._answers.popleft()})
 
     def close(self) -> None:
@@ -119,7 +122,7 @@ def scripted() -> Iterator[Callable[..., Script]]:
             topic_id=lambda _: None,
         )
         cursor = brokers.cursor(PARTITION, Projection(("offset",)), 0, END)
-        return Script(connection, brokers, RangeFetcher(brokers, cursor, 1_000))
+        return Script(connection, brokers, RangeFetcher(brokers, cursor, POLL_MS))
 
     with ours, theirs:
         yield make
@@ -156,6 +159,13 @@ def test_a_leader_is_asked_until_it_has_the_same_records(scripted: Callable[...,
         script.range.fetch(position)
     assert script.connection.asked == [(0, -1), (10, 1), (20, 3), (30, 5), (20, 3), (10, 1)]
     assert (caught.value.offset, caught.value.diverges_at) == (30, 10)
+
+
+def test_a_response_may_take_no_longer_than_a_poll(scripted: Callable[..., Script]) -> None:
+    """A broker may send a byte at a time, with time-outs of its own that are longer."""
+    script = scripted(fetched(1, 0, 9))
+    read(script.range, 1)
+    assert script.connection.waits[0] <= POLL_MS / 1_000
 
 
 def test_a_log_that_begins_after_the_difference_was_truncated_too(

@@ -296,13 +296,13 @@ class FetchConnection(RawConnection):
     def receive(self, buffer: ReceiveBuffer, deadline: Deadline | None = None) -> FetchResponse:
         """Wait for the response to the request; its records are in the buffer.
 
-        The time-out begins with the call: requests are sent ahead. ``deadline`` may be earlier.
+        ``deadline`` may be earlier than the one of the response.
 
         :raises OSError: if the connection is lost, or the response is not complete in time.
         :raises KafkaProtocolError: if something else is received.
         :raises FrameTooLargeError: if the response is larger than what was asked for.
         """
-        own = Deadline.after(self._timeout_s)
+        own = self.response_deadline
         frame = self._receive_frame(buffer.view, min(own, deadline or own))
         asked, self.in_flight = self.in_flight, None
         with reading(self._peer):

@@ -322,7 +322,8 @@ class Fetcher:
         sent = connection.in_flight
         node.buffer = node.buffer or self._brokers.buffers.acquire()
         try:
-            response = connection.receive(node.buffer, connection.response_deadline)
+            with self._errors.one_deadline() as deadline:
+                response = connection.receive(node.buffer, deadline)
         except RETRIABLE_ERRORS as error:
             self._disconnect(node, error)
             return
