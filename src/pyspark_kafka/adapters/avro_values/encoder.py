@@ -207,7 +207,7 @@ class EncodeProgram:
 
     def _add_record(self, record: Record, struct: types.StructType, column: int) -> None:
         numbers = self._columns[column].children
-        matched = [_matching(record, field.name) for field in struct.fields]
+        matched = [types.find_named(record.fields, field.name) for field in struct.fields]
         for field, found in zip(struct.fields, matched, strict=True):
             if found is None:
                 raise ValueError(f"{self._place(column, field.name)} is not in the schema")
@@ -271,13 +271,6 @@ def _resolved(avro: AvroType) -> tuple[AvroType, int, int]:
     if len(others) == 1:
         return others[0], avro.branches.index(others[0]), null_branch
     return avro, -1, null_branch
-
-
-def _matching(record: Record, name: str) -> RecordField | None:
-    """Return the field of a name, or else the only one of it in another case, as Spark does."""
-    exact = [field for field in record.fields if field.name == name]
-    other = [field for field in record.fields if field.name.lower() == name.lower()]
-    return exact[0] if exact else other[0] if len(other) == 1 else None
 
 
 def _shown(type_: AvroType) -> str:

@@ -15,21 +15,17 @@ from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.values import dead_letter
 from ...domain.values.errors import DeadLetterLoopError, MalformedValueError
 from ...ports.letters.dead_letters import DeadLetters
-from ...ports.reading import HEADERS, concatenated
+from ...ports.reading import concatenated, with_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from ...domain.options.sink import SinkOptions
     from ...ports.letters.dead_letters import BadRecords
     from ...ports.writing import RecordWriter
 
 _ERROR_CLASS: Final = f"{MalformedValueError.__module__}.{MalformedValueError.__qualname__}"
-_NAMES: Final = pa.array(dead_letter.HEADERS, pa.string())
 _REASONS: Final = pa.array([name.encode() for name in dead_letter.REASONS], pa.binary())
-_PAIR: Final = HEADERS.value_type
 
 
 def joined(found: Sequence[BadRecords]) -> BadRecords:
@@ -51,7 +47,7 @@ def letters_of(bad: BadRecords) -> pa.RecordBatch:
         [
             records.column("key"),
             records.column("value"),
-            _headers(records.column("headers"), _texts(bad)),
+            with_headers(records.column("headers"), _texts(bad)),
             _timestamps(records.column("timestamp")),
         ],
         ["key", "value", "headers", "timestamp"],
@@ -74,7 +70,7 @@ def _texts(bad: BadRecords) -> Mapping[str, pa.Array[Any]]:
         dead_letter.CLASS_NAME: bad.decoder,
         dead_letter.EXCEPTION_CLASS_NAME: _ERROR_CLASS,
     }
-    return {
+    texts = {
         dead_letter.TOPIC: records.column("topic").cast(pa.binary()),
         dead_letter.PARTITION: records.column("partition").cast(pa.string()).cast(pa.binary()),
         dead_letter.OFFSET: records.column("offset").cast(pa.string()).cast(pa.binary()),
@@ -82,50 +78,11 @@ def _texts(bad: BadRecords) -> Mapping[str, pa.Array[Any]]:
         dead_letter.EXCEPTION_MESSAGE: bad.errors.cast(pa.binary()),
         dead_letter.REASON: _REASONS.take(bad.reasons),
     }
+    return {name: texts[name] for name in dead_letter.HEADERS}
 
 
 def _repeated(text: str, rows: int) -> pa.Array[Any]:
     return pa.repeat(pa.scalar(text.encode(), pa.binary()), rows)
-
-
-def _headers(original: Any, texts: Mapping[str, pa.Array[Any]]) -> pa.Array[Any]:
-    """Return the original headers of each row, followed by ours."""
-    pairs = original.flatten()
-    ours = len(dead_letter.HEADERS)
-    counts = original.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    offsets = np.zeros(len(original) + 1, np.int32)
-    np.cumsum(counts + ours, out=offsets[1:])
-    key_rows, value_rows = _rows(len(pairs), offsets)
-    keys = pa.concat_arrays([pairs.field("key"), _NAMES])
-    values = pa.concat_arrays(
-        [pairs.field("value"), *(texts[name] for name in dead_letter.HEADERS)]
-    )
-    together = pa.StructArray.from_arrays(
-        [keys.take(key_rows), values.take(value_rows)],
-        fields=[_PAIR.field("key"), _PAIR.field("value")],
-    )
-    starts = pa.array(offsets, pa.int32())
-    headers: pa.Array[Any] = pa.ListArray.from_arrays(starts, together, type=HEADERS)
-    return headers
-
-
-def _rows(pairs: int, offsets: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return which key and which value each header has.
-
-    The original pairs come first among both. They are followed by our names, and by the values of
-    our first header for all rows, of the second one, and so on.
-    """
-    rows, ours = len(offsets) - 1, len(dead_letter.HEADERS)
-    numbers = np.arange(ours)
-    places = offsets[1:, np.newaxis] - ours + numbers
-    key_rows = np.empty(offsets[-1], np.int64)
-    is_ours = np.zeros(len(key_rows), np.bool_)
-    is_ours[places] = True
-    key_rows[~is_ours] = np.arange(pairs)
-    value_rows = key_rows.copy()
-    key_rows[places] = pairs + numbers
-    value_rows[places] = pairs + numbers * rows + np.arange(rows)[:, np.newaxis]
-    return key_rows, value_rows
 
 
 OPTION: Final = "deadLetterTopic"

@@ -123,7 +123,7 @@ class EncodeProgram:
         numbers = self._columns[column].children
         found: dict[int, tuple[FieldDescriptor, DataType, int]] = {}
         for field, number in zip(struct.fields, numbers, strict=True):
-            one = _matching(message, field.name)
+            one = types.find_named(message.fields, field.name)
             if one is None or one.number in found:
                 raise InvalidDescriptorError(
                     f"{self._place(number)} is not a field of {message.full_name}"
@@ -265,15 +265,6 @@ class EncodeProgram:
 
 def _tag(field: FieldDescriptor, wire_type: int) -> int:
     return int(field.number) << 3 | wire_type
-
-
-def _matching(message: Descriptor, name: str) -> FieldDescriptor | None:
-    """Return the field of a name, or else the only one of it in another case, as Spark does."""
-    exact = message.fields_by_name.get(name)
-    if exact is not None:
-        return exact
-    other = [field for field in message.fields if field.name.lower() == name.lower()]
-    return other[0] if len(other) == 1 else None
 
 
 _WELL_KNOWN = "google/protobuf/"

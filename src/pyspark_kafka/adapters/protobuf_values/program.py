@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, final
 import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
-from ...domain.values.data_types import ArrayType, MapType, StructField, StructType
+from ...domain.values.data_types import ArrayType, MapType, StructField, StructType, find_named
 from ...ports.values.value_types import arrow_type
 from ..value_columns.layout import ROOT, columns_of
 from . import program_layout as at
@@ -177,12 +177,9 @@ class _Compiler:
     def _find(
         self, message: Descriptor, wanted: StructField, place: _Place
     ) -> FieldDescriptor | None:
-        if wanted.name in message.fields_by_name:
-            return message.fields_by_name[wanted.name]
-        # As Spark with spark.sql.caseSensitive=false.
-        same = [one for one in message.fields if one.name.lower() == wanted.name.lower()]
-        if len(same) == 1:
-            return same[0]
+        found = find_named(message.fields, wanted.name)
+        if found is not None:
+            return found
         if wanted.name == DUMMY and self._settings.retain_empty:
             return None
         raise InvalidDescriptorError(

@@ -18,7 +18,7 @@ from ...domain.values.value_options import (
     SubjectNameStrategy,
     subject_of,
 )
-from ...ports.reading import HEADERS
+from ...ports.reading import HEADERS, with_headers
 from ...ports.values.value_types import data_type_of
 from .value_schemas import with_schema_file
 
@@ -251,14 +251,19 @@ class SinkEncoding:
         if not in_header:
             return batch
         framings = [
-            pa.array([one.framing] * (len(column) if rows is None else len(rows)), pa.binary())
+            pa.repeat(pa.scalar(one.framing), len(column) if rows is None else len(rows))
             for one, rows in parts
         ]
         name = self._wire_format.header_name(options.column)
         framing = _joined(framings, numbers, len(column))
         mask = batch.column(options.column).is_null()
         framing = pc.if_else(mask, pa.scalar(None, pa.binary()), framing)
-        return _with_header(batch, name, framing)
+        if "headers" not in batch.schema.names:
+            empty = pa.nulls(batch.num_rows, HEADERS)
+            batch = batch.append_column(pa.field("headers", HEADERS), empty)
+        return _with_column(
+            batch, "headers", with_headers(batch.column("headers"), {name: framing})
+        )
 
 
 def _depends_on_topic(options: ValueOptions) -> bool:
@@ -312,27 +317,3 @@ def _joined(parts: Sequence[Any], numbers: Sequence[Any], rows: int) -> Any:
 def _with_column(batch: pa.RecordBatch, name: str, column: Any) -> pa.RecordBatch:
     place = batch.schema.get_field_index(name)
     return batch.set_column(place, pa.field(name, column.type), column)
-
-
-def _with_header(batch: pa.RecordBatch, name: str, values: Any) -> pa.RecordBatch:
-    """Return a batch whose records have one more header, but those for which it is null."""
-    rows = batch.num_rows
-    if "headers" not in batch.schema.names:
-        batch = batch.append_column(pa.field("headers", HEADERS), pa.nulls(rows, HEADERS))
-    headers: Any = batch.column("headers")
-    counts = pc.fill_null(pc.list_value_length(headers), 0).to_numpy().astype(np.int64)
-    added = values.is_valid().to_numpy(zero_copy_only=False)
-    offsets = np.concatenate([[0], np.cumsum(counts + added)])
-    entries = headers.flatten()
-    new = pa.StructArray.from_arrays(
-        [pa.array([name] * rows, entries.type.field(0).type), values], fields=list(entries.type)
-    )
-    # The new header of row i is entry number len(entries) + i, at the end of its row.
-    places = np.empty(int(offsets[-1]), np.int64)
-    is_new = np.zeros(len(places), bool)
-    is_new[offsets[1:][added] - 1] = True
-    places[is_new] = len(entries) + np.flatnonzero(added)
-    places[~is_new] = np.arange(len(entries))
-    pairs = pa.concat_arrays([entries, new]).take(pa.array(places))
-    joined = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs)
-    return _with_column(batch, "headers", joined.cast(HEADERS))

@@ -10,12 +10,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar, final
 
 from ..text import excerpt
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 MAX_PRECISION: Final = 38
 """The digits of a decimal (``DecimalType.MAX_PRECISION``)."""
+
+
+class Named(Protocol):
+    """What has a name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+N = TypeVar("N", bound=Named)
 
 
 @final
@@ -114,6 +128,13 @@ class StructType:
 
 
 DataType: TypeAlias = AtomicType | DecimalType | ArrayType | MapType | StructType
+
+
+def find_named(items: Sequence[N], name: str) -> N | None:
+    """Return the item of a name, or else the only one of it in another case, as Spark does."""
+    exact = [item for item in items if item.name == name]
+    other = [item for item in items if item.name.lower() == name.lower()]
+    return exact[0] if exact else other[0] if len(other) == 1 else None
 
 
 def quoted_name(name: str) -> str:

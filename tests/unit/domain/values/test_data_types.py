@@ -18,6 +18,7 @@ from pyspark_kafka.domain.values.data_types import (
     MapType,
     StructField,
     StructType,
+    find_named,
     parse_struct,
 )
 from tests.unit.domain.values.strategies import struct_types
@@ -122,3 +123,12 @@ def test_a_schema_has_a_maximum_size() -> None:
         parse_struct(f"{fields},b int")
     with pytest.raises(ValueError, match="more than 1,048,576 characters"):
         parse_struct("a int".ljust(MAX_DDL_LENGTH + 1))
+
+
+def test_names_are_found_in_any_case_unless_two_differ_in_it_only() -> None:
+    """A field of the name itself goes before one in another case."""
+    fields = parse_struct("a int, A int, bc int").fields
+    assert find_named(fields, "A") is fields[1]
+    assert find_named(fields, "BC") is fields[2]
+    assert find_named(parse_struct("ab int, aB int").fields, "AB") is None
+    assert find_named(fields, "d") is None
