@@ -19,7 +19,7 @@ from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLett
 from pyspark_kafka.domain.options.sink import dead_letter_sink
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import FailureReason
-from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
+from pyspark_kafka.ports.letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.values.value_format import (
     DecodedValues,
     Payloads,

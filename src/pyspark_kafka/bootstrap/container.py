@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ..ports.client import Client, StreamClientFactory
     from ..ports.cluster import ClusterDescriber
     from ..ports.continuous import StreamClient
-    from ..ports.letters.dead_letters import DeadLetters
+    from ..ports.letters import DeadLetters
     from ..ports.reading import SourceEvents
     from ..ports.values.schema_registry import SchemaRegistry
     from ..ports.values.value_format import ValueFormat

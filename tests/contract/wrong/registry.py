@@ -9,7 +9,7 @@ from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.cluster import ClusterDescriber
 from pyspark_kafka.ports.continuous import EpochChannel, StreamClient, TaskChannel, TaskRunner
 from pyspark_kafka.ports.lag import LagExporter, ProgressListener
-from pyspark_kafka.ports.letters.dead_letters import DeadLetters
+from pyspark_kafka.ports.letters import DeadLetters
 from pyspark_kafka.ports.reading import OffsetFetcher, RecordReader, SourceEvents
 from pyspark_kafka.ports.security.token_provider import TokenProvider
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry

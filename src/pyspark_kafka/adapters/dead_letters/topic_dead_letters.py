@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.values import dead_letter
 from ...domain.values.errors import DeadLetterLoopError, MalformedValueError
-from ...ports.letters.dead_letters import DeadLetters
+from ...ports.letters import DeadLetters
 from ...ports.reading import concatenated, with_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...domain.options.sink import SinkOptions
-    from ...ports.letters.dead_letters import BadRecords
+    from ...ports.letters import BadRecords
     from ...ports.writing import RecordWriter
 
 _ERROR_CLASS: Final = f"{MalformedValueError.__module__}.{MalformedValueError.__qualname__}"

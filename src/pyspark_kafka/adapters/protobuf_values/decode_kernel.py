@@ -39,6 +39,12 @@ from .put_kernel import (
 )
 from .wire_kernel import END_GROUP, read_length, read_tag, skip_value
 
+DONE: Final = 0
+FULL: Final = 1
+TOO_MANY: Final = 2
+"""The batch has too many elements."""
+
+
 MAX_CELLS: Final = 2**27
 """The values below lists that a batch may have, and a record: of 8 bytes, they are 1 GiB."""
 
@@ -80,37 +86,37 @@ def set_oneof(table: Any, action: Any, base: Any, slots: Any) -> None:
 
 
 @inlined
-def clear_slots(slots: Any, words: Any) -> None:
+def clear_slots(slots: Any, state: Any) -> None:
     """Forget what a record has set that is taken back."""
-    for number in range(load_int64(words + at.SLOT_COUNT)):
+    for number in range(load_int64(state + at.SLOT_COUNT)):
         store_int64(slots + 8 * number, 0)
 
 
-@kernel(*["int64"] * 4)
-def decode_messages(table: int, words: int, first: int, count: int) -> int:
-    """Decode the values from row ``first`` on; return ``count``, or the row at which it stopped.
+@kernel(*["int64"] * 7)
+def decode(
+    table: int, data: int, starts: int, ends: int, reasons: int, fields: int, state: int
+) -> int:
+    """Decode the payloads from the state's row on.
 
-    That is where there is no room, or, without a ``FULL_COLUMN``, where the batch has too many
-    elements. ``table`` is the address of the columns, ``words`` of what ``decoding`` and
-    ``program_layout`` describe.
+    ``starts`` and ``ends`` are 64-bit positions in ``data``, ``reasons`` are bytes, ``fields`` are
+    32-bit columns. Return ``DONE``, ``FULL`` (the state says which column, and for how many
+    bytes), or ``TOO_MANY``.
     """
-    program = load_int64(words + at.PROGRAM)
-    actions = load_int64(words + at.ACTIONS)
-    reasons = load_int64(words + decoding.REASONS)
+    program = load_int64(state + at.PROGRAM)
+    actions = load_int64(state + at.ACTIONS)
+    count = load_int64(state + at.COUNT)
     root: Any = np.int64(ROOT)  # numba would compile functions again for a literal
-    slots = load_int64(words + at.SLOTS)
-    marks = load_int64(words + at.MARKS)
-    stack = load_int64(words + at.STACK)
-    row = first
+    slots = load_int64(state + at.SLOTS)
+    marks = load_int64(state + at.MARKS)
+    stack = load_int64(state + at.STACK)
+    row = load_int64(state + at.ROW)
     while row < count:
-        # What is needed once for a row is loaded for it: registers are scarce in the loop below.
-        position = load_int64(load_int64(words + decoding.STARTS) + 8 * row)
+        position = load_int64(starts + 8 * row)
         if position < 0 or load_uint8(reasons + row) != 0:
             put_null(table, root)
             row += 1
             continue
-        data = load_int64(words + decoding.VALUES)
-        end = data + load_int64(load_int64(words + decoding.ENDS) + 8 * row)
+        end = data + load_int64(ends + 8 * row)
         position += data
         allowed = min(MIN_CELLS + CELLS_PER_BYTE * (end - position), MAX_CELLS)
         left = allowed
@@ -327,20 +333,22 @@ def decode_messages(table: int, words: int, first: int, count: int) -> int:
 
         if room >= 0:
             truncate(table, root, row)
-            clear_slots(slots, words)
-            store_int64(words + decoding.FULL_COLUMN, column)
-            store_int64(words + decoding.FULL_BYTES, room)
-            return row
+            clear_slots(slots, state)
+            store_int64(state + at.ROW, row)
+            store_int64(state + at.FULL_COLUMN, column)
+            store_int64(state + at.FULL_BYTES, room)
+            return FULL
         if reason != 0:
             truncate(table, root, row)
-            clear_slots(slots, words)
+            clear_slots(slots, state)
             put_null(table, root)
             store_uint8(reasons + row, np.uint8(reason))
-            store_int32(load_int64(words + decoding.FIELDS) + 4 * row, np.int32(column))
+            store_int32(fields + 4 * row, np.int32(column))
         elif left < allowed:
-            spent = load_int64(words + at.CELLS_LEFT) - (allowed - left)
+            spent = load_int64(state + at.CELLS_LEFT) - (allowed - left)
             if spent < 0:
-                return row
-            store_int64(words + at.CELLS_LEFT, spent)
+                return TOO_MANY
+            store_int64(state + at.CELLS_LEFT, spent)
         row += 1
-    return row
+    store_int64(state + at.ROW, row)
+    return DONE

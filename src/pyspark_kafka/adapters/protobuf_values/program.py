@@ -11,7 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from ...domain.values.data_types import ArrayType, MapType, StructField, StructType, find_named
 from ...ports.values.value_types import arrow_type
-from ..value_columns.layout import ROOT, columns_of
+from ..value_columns.layout import BYTES, ROOT, columns_of
 from . import program_layout as at
 from . import wire_kernel as wire
 from .schemas import InvalidDescriptorError
@@ -324,7 +324,8 @@ class _Compiler:
         inner.steps.append(_step(at.DROP_ENTRY, entries, inner.entry_slot or 0))
         inner.steps.append(_step(at.CLOSE_STRUCT, entries))
         self._act(place, one, self._descend(one, entries, self._node(inner, entries)))
-        place.steps.append(_step(at.CLOSE_MAP, column))
+        width = self._columns[first].width if self._columns[first].kind != BYTES else 0
+        place.steps.append({**_step(at.CLOSE_MAP, column), at.STEP_SIZE: width})
 
     # Values.
 

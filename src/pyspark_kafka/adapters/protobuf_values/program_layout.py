@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..value_columns.decoding import HEAD_BYTES
-
 # Nodes.
 NODE_STRIDE: Final = 64
 TAGS: Final = 0
@@ -128,18 +126,23 @@ CLEAR_SLOT: Final = 10
 DROP_ENTRY: Final = 11
 """Leave out a map's entry whose enum is unknown."""
 
-# The words of a call, behind those of ``decoding``.
-PROGRAM: Final = HEAD_BYTES
-"""The address of the outermost message's node."""
-ACTIONS: Final = HEAD_BYTES + 8
-CELLS_LEFT: Final = HEAD_BYTES + 16
-"""How many more elements the rows of the batch may have."""
-MARKS: Final = HEAD_BYTES + 24
+# The state of a call.
+ROW: Final = 0
+FULL_COLUMN: Final = 8
+"""The column without room, or -1."""
+FULL_BYTES: Final = 16
+CELLS_LEFT: Final = 24
+"""How many more elements the rows of the batch may have; negative when they have too many."""
+MARKS: Final = 32
 """The address of a number for each column: what is to be repaired in it."""
-SLOTS: Final = HEAD_BYTES + 32
-SLOT_COUNT: Final = HEAD_BYTES + 40
-STACK: Final = HEAD_BYTES + 48
-WORDS: Final = HEAD_BYTES // 8 + 7
+SLOTS: Final = 40
+SLOT_COUNT: Final = 48
+STACK: Final = 56
+PROGRAM: Final = 64
+"""The address of the outermost message's node."""
+ACTIONS: Final = 72
+COUNT: Final = 80
+STATE_WORDS: Final = 11
 
 INVALID_UTF8: Final = 1
 DUPLICATE_KEYS: Final = 2

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..kernels.memory import (
     copy_memory,
+    load_int32,
     load_int64,
+    load_uint8,
     load_uint32,
     load_uint64,
     store_int32,
@@ -17,7 +19,6 @@ from ..kernels.memory import (
 )
 from ..kernels.parts import inlined
 from ..value_columns import decoding, layout
-from ..value_columns.bytes_kernel import zig_zag
 from ..value_columns.column_kernel import (
     close_list,
     close_struct,
@@ -34,7 +35,6 @@ from ..value_columns.column_kernel import (
     put_written_bytes,
     truncate,
 )
-from ..value_columns.map_kernel import has_equal_keys, open_entries
 from . import program_layout as at
 from .wire_kernel import FIXED_64, VARINT, read_varint
 
@@ -69,7 +69,7 @@ def converted(raw: Any, convert: Any) -> Any:
     if convert == at.UNSIGNED_32:
         return np.int64(raw & np.uint64(0xFFFFFFFF))
     if convert == at.ZIGZAG_64:
-        return zig_zag(raw)
+        return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))
     if convert == at.ZIGZAG_32:
         low = raw & np.uint64(0xFFFFFFFF)
         return np.int64(np.int32(low >> np.uint64(1))) ^ -np.int64(low & np.uint64(1))
@@ -180,13 +180,46 @@ def put_time(table: Any, column: Any, slot: Any) -> Any:
 
 
 @inlined
-def close_map(table: Any, column: Any, marks: Any) -> None:
-    """Append a map; mark its column if its keys are, or may be, not unique."""
-    is_marked = open_entries(table, column) > MAX_COMPARED or has_equal_keys(table, column)
+def close_map(table: Any, column: Any, width: Any, marks: Any) -> None:
+    """Append a map; mark its column if its keys are, or may be, not unique.
+
+    ``width`` is the bytes of a key, 0 for strings.
+    """
+    address = entry(table, column)
+    row = load_int64(address + layout.LENGTH)
+    first = np.int64(load_int32(load_int64(address + layout.VALUES) + 4 * row))
+    last = length(table, column + 1)
     close_list(table, column)
-    if is_marked:
+    if last - first > MAX_COMPARED or _has_duplicates(entry(table, column + 2), width, first, last):
         mark = marks + 8 * column
         store_int64(mark, load_int64(mark) | at.DUPLICATE_KEYS)
+
+
+@inlined
+def _has_duplicates(keys: Any, width: Any, first: Any, last: Any) -> Any:
+    for one in range(first + 1, last):
+        for other in range(first, one):
+            if _is_equal(keys, width, one, other):
+                return True
+    return False
+
+
+@inlined
+def _is_equal(keys: Any, width: Any, one: Any, other: Any) -> Any:
+    values = load_int64(keys + layout.VALUES)
+    if width > 0:
+        start, begin, size = values + one * width, values + other * width, width
+    else:
+        data = load_int64(keys + layout.DATA)
+        first, second = load_int32(values + 4 * one), load_int32(values + 4 * other)
+        size = np.int64(load_int32(values + 4 * one + 4)) - first
+        if size != np.int64(load_int32(values + 4 * other + 4)) - second:
+            return False
+        start, begin = data + first, data + second
+    same = np.int64(0)
+    while same < size and load_uint8(start + same) == load_uint8(begin + same):
+        same += 1
+    return same == size
 
 
 @inlined
@@ -207,7 +240,7 @@ def close_message(table: Any, node: Any, base: Any, slots: Any, marks: Any) -> A
         elif kind == at.CLOSE_LIST:
             close_list(table, column)
         elif kind == at.CLOSE_MAP:
-            close_map(table, column, marks)
+            close_map(table, column, load_int64(step + at.STEP_SIZE), marks)
         elif kind == at.BEGIN_MESSAGE:
             if load_int64(slot) == 0:
                 step += value * at.STEP_STRIDE

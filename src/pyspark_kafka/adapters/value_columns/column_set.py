@@ -86,7 +86,7 @@ class ColumnSet:
         for number, column in enumerate(columns):
             entry = self._table[number]
             entry[layout.KIND // 8], entry[layout.PARENT // 8] = column.kind, column.parent
-            entry[layout.END // 8], entry[layout.WIDTH // 8] = column.end, column.width
+            entry[layout.END // 8] = column.end
             room = self._room(number)
             entry[layout.CAPACITY // 8] = room
             self._memory.append(_memory(column, room, self._sizes.data(number, data_bytes)))

@@ -37,9 +37,6 @@ PARENT: Final = 72
 END: Final = 80
 """The number of the first column that is not below this one."""
 
-WIDTH: Final = 88
-"""The bytes of a value, or of an offset."""
-
 STRUCT: Final = 0
 LIST: Final = 1
 """A list or a map."""

@@ -1,4 +1,4 @@
-"""Finding equal keys in a map that a kernel is about to close."""
+"""Finding equal keys in a map of strings that a kernel is about to close."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def has_duplicate_keys(table: int, column: int, slots: int, slot_count: int) -> 
     ``slots`` is an address of numbers, which producers of keys that collide do not know.
     """
     if slot_count == 0:
-        return has_equal_keys(table, column)
+        return _has_equal_keys(table, column)
     keys = entry(table, column + 2)
     end = load_int64(keys + layout.LENGTH)
     for slot in range(slot_count):
@@ -60,7 +60,7 @@ def has_duplicate_keys(table: int, column: int, slots: int, slot_count: int) -> 
 
 
 @inlined
-def has_equal_keys(table: int, column: int) -> Any:
+def _has_equal_keys(table: int, column: int) -> Any:
     """Return whether two keys of an open map are equal, by comparing each with each."""
     keys = entry(table, column + 2)
     end = load_int64(keys + layout.LENGTH)
@@ -83,8 +83,5 @@ def _is_same(keys: int, one: int, other: int) -> Any:
 def _place_of(keys: int, key: int) -> Any:
     """Return the address of a key, and its bytes."""
     values = load_int64(keys + layout.VALUES)
-    if load_int64(keys + layout.KIND) != layout.BYTES:
-        width = load_int64(keys + layout.WIDTH)
-        return values + width * key, width
     start = np.int64(load_int32(values + 4 * key))
     return load_int64(keys + layout.DATA) + start, load_int32(values + 4 * key + 4) - start

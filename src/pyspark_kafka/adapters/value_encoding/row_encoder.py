@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.values.errors import UnencodableValueError
-from ..kernels.memory import load_int64
+from ..kernels.memory import load_int64, load_uint8
 from ..kernels.parts import inlined
-from ..value_columns.bytes_kernel import are_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,10 +46,12 @@ def find_symbol(offsets: int, count: int, source: int, size: int) -> Any:
     texts = offsets + 8 * (count + 1)
     for number in range(count):
         start = load_int64(offsets + 8 * number)
-        if load_int64(offsets + 8 * number + 8) - start != size:
-            continue
-        if are_equal(texts + start, source, size):
-            return number
+        if load_int64(offsets + 8 * number + 8) - start == size:
+            place = 0
+            while place < size and load_uint8(texts + start + place) == load_uint8(source + place):
+                place += 1
+            if place == size:
+                return number
     return -1
 
 

@@ -18,7 +18,7 @@ from ...domain.values.errors import (
 )
 from ...domain.values.typed_schema import ColumnKind
 from ...domain.values.value_options import ParseMode
-from ...ports.letters.dead_letters import BadRecords
+from ...ports.letters import BadRecords
 from ...ports.values.value_types import typed_record_schema
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...domain.reading.records import Projection
     from ...domain.values.dead_letter import TaskIdentity
     from ...domain.values.typed_schema import OutputColumn, TypedSchema
-    from ...ports.letters.dead_letters import DeadLetters
+    from ...ports.letters import DeadLetters
     from ...ports.reading import SourceEvents
     from ..reading.range_read import RangeRead
     from .column_decoder import ColumnDecoder, DecodedColumn

@@ -42,7 +42,7 @@ from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
 from pyspark_kafka.domain.writing.errors import RecordTooLargeError
 from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskChannel
-from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
+from pyspark_kafka.ports.letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.reading import record_schema
 from tests.line_values import VALUE_FORMAT
 

@@ -25,7 +25,7 @@ from pyspark_kafka.domain.values.errors import (
     NewSchemaError,
 )
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
-from pyspark_kafka.ports.letters.dead_letters import BadRecords, DeadLetters
+from pyspark_kafka.ports.letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.values.value_types import typed_record_schema
 from tests.line_values import MAX_ROWS, VALUE_FORMAT
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from ...domain.values.dead_letter import TaskIdentity
+    from ..domain.values.dead_letter import TaskIdentity
 
 
 @final

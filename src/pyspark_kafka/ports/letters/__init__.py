@@ -1,1 +1,0 @@
-"""Where records go that cannot be decoded."""
