@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
 from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT as AVRO
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
-from pyspark_kafka.adapters.json_values.json_options import parse_json_options
+from pyspark_kafka.adapters.json_values.value_format import parse_json_options
 from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
 from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.adapters.value_encoding import row_encoder

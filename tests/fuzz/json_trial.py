@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
-from pyspark_kafka.adapters.json_values.json_options import parse_json_options
+from pyspark_kafka.adapters.json_values.value_format import parse_json_options
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.adapters.value_encoding.time_zones import zone_names
 from pyspark_kafka.domain.values.data_types import parse_struct

@@ -17,7 +17,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 from pyspark_kafka import continuous
 from pyspark_kafka.adapters.avro_values import value_format as avro
 from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
-from pyspark_kafka.adapters.json_values.json_options import parse_json_options
+from pyspark_kafka.adapters.json_values.value_format import parse_json_options
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.protobuf_values.spark_types import protobuf_settings
 from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS

@@ -15,6 +15,7 @@ from ..kernels.kernel import kernel
 from ..kernels.memory import (
     load_int64,
     load_uint8,
+    load_uint64,
     store_int32,
     store_int64,
     store_uint8,
@@ -30,9 +31,7 @@ from ..value_columns.column_kernel import (
 )
 from . import context as at_
 from . import program
-from .name_kernel import find_member
-from .reasons import MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
-from .scalar_kernel import put_plain, put_text
+from .context import MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
 from .skip_kernel import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
@@ -47,7 +46,7 @@ from .skip_kernel import (
     skip_value,
 )
 from .text_kernel import BACKSLASH, QUOTE, has_word, plain_end, skip_space, unescape
-from .value_kernel import put_scalar
+from .value_kernel import put_plain, put_scalar, put_text
 
 FRAME_BYTES: Final = 32
 _COLUMN: Final = 0
@@ -288,3 +287,71 @@ def _put_key(context: int, table: int, column: int, start: int, end: int) -> Any
         return name
     result = put_plain(context, table, column, name, name_end - name)
     return after if result > 0 else result
+
+
+_FACTOR: Final = np.uint64(program.HASH_FACTOR)
+_EIGHT: Final = np.uint64(8)
+_ONE: Final = np.uint64(1)
+
+
+@inlined
+def find_member(entry: int, expected: int, name: int, size: int, limit: int) -> Any:
+    """Return the index of the member of a name, or -1; names in order are found at once.
+
+    ``expected`` is the index behind the last member's, ``limit`` the end of readable memory.
+    """
+    first = _first_word(name, size, limit)
+    count = load_int64(entry + program.COUNT)
+    members = load_int64(entry + program.MEMBERS)
+    if expected < count and _is_named(
+        members + expected * program.MEMBER_STRIDE, first, name, size
+    ):
+        return expected
+    if count > program.MAX_COMPARED:
+        return _find_hashed(entry, members, first, name, size)
+    for index in range(count):
+        if _is_named(members + index * program.MEMBER_STRIDE, first, name, size):
+            return index
+    return -1
+
+
+@inlined
+def _find_hashed(entry: int, members: int, first: Any, name: int, size: int) -> Any:
+    last = load_uint64(name + size - 8) if size >= 8 else np.uint64(0)
+    mixed = (first * _FACTOR + (last ^ np.uint64(size))) * _FACTOR
+    mask = load_int64(entry + program.BUCKET_MASK)
+    buckets = load_int64(entry + program.BUCKETS)
+    place = np.int64(mixed >> np.uint64(32)) & mask
+    while True:
+        index = load_int64(buckets + 8 * place)
+        if index < 0 or _is_named(members + index * program.MEMBER_STRIDE, first, name, size):
+            return index
+        place = (place + 1) & mask
+
+
+@inlined
+def _first_word(name: int, size: int, limit: int) -> Any:
+    if limit - name >= 8:
+        word = load_uint64(name)
+        return word if size >= 8 else word & ((_ONE << (_EIGHT * np.uint64(size))) - _ONE)
+    word = np.uint64(0)
+    for place in range(min(size, 8)):
+        word |= np.uint64(load_uint8(name + place)) << (_EIGHT * np.uint64(place))
+    return word
+
+
+@inlined
+def _is_named(member: int, first: Any, name: int, size: int) -> Any:
+    if load_uint64(member + program.FIRST_WORD) != first:
+        return False
+    if load_int64(member + program.NAME_BYTES) != size:
+        return False
+    if size <= 8:
+        return True
+    if load_uint64(member + program.LAST_WORD) != load_uint64(name + size - 8):
+        return False
+    other = load_int64(member + program.NAME)
+    for place in range(8, size - 8, 8):
+        if load_uint64(name + place) != load_uint64(other + place):
+            return False
+    return True

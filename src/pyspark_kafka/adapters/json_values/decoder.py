@@ -12,8 +12,8 @@ from ...ports.values.value_types import arrow_type
 from ..value_columns.column_set import ColumnSet, ColumnSizes
 from ..value_columns.layout import columns_of
 from . import context
+from .context import KernelMemory
 from .decode_kernel import FRAME_BYTES, decode_rows
-from .memory import KernelMemory
 from .program import Program
 from .zones import ZoneTable
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...domain.values.data_types import StructType
     from ...ports.values.value_format import Payloads
     from ..kernels.arrays import UInt8Array
-    from .json_options import JsonOptions
+    from .value_format import JsonOptions
 
 
 @final

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+import json
+from typing import TYPE_CHECKING, Any, Final, assert_never, final
 
 from ...domain.errors import OptionsError
+from ...domain.values import data_types as types
 from ...domain.values.registry import Schema, SchemaType
 from ...ports.values.value_format import ValueEncoder
 from ...ports.values.value_types import arrow_type
@@ -14,7 +16,6 @@ from ..value_encoding.row_encoder import RowEncoder
 from ..value_encoding.time_zones import NOT_A_ZONE, find_zone
 from .encode_kernel import encode_json
 from .encode_program import EncodeProgram, EncodeSettings
-from .json_schema import json_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,3 +59,50 @@ class JsonEncoder(ValueEncoder):
     def encode(self, column: pa.Array[Any], prefix: bytes = b"") -> pa.Array[Any]:
         table = InputColumns(self._columns, column, has_local_times=True, time_zone=self._time_zone)
         return self._rows.encode(column, table.address, prefix)
+
+
+_ATOMIC: Final[dict[types.AtomicType, str]] = {
+    types.BOOLEAN: "boolean",
+    types.BYTE: "integer",
+    types.SHORT: "integer",
+    types.INTEGER: "integer",
+    types.LONG: "integer",
+    types.FLOAT: "number",
+    types.DOUBLE: "number",
+    types.STRING: "string",
+    types.BINARY: "string",
+    types.DATE: "string",
+    types.TIMESTAMP: "string",
+    types.TIMESTAMP_NTZ: "string",
+}
+
+
+def json_schema(data_type: types.StructType) -> str:
+    """Return the JSON Schema of rows of a type, in which every field may be absent or null."""
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", **_of(data_type)}
+    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+
+
+def _of(data_type: types.DataType) -> dict[str, Any]:
+    match data_type:
+        case types.AtomicType():
+            return {"type": _types(_ATOMIC[data_type])}
+        case types.DecimalType():
+            return {"type": "number"}
+        case types.ArrayType(element):
+            return {"type": "array", "items": _nullable(element)}
+        case types.MapType(_, value):
+            return {"type": "object", "additionalProperties": _nullable(value)}
+        case types.StructType(fields):
+            properties = {field.name: _nullable(field.type) for field in fields}
+            return {"type": "object", "properties": properties}
+    assert_never(data_type)
+
+
+def _types(name: str) -> str | list[str]:
+    # Numbers that JSON has no literals for are strings: NaN, Infinity and -Infinity.
+    return [name, "string"] if name == "number" else name
+
+
+def _nullable(data_type: types.DataType) -> dict[str, Any]:
+    return {"oneOf": [{"type": "null"}, _of(data_type)]}

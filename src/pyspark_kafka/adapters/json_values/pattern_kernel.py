@@ -11,7 +11,7 @@ from ..kernels.memory import load_int64, load_uint8
 from ..kernels.parts import inlined
 from . import pattern_table as step
 from .calendar_kernel import days_of, is_date
-from .number_text_kernel import digit_at, is_digit
+from .number_reading_kernel import digit_at, is_digit
 
 _PLUS: Final = 43
 _MINUS: Final = 45

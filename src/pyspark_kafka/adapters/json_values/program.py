@@ -16,7 +16,7 @@ from . import context
 if TYPE_CHECKING:
     from ...domain.values.data_types import DataType, StructField, StructType
     from ..kernels.arrays import Array
-    from .memory import KernelMemory
+    from .context import KernelMemory
 
 STRIDE: Final = 64
 KIND: Final = 0

@@ -10,8 +10,7 @@ from ..kernels.memory import copy_memory, load_int64, load_uint8, store_uint8
 from ..kernels.parts import inlined
 from ..value_columns.utf8 import sequence_length
 from . import context as at_
-from .double_kernel import double_of
-from .number_text_kernel import is_digit, scan_number
+from .number_reading_kernel import double_of, is_digit, scan_number
 from .number_writing_kernel import NUMBER_ROOM, put_double, put_special
 from .skip_kernel import (
     CLOSE_BRACE,

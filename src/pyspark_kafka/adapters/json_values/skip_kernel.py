@@ -9,8 +9,8 @@ import numpy as np
 from ..kernels.memory import load_int64, load_uint8, store_uint8
 from ..kernels.parts import inlined
 from . import context as at_
-from .number_text_kernel import is_digit, scan_number
-from .reasons import MALFORMED, TOO_DEEP, TRUNCATED
+from .context import MALFORMED, TOO_DEEP, TRUNCATED
+from .number_reading_kernel import is_digit, scan_number
 from .text_kernel import APOSTROPHE, QUOTE, has_word, skip_space, text_end
 
 OPEN_BRACE: Final = 123

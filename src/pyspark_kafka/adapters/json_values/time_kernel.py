@@ -13,12 +13,13 @@ import numpy as np
 
 from ..kernels.memory import copy_memory, load_int64, load_uint8, store_int64
 from ..kernels.parts import inlined
+from ..value_encoding.time_zones import CHANGES_END, CYCLE_S
 from . import context as at_
-from . import zone_table as zone
+from . import zones as zone
 from .calendar_kernel import days_of, is_date
-from .number_text_kernel import digit_at, is_digit
+from .context import OUT_OF_RANGE, TYPE_MISMATCH
+from .number_reading_kernel import digit_at, is_digit
 from .pattern_kernel import NO_OFFSET, parse_pattern
-from .reasons import OUT_OF_RANGE, TYPE_MISMATCH
 
 _PLUS: Final = 43
 _MINUS: Final = 45
@@ -422,8 +423,8 @@ def _order(entry: int, start: int, end: int) -> Any:
 @inlined
 def _offset_at(entry: int, seconds: int) -> Any:
     """Return the offset of a zone at a local time."""
-    if seconds >= zone.CYCLE_END:
-        seconds -= ((seconds - zone.CYCLE_END) // zone.CYCLE + 1) * zone.CYCLE
+    if seconds >= CHANGES_END:
+        seconds -= ((seconds - CHANGES_END) // CYCLE_S + 1) * CYCLE_S
     offsets = load_int64(entry + zone.OFFSETS)
     low = 0
     high = load_int64(entry + zone.COUNT)

@@ -1,4 +1,9 @@
-"""The offsets of time zones, for the kernel."""
+"""The table of time zones that the kernel knows by name.
+
+An entry is 32 bytes: the address and the size of the name, the address of the offsets, and their
+count: 0 until they are needed. Entries are in the order of their names. An offset is 16 bytes: the
+local time, in seconds since 1970, from which on it applies, and the seconds to subtract for UTC.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,25 @@ import numpy as np
 
 from ..value_encoding.time_zones import find_zone, offset_changes, zone_names
 from . import context
-from . import zone_table as at
 
 if TYPE_CHECKING:
     from ..kernels.arrays import Int64Array
-    from .memory import KernelMemory
+    from .context import KernelMemory
+
+STRIDE: Final = 32
+NAME: Final = 0
+NAME_BYTES: Final = 8
+OFFSETS: Final = 16
+COUNT: Final = 24
+
+NO_ZONE: Final = -1
+"""The count of a zone whose file cannot be read."""
 
 _ALWAYS: Final = -(2**62)
 
 
 def offsets_of(name: str) -> Int64Array | None:
-    """Return the offsets of a zone as ``zone_table`` describes them; None if there is none.
+    """Return the offsets of a zone from local times on; None if there is none.
 
     Of a local time that a clock shows twice, the offset is the earlier one; a local time that it
     skips has the offset before it, as in Java.
@@ -64,8 +77,8 @@ class ZoneTable:
         self._table = _table(len(self._names))
         text = np.frombuffer(b"".join(self._names), np.uint8)
         sizes = np.array([len(name) for name in self._names], np.int64)
-        self._table[:, at.NAME // 8] = text.ctypes.data + np.cumsum(sizes) - sizes
-        self._table[:, at.NAME_BYTES // 8] = sizes
+        self._table[:, NAME // 8] = text.ctypes.data + np.cumsum(sizes) - sizes
+        self._table[:, NAME_BYTES // 8] = sizes
         self._memory.keep([text])
         self._memory.point(context.ZONES, self._table)
         self._memory[context.ZONE_COUNT] = len(self._names)
@@ -73,11 +86,11 @@ class ZoneTable:
     def _add_offsets(self, entry: Int64Array, name: str) -> None:
         offsets = offsets_of(name)
         if offsets is None:
-            entry[at.COUNT // 8] = at.NO_ZONE
+            entry[COUNT // 8] = NO_ZONE
             return
         self._memory.keep([offsets])
-        entry[at.OFFSETS // 8], entry[at.COUNT // 8] = offsets.ctypes.data, len(offsets)
+        entry[OFFSETS // 8], entry[COUNT // 8] = offsets.ctypes.data, len(offsets)
 
 
 def _table(count: int) -> Int64Array:
-    return np.zeros((count, at.STRIDE // 8), np.int64)
+    return np.zeros((count, STRIDE // 8), np.int64)

@@ -18,8 +18,11 @@ from hypothesis import strategies as st
 from pyspark_kafka.adapters.json_values import decoder
 from pyspark_kafka.adapters.json_values.decode_kernel import decode_rows
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
-from pyspark_kafka.adapters.json_values.json_options import OPTION_NAMES, parse_json_options
-from pyspark_kafka.adapters.json_values.value_format import VALUE_FORMAT
+from pyspark_kafka.adapters.json_values.value_format import (
+    OPTION_NAMES,
+    VALUE_FORMAT,
+    parse_json_options,
+)
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
