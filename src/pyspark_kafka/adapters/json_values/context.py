@@ -95,7 +95,7 @@ NUMBER_SCRATCH: Final = 224
 """The address of the scratch of ``number_writing_kernel``."""
 
 DATE_STEPS: Final = 232
-"""The address of the steps of a pattern of dates (``pattern_table``), or 0."""
+"""The address of the steps of a pattern of dates (``patterns``), or 0."""
 
 DATE_STEP_COUNT: Final = 240
 TIMESTAMP_STEPS: Final = 248

@@ -28,15 +28,14 @@ from .number_writing_kernel import (
     put_signed,
     put_special,
 )
+from .pattern_kernel import MICROS_PER_DAY, MICROS_PER_SECOND, put_time
 from .string_writing_kernel import put_base64, put_literal, put_string
-from .time_writing_kernel import MICROS_PER_DAY, put_time
 
 _COMMA = np.uint8(44)
 _COLON = np.uint8(58)
 _QUOTE = np.uint8(34)
 
 _FRAME = 40
-_MICROS_PER_SECOND = 1_000_000
 
 
 @kernel(*["int64"] * 4)
@@ -209,7 +208,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                         local, offset_s = time, 0
                         if type_ == at.TIMESTAMP:
                             local = load_int64(local_values(table, column) + 8 * item)
-                            offset_s = (local - time) // _MICROS_PER_SECOND
+                            offset_s = (local - time) // MICROS_PER_SECOND
                         days = local // MICROS_PER_DAY
                         micros = local - days * MICROS_PER_DAY
                     steps, pattern = load_int64(entry + at.STEPS), load_int64(entry + at.PATTERN)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ...domain.errors import OptionsError
 from ..value_columns import layout
 from .number_writing_kernel import NUMBER_ROOM, SCRATCH_BYTES, powers_of_ten
-from .time_patterns import DATE_PATTERN, TIMESTAMP_NTZ_PATTERN, TIMESTAMP_PATTERN, time_steps
+from .patterns import DATE_PATTERN, TIMESTAMP_NTZ_PATTERN, TIMESTAMP_PATTERN, writing_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,7 +158,7 @@ class EncodeProgram:
         self, option: str, pattern: str, *, has_time: bool = True, has_offset: bool = False
     ) -> Int64Array:
         try:
-            steps = time_steps(pattern, has_time=has_time, has_offset=has_offset)
+            steps = writing_steps(pattern, has_time=has_time, has_offset=has_offset)
         except ValueError as error:
             raise OptionsError([f"'{option}' is '{pattern}': {error}"]) from None
         self._kept.append(steps)

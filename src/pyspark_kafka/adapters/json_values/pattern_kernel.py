@@ -1,4 +1,4 @@
-"""Dates and timestamps from texts of a pattern, as Java's strict ``DateTimeFormatter``.
+"""Dates and timestamps as texts of a pattern, as Java's strict ``DateTimeFormatter``.
 
 Spark's ``DateTimeFormatterHelper`` has the defaults of fields that a pattern lacks.
 """
@@ -7,19 +7,25 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..kernels.memory import load_int64, load_uint8
+import numpy as np
+
+from ..kernels.memory import load_int64, load_uint8, store_uint8
 from ..kernels.parts import inlined
-from . import pattern_table as step
-from .calendar_kernel import days_of, is_date
+from . import patterns as step
+from .calendar_kernel import date_of, days_of, is_date
 from .number_reading_kernel import digit_at, is_digit
+from .number_writing_kernel import U, put_digits, put_unsigned
 
 _PLUS: Final = 43
 _MINUS: Final = 45
 _COLON: Final = 58
 _MAX_VALUE_DIGITS: Final = 9
-_DAY_SECONDS: Final = 86_400
-_MAX_OFFSET: Final = 18 * 3_600
 _CASE: Final = 0x20
+
+DAY_SECONDS: Final = 86_400
+MICROS_PER_SECOND: Final = 1_000_000
+MICROS_PER_DAY: Final = DAY_SECONDS * MICROS_PER_SECOND
+MAX_OFFSET: Final = 18 * 3_600
 
 NO_OFFSET: Final = 1 << 40
 """Instead of the seconds of an offset, where a text has none."""
@@ -57,7 +63,8 @@ def parse_pattern(steps: int, count: int, start: int, end: int) -> Any:
         if kind == step.LITERAL:
             at = at + 1 if at < end and _is_same_letter(load_uint8(at), field) else 0
         elif kind == step.FRACTION:
-            at, micros = _fraction(at, end, field)
+            after, micros = scan_fraction(at, end, field)
+            at = after if after > at else 0
         elif kind == step.OFFSET or kind == step.HOUR_OFFSET:
             has_zulu = load_int64(place + step.MIN_WIDTH) != 0
             at, offset = _offset(at, end, kind, field != 0, has_zulu)
@@ -87,7 +94,7 @@ def parse_pattern(steps: int, count: int, start: int, end: int) -> Any:
     is_time = 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= second <= 59
     if at < end or not is_time or not is_date(year, month, day):
         return False, 0, 0, 0
-    seconds = days_of(year, month, day) * _DAY_SECONDS + hour * 3_600 + minute * 60 + second
+    seconds = days_of(year, month, day) * DAY_SECONDS + hour * 3_600 + minute * 60 + second
     return True, seconds, micros, offset
 
 
@@ -134,8 +141,8 @@ def _number(start: int, end: int, kind: int, min_width: int, max_width: int) -> 
 
 
 @inlined
-def _fraction(start: int, end: int, max_digits: int) -> Any:
-    """Return where one to ``max_digits`` digits end, and their microseconds; or 0."""
+def scan_fraction(start: int, end: int, max_digits: int) -> Any:
+    """Return where at most ``max_digits`` digits end, and their microseconds."""
     at = start
     micros = 0
     unit = 100_000
@@ -143,7 +150,7 @@ def _fraction(start: int, end: int, max_digits: int) -> Any:
         micros += digit_at(at) * unit
         unit //= 10
         at += 1
-    return (at if at > start else 0), micros
+    return at, micros
 
 
 @inlined
@@ -168,7 +175,7 @@ def _offset(start: int, end: int, kind: int, has_colon: bool, has_zulu: bool) ->
         if after > 0:
             at, minutes = after, more
     seconds = hours * 3_600 + minutes * 60
-    if at == 0 or minutes > 59 or seconds > _MAX_OFFSET:
+    if at == 0 or minutes > 59 or seconds > MAX_OFFSET:
         return 0, 0
     return at, -seconds if sign == _MINUS else seconds
 
@@ -178,3 +185,85 @@ def _two_digits(start: int, end: int) -> Any:
     if end - start < 2 or not is_digit(load_uint8(start)) or not is_digit(load_uint8(start + 1)):
         return 0, 0
     return start + 2, 10 * digit_at(start) + digit_at(start + 1)
+
+
+@inlined
+def put_time(at: int, steps: int, count: int, days: Any, micros: int, offset_s: int) -> Any:
+    """Write a local time: days since 1970, microseconds, and its offset from UTC."""
+    year, month, day = date_of(days)
+    seconds = micros // MICROS_PER_SECOND
+    for number in range(count):
+        place = steps + number * step.STRIDE
+        kind, argument = load_int64(place + step.KIND), load_int64(place + step.FIELD)
+        if kind == step.LITERAL:
+            store_uint8(at, np.uint8(argument))
+            at += 1
+        elif kind == step.FRACTION:
+            at = _put_fraction(at, micros % MICROS_PER_SECOND, argument)
+        elif kind == step.OFFSET:
+            at = _put_offset(at, offset_s, argument)
+        else:
+            width = load_int64(place + step.MIN_WIDTH)
+            if argument == step.YEARS:
+                at = _put_year(at, year, width)
+            elif argument == step.MONTHS:
+                at = _put_field(at, month, width)
+            elif argument == step.DAYS:
+                at = _put_field(at, day, width)
+            elif argument == step.HOURS:
+                at = _put_field(at, seconds // 3600, width)
+            elif argument == step.MINUTES:
+                at = _put_field(at, seconds // 60 % 60, width)
+            else:
+                at = _put_field(at, seconds % 60, width)
+    return at
+
+
+@inlined
+def _put_field(at: int, value: int, width: int) -> Any:
+    """Write a number below 100 with at least ``width`` digits, 1 or 2."""
+    return put_digits(at, value, 2 if value >= 10 else width)
+
+
+@inlined
+def _put_year(at: int, year: int, width: int) -> Any:
+    positive = year if year >= 0 else -year
+    bound = 10
+    for _ in range(1, width):
+        bound *= 10
+    if year < 0:
+        store_uint8(at, np.uint8(45))
+        at += 1
+    elif year >= bound:
+        store_uint8(at, np.uint8(43))
+        at += 1
+    if positive >= bound:
+        return put_unsigned(at, U(positive))
+    return put_digits(at, positive, width)
+
+
+@inlined
+def _put_fraction(at: int, micros: int, width: int) -> Any:
+    put_digits(at, micros, 6)
+    # Java has nine digits.
+    for number in range(6, width):
+        store_uint8(at + number, np.uint8(48))
+    return at + width
+
+
+@inlined
+def _put_offset(at: int, offset_s: int, form: int) -> Any:
+    seconds = -offset_s if offset_s < 0 else offset_s
+    if form & step.HAS_SECONDS == 0:
+        seconds -= seconds % 60
+    if seconds == 0 and form & step.HAS_Z:
+        store_uint8(at, np.uint8(90))
+        return at + 1
+    store_uint8(at, np.uint8(45 if offset_s < 0 and seconds > 0 else 43))
+    at = put_digits(at + 1, seconds // 3600, 2)
+    store_uint8(at, np.uint8(58))
+    at = put_digits(at + 1, seconds // 60 % 60, 2)
+    if seconds % 60:
+        store_uint8(at, np.uint8(58))
+        at = put_digits(at + 1, seconds % 60, 2)
+    return at

@@ -16,10 +16,17 @@ from ..kernels.parts import inlined
 from ..value_encoding.time_zones import CHANGES_END, CYCLE_S
 from . import context as at_
 from . import zones as zone
-from .calendar_kernel import days_of, is_date
+from .calendar_kernel import days_of, days_of_julian, is_date
 from .context import OUT_OF_RANGE, TYPE_MISMATCH
 from .number_reading_kernel import digit_at, is_digit
-from .pattern_kernel import NO_OFFSET, parse_pattern
+from .pattern_kernel import (
+    DAY_SECONDS,
+    MAX_OFFSET,
+    MICROS_PER_SECOND,
+    NO_OFFSET,
+    parse_pattern,
+    scan_fraction,
+)
 
 _PLUS: Final = 43
 _MINUS: Final = 45
@@ -27,9 +34,6 @@ _COLON: Final = 58
 _T: Final = 84
 _MAX_INT32: Final = 2**31 - 1
 _MAX_MICROS: Final = 2**63 - 1
-_SECOND: Final = 1_000_000
-_DAY_SECONDS: Final = 86_400
-_MAX_OFFSET: Final = 18 * 3_600
 _MAX_DATE_YEAR_DIGITS: Final = 7
 _MAX_TIMESTAMP_YEAR_DIGITS: Final = 6
 _GREGORIAN_START: Final = -141_427
@@ -104,7 +108,7 @@ def parse_date(context: int, start: int, end: int) -> Any:
     if steps:
         count = load_int64(context + at_.DATE_STEP_COUNT)
         is_valid, seconds, _, _ = parse_pattern(steps, count, start, end)
-        days = seconds // _DAY_SECONDS
+        days = seconds // DAY_SECONDS
         is_valid = is_valid and _is_int32(days)
     else:
         is_valid, days = _date(start, end)
@@ -151,22 +155,7 @@ def _day_number(start: int, end: int) -> Any:
     number = -number if is_negative else number
     if not _is_int32(number):
         return -TYPE_MISMATCH, 0
-    return 1, _from_julian(number) if number < _GREGORIAN_START else number
-
-
-@inlined
-def _from_julian(days: int) -> Any:
-    """Return the days of the same date in the Gregorian calendar, of days in the Julian one."""
-    # Days since 0000-03-01 in the Julian calendar, whose cycle is four years.
-    shifted = days + 719_470
-    cycle = shifted // 1461
-    day_of_cycle = shifted - cycle * 1461
-    year_of_cycle = min(day_of_cycle // 365, 3)
-    day_of_year = day_of_cycle - 365 * year_of_cycle
-    month = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * month + 2) // 5 + 1
-    year = cycle * 4 + year_of_cycle + (month >= 10)
-    return days_of(year, month + 3 if month < 10 else month - 9, 1) + day - 1
+    return 1, days_of_julian(number) if number < _GREGORIAN_START else number
 
 
 @inlined
@@ -239,7 +228,7 @@ def _timestamp(context: int, start: int, end: int, has_zone: bool) -> Any:
     at, year, month, day = _scan_date(start, end, _MAX_TIMESTAMP_YEAR_DIGITS)
     if at == 0 or not is_date(year, month, day):
         return -TYPE_MISMATCH, 0
-    seconds = days_of(year, month, day) * _DAY_SECONDS
+    seconds = days_of(year, month, day) * DAY_SECONDS
     micros = 0
     if at < end:
         if load_uint8(at) != 32 and load_uint8(at) != _T:
@@ -272,35 +261,28 @@ def _scan_time(start: int, end: int) -> Any:
         if at > 0 and at < end:
             at, second = _pair(at + 1, end) if load_uint8(at) == _COLON else (0, 0)
             if at > 0 and at < end and load_uint8(at) == 46:
-                at, micros = _fraction(at + 1, end)
+                at, micros = scan_fraction(at + 1, end, end)
     if hour > 23 or minute > 59 or second > 59:
         return 0, 0, 0
     return at, hour * 3_600 + minute * 60 + second, micros
 
 
 @inlined
-def _fraction(start: int, end: int) -> Any:
-    """Return where a fraction of seconds ends, and its microseconds: further digits are cut off."""
-    at = start
-    micros = 0
-    unit = 100_000
-    while at < end and is_digit(load_uint8(at)):
-        micros += digit_at(at) * unit
-        unit //= 10
-        at += 1
-    return at, micros
-
-
-@inlined
 def _micros_of(seconds: int, micros: int) -> Any:
-    if seconds > _MAX_MICROS // _SECOND or seconds < -(_MAX_MICROS // _SECOND) - 1:
+    if (
+        seconds > _MAX_MICROS // MICROS_PER_SECOND
+        or seconds < -(_MAX_MICROS // MICROS_PER_SECOND) - 1
+    ):
         return -OUT_OF_RANGE, 0
     # The first and the last second of 64 bits are not whole.
-    if seconds == _MAX_MICROS // _SECOND and micros > _MAX_MICROS % _SECOND:
+    if seconds == _MAX_MICROS // MICROS_PER_SECOND and micros > _MAX_MICROS % MICROS_PER_SECOND:
         return -OUT_OF_RANGE, 0
-    if seconds == -(_MAX_MICROS // _SECOND) - 1 and micros < _SECOND - _MAX_MICROS % _SECOND - 1:
+    if (
+        seconds == -(_MAX_MICROS // MICROS_PER_SECOND) - 1
+        and micros < MICROS_PER_SECOND - _MAX_MICROS % MICROS_PER_SECOND - 1
+    ):
         return -OUT_OF_RANGE, 0
-    return 1, seconds * _SECOND + micros
+    return 1, seconds * MICROS_PER_SECOND + micros
 
 
 @inlined
@@ -369,7 +351,7 @@ def _offset_of(start: int, end: int) -> Any:
             if at - first != 2 or at < end:
                 return -1
     total = number * 3_600 + minutes * 60 + seconds
-    return -1 if minutes > 59 or seconds > 59 or total > _MAX_OFFSET else total
+    return -1 if minutes > 59 or seconds > 59 or total > MAX_OFFSET else total
 
 
 @inlined

@@ -12,7 +12,7 @@ from ..value_encoding.time_zones import NOT_A_ZONE, find_zone
 from . import context
 from .decoder import JsonDecoder
 from .encoder import JsonEncoder
-from .patterns import compile_pattern
+from .patterns import parsing_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -109,7 +109,7 @@ def _patterns(settings: Mapping[str, str], problems: list[str]) -> Iterator[tupl
     for name, (place, _) in _PATTERNS.items():
         if (pattern := settings.get(name.lower())) is not None:
             try:
-                yield place, compile_pattern(pattern)
+                yield place, parsing_steps(pattern)
             except ValueError as error:
                 problems.append(f"{name} {pattern!r} cannot be used: {error}")
 

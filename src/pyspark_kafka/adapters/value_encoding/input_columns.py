@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..kernels.memory import load_int32, load_int64, load_uint8
 from ..kernels.parts import inlined
 from ..value_columns import layout
-from .local_times import local_times
+from .time_zones import local_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Time zones by Java's names, and when their offsets from UTC change."""
+"""Time zones by Java's names, when their offsets from UTC change, and the times of their clocks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import TZPATH, ZoneInfo, available_timezones
 
 import numpy as np
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from ..kernels.arrays import Int64Array
@@ -59,6 +60,7 @@ _OFFSET: Final = re.compile(
     r"(?:(?P=c)(?P<ss>[0-5]\d))?))?"
 )
 _MAX_OFFSET: Final = 18 * 3_600
+_MICROS: Final = 1_000_000
 
 
 def _seconds(year: int) -> int:
@@ -103,6 +105,32 @@ def zone_names() -> tuple[str, ...]:
     regions = [name for name in found if _NAME.fullmatch(name) and not _NO_ZONES.fullmatch(name)]
     short = [name for name, region in _SHORT_IDS.items() if region in found]
     return tuple(sorted({*regions, *short, *_SHORT_OFFSETS}))
+
+
+def local_times(times: pa.Array[Any], zone: str) -> Int64Array:
+    """Return the microseconds since 1970 that clocks of a time zone show; those of nulls are any.
+
+    :raises ValueError: if there is no such time zone.
+    """
+    array: Any = times.cast(pa.timestamp("us", "UTC"))
+    data = array.buffers()[1]
+    # Arrays without values may have no buffers.
+    utc = (
+        np.frombuffer(data, np.int64, len(array), array.offset * 8)
+        if data
+        else np.empty(0, np.int64)
+    )
+    found = find_zone(zone)
+    if found is None:
+        raise ValueError(f"{zone!r} {NOT_A_ZONE}")
+    if isinstance(found, int):
+        return utc + found * _MICROS
+    starts, offsets = offset_changes(found).T
+    seconds = utc // _MICROS
+    beyond = np.maximum(seconds - CHANGES_END, -1) // CYCLE_S + 1
+    places = np.searchsorted(starts, seconds - beyond * CYCLE_S, side="right") - 1
+    local: Int64Array = utc + offsets[np.maximum(places, 0)] * _MICROS
+    return local
 
 
 @lru_cache(maxsize=64)

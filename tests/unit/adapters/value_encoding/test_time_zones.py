@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pyspark_kafka.adapters.value_encoding.local_times import local_times
+from pyspark_kafka.adapters.value_encoding.time_zones import local_times
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
 FIRST, LAST = -1_577_923_200, 253_000_000_000
