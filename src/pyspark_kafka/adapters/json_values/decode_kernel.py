@@ -1,4 +1,4 @@
-"""JSON values to columns, in one pass of machine code that interprets a schema's program.
+"""JSON values to columns, in one pass of machine code that interprets a schema's decode_table.
 
 The values are untrusted: nothing is read past the end of a value but for whole words within the
 memory of all, and nothing is written without room. A value that is bad leaves its row with the
@@ -30,7 +30,7 @@ from ..value_columns.column_kernel import (
     truncate,
 )
 from . import context as at_
-from . import program
+from . import decode_table
 from .context import MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
 from .skip_kernel import (
     CLOSE_BRACE,
@@ -122,7 +122,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
     limit = load_int64(context + at_.LIMIT)
     frame = stack
     column = 0
-    kind = program.STRUCT
+    kind = decode_table.STRUCT
     expected = 0
     depth = 1
     is_first = True
@@ -132,10 +132,10 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
         if at >= end:
             return -TRUNCATED
         byte = load_uint8(at)
-        is_end = byte == (CLOSE_BRACKET if kind == program.ARRAY else CLOSE_BRACE)
+        is_end = byte == (CLOSE_BRACKET if kind == decode_table.ARRAY else CLOSE_BRACE)
         if is_end:
             at += 1
-            if kind == program.STRUCT:
+            if kind == decode_table.STRUCT:
                 close_struct(table, column)
             else:
                 close_list(table, column)
@@ -146,8 +146,8 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
             store_int64(context + at_.DEPTH, depth)
             column = load_int64(frame + _COLUMN)
             expected = load_int64(frame + _EXPECTED)
-            kind = load_int64(entries + column * program.STRIDE + program.KIND)
-            if kind == program.MAP:
+            kind = load_int64(entries + column * decode_table.STRIDE + decode_table.KIND)
+            if kind == decode_table.MAP:
                 close_struct(table, column + 1)
             is_first = False
             continue
@@ -160,7 +160,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
             byte = load_uint8(at)
         is_first = False
         child = column + 1
-        if kind == program.STRUCT:
+        if kind == decode_table.STRUCT:
             # A name without escapes, mostly.
             name = at + 1
             name_end = plain_end(name, end, limit, QUOTE) if byte == QUOTE else end
@@ -173,7 +173,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
             at = _value_start(context, at, end)
             if at < 0:
                 return at
-            entry = entries + column * program.STRIDE
+            entry = entries + column * decode_table.STRIDE
             member = find_member(entry, expected, name, name_end - name, limit)
             if member < 0:
                 at = skip_value(context, at, end, depth)
@@ -181,8 +181,8 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                     return at
                 continue
             expected = member + 1
-            members = load_int64(entry + program.MEMBERS)
-            child = load_int64(members + member * program.MEMBER_STRIDE + program.COLUMN)
+            members = load_int64(entry + decode_table.MEMBERS)
+            child = load_int64(members + member * decode_table.MEMBER_STRIDE + decode_table.COLUMN)
             rows = length(table, column)
             if length(table, child) > rows:
                 # Of duplicate names, the last one counts.
@@ -192,7 +192,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                 store_int64(context + at_.FULL_COLUMN, child)
                 store_int64(context + at_.FULL_BYTES, 0)
                 return at_.FULL
-            if kind == program.MAP:
+            if kind == decode_table.MAP:
                 at = _put_key(context, table, column + 2, at, end)
                 if at > 0:
                     at = _value_start(context, at, end)
@@ -200,13 +200,13 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
         result = at
         begin = at
         if at > 0:
-            entry = entries + child * program.STRIDE
-            child_kind = load_int64(entry + program.KIND)
-            if child_kind > program.MAP:
+            entry = entries + child * decode_table.STRIDE
+            child_kind = load_int64(entry + decode_table.KIND)
+            if child_kind > decode_table.MAP:
                 result = put_scalar(context, table, entry, child, at, end)
             else:
                 byte = load_uint8(at)
-                if byte == (OPEN_BRACKET if child_kind == program.ARRAY else OPEN_BRACE):
+                if byte == (OPEN_BRACKET if child_kind == decode_table.ARRAY else OPEN_BRACE):
                     depth += 1
                     if depth > max_depth:
                         return -TOO_DEEP
@@ -229,7 +229,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                     result = -TYPE_MISMATCH
         if result > 0:
             at = result
-            if kind == program.MAP:
+            if kind == decode_table.MAP:
                 close_struct(table, column + 1)
             continue
         if result <= at_.FULL:
@@ -238,12 +238,12 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
             store_int64(context + at_.REASON, -result)
             store_int64(context + at_.FIELD, child)
         # A bad element makes its array or map bad, up to the field of a struct: it is null.
-        while kind != program.STRUCT:
+        while kind != decode_table.STRUCT:
             frame -= FRAME_BYTES
             depth -= 1
             column = load_int64(frame + _COLUMN)
-            kind = load_int64(entries + column * program.STRIDE + program.KIND)
-            if kind == program.STRUCT:
+            kind = load_int64(entries + column * decode_table.STRIDE + decode_table.KIND)
+            if kind == decode_table.STRUCT:
                 expected = load_int64(frame + _EXPECTED)
                 child = load_int64(frame + _MEMBER)
                 begin = load_int64(frame + _START)
@@ -289,7 +289,7 @@ def _put_key(context: int, table: int, column: int, start: int, end: int) -> Any
     return after if result > 0 else result
 
 
-_FACTOR: Final = np.uint64(program.HASH_FACTOR)
+_FACTOR: Final = np.uint64(decode_table.HASH_FACTOR)
 _EIGHT: Final = np.uint64(8)
 _ONE: Final = np.uint64(1)
 
@@ -301,16 +301,16 @@ def find_member(entry: int, expected: int, name: int, size: int, limit: int) -> 
     ``expected`` is the index behind the last member's, ``limit`` the end of readable memory.
     """
     first = _first_word(name, size, limit)
-    count = load_int64(entry + program.COUNT)
-    members = load_int64(entry + program.MEMBERS)
+    count = load_int64(entry + decode_table.COUNT)
+    members = load_int64(entry + decode_table.MEMBERS)
     if expected < count and _is_named(
-        members + expected * program.MEMBER_STRIDE, first, name, size
+        members + expected * decode_table.MEMBER_STRIDE, first, name, size
     ):
         return expected
-    if count > program.MAX_COMPARED:
+    if count > decode_table.MAX_COMPARED:
         return _find_hashed(entry, members, first, name, size)
     for index in range(count):
-        if _is_named(members + index * program.MEMBER_STRIDE, first, name, size):
+        if _is_named(members + index * decode_table.MEMBER_STRIDE, first, name, size):
             return index
     return -1
 
@@ -319,12 +319,12 @@ def find_member(entry: int, expected: int, name: int, size: int, limit: int) -> 
 def _find_hashed(entry: int, members: int, first: Any, name: int, size: int) -> Any:
     last = load_uint64(name + size - 8) if size >= 8 else np.uint64(0)
     mixed = (first * _FACTOR + (last ^ np.uint64(size))) * _FACTOR
-    mask = load_int64(entry + program.BUCKET_MASK)
-    buckets = load_int64(entry + program.BUCKETS)
+    mask = load_int64(entry + decode_table.BUCKET_MASK)
+    buckets = load_int64(entry + decode_table.BUCKETS)
     place = np.int64(mixed >> np.uint64(32)) & mask
     while True:
         index = load_int64(buckets + 8 * place)
-        if index < 0 or _is_named(members + index * program.MEMBER_STRIDE, first, name, size):
+        if index < 0 or _is_named(members + index * decode_table.MEMBER_STRIDE, first, name, size):
             return index
         place = (place + 1) & mask
 
@@ -342,15 +342,15 @@ def _first_word(name: int, size: int, limit: int) -> Any:
 
 @inlined
 def _is_named(member: int, first: Any, name: int, size: int) -> Any:
-    if load_uint64(member + program.FIRST_WORD) != first:
+    if load_uint64(member + decode_table.FIRST_WORD) != first:
         return False
-    if load_int64(member + program.NAME_BYTES) != size:
+    if load_int64(member + decode_table.NAME_BYTES) != size:
         return False
     if size <= 8:
         return True
-    if load_uint64(member + program.LAST_WORD) != load_uint64(name + size - 8):
+    if load_uint64(member + decode_table.LAST_WORD) != load_uint64(name + size - 8):
         return False
-    other = load_int64(member + program.NAME)
+    other = load_int64(member + decode_table.NAME)
     for place in range(8, size - 8, 8):
         if load_uint64(name + place) != load_uint64(other + place):
             return False

@@ -14,7 +14,7 @@ from ..value_columns.layout import columns_of
 from . import context
 from .context import KernelMemory
 from .decode_kernel import FRAME_BYTES, decode_rows
-from .program import Program
+from .decode_table import DecodeTable
 from .zones import ZoneTable
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ class JsonDecoder(ValueDecoder):
         self._columns = columns_of(arrow_type(data_type))
         self._sizes = ColumnSizes(self._columns)
         self._memory = KernelMemory(options.flags, options.max_depth, options.max_digits)
-        program = Program(
-            self._memory, data_type, len(self._columns), options.corrupt_record_column
-        )
-        self._memory.point(context.STACK, np.zeros(FRAME_BYTES * (program.depth + 1), np.uint8))
+        depth = DecodeTable(self._memory, data_type, len(self._columns)).depth
+        self._memory.point(context.STACK, np.zeros(FRAME_BYTES * (depth + 1), np.uint8))
         for place, steps in options.patterns:
             self._memory.point(place, steps)
             self._memory[place + 8] = len(steps)

@@ -18,7 +18,7 @@ from ..kernels.memory import (
 )
 from ..value_encoding import row_encoder as out
 from ..value_encoding.input_columns import data, is_null, local_values, offset, read_bool, values
-from . import encode_program as at
+from . import encode_table as at
 from .number_writing_kernel import (
     SCRATCH_BYTES,
     put_bool,
@@ -29,7 +29,7 @@ from .number_writing_kernel import (
     put_special,
 )
 from .pattern_kernel import MICROS_PER_DAY, MICROS_PER_SECOND, put_time
-from .string_writing_kernel import put_base64, put_literal, put_string
+from .text_writing_kernel import put_base64, put_literal, put_string
 
 _COMMA = np.uint8(44)
 _COLON = np.uint8(58)
@@ -45,7 +45,6 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
     offsets = load_int64(output + out.OFFSETS)
     prefix, prefix_size = load_int64(output + out.PREFIX), load_int64(output + out.PREFIX_SIZE)
     scratch = load_int64(output + out.SCRATCH)
-    powers = load_int64(program + at.POWERS)
     keeps_nulls, is_ascii = load_int64(program + at.KEEPS_NULLS), load_int64(program + at.IS_ASCII)
     room = load_int64(program + at.ROOM)
     entries = program + at.HEAD
@@ -177,7 +176,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                         fraction = bits << np.uint64(12)
                         place = put_special(place, bits >> np.uint64(63), fraction, quoted)
                     else:
-                        place = put_double(place, scratch, powers, double_of_bits(bits))
+                        place = put_double(place, scratch, double_of_bits(bits))
                 elif type_ == at.FLOAT:
                     bits = np.uint64(load_uint32(values(table, column) + 4 * item))
                     quoted = not is_key
@@ -185,7 +184,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                         fraction = bits & np.uint64(0x7FFFFF)
                         place = put_special(place, bits >> np.uint64(31), fraction, quoted)
                     else:
-                        place = put_float(place, scratch, powers, bits)
+                        place = put_float(place, scratch, bits)
                 elif type_ == at.BOOL:
                     place = put_bool(place, read_bool(table, column, item))
                 elif type_ == at.DECIMAL:

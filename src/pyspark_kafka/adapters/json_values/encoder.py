@@ -15,7 +15,7 @@ from ..value_encoding.input_columns import InputColumns
 from ..value_encoding.row_encoder import RowEncoder
 from ..value_encoding.time_zones import NOT_A_ZONE, find_zone
 from .encode_kernel import encode_json
-from .encode_program import EncodeProgram, EncodeSettings
+from .encode_table import EncodeTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ class JsonEncoder(ValueEncoder):
         """
         settings = dict(options.settings)
         self._columns = columns_of(arrow_type(data_type))
-        self._program = EncodeProgram(self._columns, EncodeSettings.parse(settings))
+        self._program = EncodeTable(self._columns, settings)
         self._rows = RowEncoder(
             encode_json,
             self._program.words,

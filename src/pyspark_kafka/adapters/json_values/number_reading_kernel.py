@@ -23,7 +23,7 @@ from ..kernels.memory import (
 from ..kernels.parts import inlined
 from . import context as at_
 from .context import MALFORMED, OUT_OF_RANGE, TOO_LARGE, TRUNCATED, TYPE_MISMATCH
-from .powers import MAX_FIVE, MIN_FIVE
+from .powers import FIVES, MAX_FIVE, MIN_FIVE
 
 MAX_MANTISSA_DIGITS: Final = 19
 """Any number of 19 digits is less than 2^64."""
@@ -302,9 +302,9 @@ def double_of(context: int, start: int, end: int, mantissa: Any, exponent: int, 
     The other arguments are what ``scan_number`` returns for it.
     """
     if digits <= MAX_MANTISSA_DIGITS:
-        return short_double_of(context, mantissa, exponent)
-    low = _rounded(context, mantissa, exponent)
-    high = _rounded(context, mantissa + _ONE, exponent)
+        return short_double_of(mantissa, exponent)
+    low = _rounded(mantissa, exponent)
+    high = _rounded(mantissa + _ONE, exponent)
     if low != high:
         # Between two neighbours: compare with the number halfway, of one more bit.
         mantissa, power = _parts(low)
@@ -315,12 +315,12 @@ def double_of(context: int, start: int, end: int, mantissa: Any, exponent: int, 
 
 
 @inlined
-def short_double_of(context: int, mantissa: Any, exponent: int) -> Any:
+def short_double_of(mantissa: Any, exponent: int) -> Any:
     """Return the double of a number whose digits are all in the mantissa."""
     if mantissa <= _MAX_EXACT and -_MAX_EXACT_TEN <= exponent <= 0:
         # Both are exact doubles: one division rounds once.
         return np.float64(mantissa) / _EXACT_TENS[-exponent]
-    return double_of_bits(_rounded(context, mantissa, exponent))
+    return double_of_bits(_rounded(mantissa, exponent))
 
 
 @inlined
@@ -361,7 +361,7 @@ def _parts(bits: Any) -> Any:
 
 
 @inlined
-def _rounded(context: int, mantissa: Any, exponent: int) -> Any:
+def _rounded(mantissa: Any, exponent: int) -> Any:
     """Return the bits of the double nearest to ``mantissa * 10 ** exponent``.
 
     The algorithm of Eisel and Lemire: https://arxiv.org/abs/2101.11408. No fallback is needed for
@@ -373,12 +373,12 @@ def _rounded(context: int, mantissa: Any, exponent: int) -> Any:
         return _INFINITY
     shift = leading_zeros(mantissa)
     normal = mantissa << np.uint64(shift)
-    power = load_int64(context + at_.FIVES) + 16 * (exponent - MIN_FIVE)
-    five = load_uint64(power)
+    power = exponent - MIN_FIVE
+    five = FIVES[power, 0]
     low = normal * five
     high = high_product(normal, five)
     if high & _LOW_NINE == _LOW_NINE:
-        correction = high_product(normal, load_uint64(power + 8))
+        correction = high_product(normal, FIVES[power, 1])
         low += correction
         if correction > low:
             high += _ONE

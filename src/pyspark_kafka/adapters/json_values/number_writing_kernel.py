@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.arrays import UInt64Array
 from ..kernels.memory import (
     bits_of_double,
     high_product,
@@ -22,6 +21,7 @@ from ..kernels.memory import (
     trailing_zeros,
 )
 from ..kernels.parts import inlined
+from .powers import MIN_TEN, TENS
 
 NUMBER_ROOM: Final = 80
 """The bytes for the longest number: 38 digits, a sign, a point, six zeros and an exponent."""
@@ -222,50 +222,26 @@ def put_special(at: int, is_negative: Any, fraction: Any, is_quoted: bool) -> An
 # Floating-point numbers, by Raffaello Giulietti's "The Schubfach way to render doubles", as the
 # JDK has since release 19 (JDK-4511638).
 
-_MIN_POWER: Final = -324
-_MAX_POWER: Final = 292
 _LOG10_OF_2: Final = int(math.log10(2) * 2**41)
 _LOG10_OF_3_4: Final = math.floor(math.log10(0.75) * 2**41)
 _LOG2_OF_10: Final = int(math.log2(10) * 2**38)
 _LOW_63: Final = U(2**63 - 1)
 
 
-def powers_of_ten() -> UInt64Array:
-    """Return the upper and lower 63 bits of 10^-k, scaled to 126 bits, for each k."""
-    halves = []
-    for power in range(_MIN_POWER, _MAX_POWER + 1):
-        exact = _scaled_power(-power)
-        halves += [exact >> 63, exact & (2**63 - 1)]
-    return np.array(halves, np.uint64)
-
-
-def _scaled_power(power: int) -> int:
-    if power >= 0:
-        number = int(10**power)
-        shift = 126 - number.bit_length()
-        return (number << shift if shift >= 0 else number >> -shift) + 1
-    number = int(10**-power)
-    shift = 125 + number.bit_length()
-    # 2^shift / number is below 2^126, and at least half of that.
-    return (1 << shift) // number + 1
-
-
 @inlined
-def put_float(at: int, scratch: int, powers: int, bits: Any) -> Any:
+def put_float(at: int, scratch: int, bits: Any) -> Any:
     """Write a finite 32-bit floating-point number as Java's ``Float.toString``."""
-    return _put_binary(at, scratch, powers, U(bits), 23, -149)
+    return _put_binary(at, scratch, U(bits), 23, -149)
 
 
 @inlined
-def put_double(at: int, scratch: int, powers: int, number: Any) -> Any:
+def put_double(at: int, scratch: int, number: Any) -> Any:
     """Write a finite 64-bit floating-point number as Java's ``Double.toString``."""
-    return _put_binary(at, scratch, powers, bits_of_double(number), 52, -1074)
+    return _put_binary(at, scratch, bits_of_double(number), 52, -1074)
 
 
 @inlined
-def _put_binary(
-    at: int, scratch: int, powers: int, bits: Any, width: int, min_exponent: int
-) -> Any:
+def _put_binary(at: int, scratch: int, bits: Any, width: int, min_exponent: int) -> Any:
     is_double = width == 52
     if bits >> U(63 if is_double else 31):
         store_uint8(at, np.uint8(45))
@@ -288,12 +264,12 @@ def _put_binary(
         if fraction < (U(3) if is_double else U(8)):
             fraction *= U(10)
             shift = -1
-    digits, power = _shortest(powers, fraction, exponent, hidden, min_exponent)
+    digits, power = _shortest(fraction, exponent, hidden, min_exponent)
     return _put_java(at, scratch, digits, power + shift)
 
 
 @inlined
-def _shortest(powers: int, fraction: Any, exponent: int, hidden: Any, min_exponent: int) -> Any:
+def _shortest(fraction: Any, exponent: int, hidden: Any, min_exponent: int) -> Any:
     """Return the number and power of ten that is the shortest in the interval of roundings."""
     odd = fraction & U(1)
     middle = fraction << U(2)
@@ -305,8 +281,7 @@ def _shortest(powers: int, fraction: Any, exponent: int, hidden: Any, min_expone
         lower = middle - U(1)
         power = (exponent * _LOG10_OF_2 + _LOG10_OF_3_4) >> 41
     shift = U(exponent + ((-power * _LOG2_OF_10) >> 38) + 2)
-    place = powers + 16 * (power - _MIN_POWER)
-    high, low = load_uint64(place), load_uint64(place + 8)
+    high, low = TENS[power - MIN_TEN, 0], TENS[power - MIN_TEN, 1]
     value = _product(high, low, middle << shift)
     lower = _product(high, low, lower << shift) + odd
     upper = _product(high, low, upper << shift)

@@ -23,7 +23,8 @@ from .skip_kernel import (
     not_a_number,
     skip_name,
 )
-from .text_kernel import BACKSLASH, QUOTE, next_character, skip_space, text_end
+from .text_kernel import BACKSLASH, QUOTE, next_character, put_utf8, skip_space, text_end
+from .text_writing_kernel import put_ascii, put_escape, put_escaped
 
 GROWTH: Final = 6
 """How much longer a text may become: a control character is escaped as \\u0001."""
@@ -116,13 +117,7 @@ def _write_number(context: int, place: int, number: float) -> Any:
     if not np.isfinite(number):
         return put_special(place, number < 0, np.isnan(number), True)
     scratch = load_int64(context + at_.NUMBER_SCRATCH)
-    return put_double(place, scratch, load_int64(context + at_.TENS), number)
-
-
-@inlined
-def _write_byte(place: int, byte: int) -> Any:
-    store_uint8(place, np.uint8(byte))
-    return place + 1
+    return put_double(place, scratch, number)
 
 
 @inlined
@@ -131,7 +126,8 @@ def _write_text(start: int, end: int, target: int) -> Any:
 
     Jackson escapes characters beyond the basic plane as surrogate pairs.
     """
-    place = _write_byte(target, QUOTE)
+    store_uint8(target, np.uint8(QUOTE))
+    place = target + 1
     at = start
     while at < end:
         byte = load_uint8(at)
@@ -142,64 +138,27 @@ def _write_text(start: int, end: int, target: int) -> Any:
                 continue
             byte = load_uint8(at)
         if byte < 0x80:
-            place = _write_unit(place, np.int64(byte))
+            place = put_ascii(place, byte)
             at += 1
             continue
         width = sequence_length(at, end)
         if width == 0:
             return -1
         if width == 4:
-            point = (
-                (np.int64(byte) & 7) << 18
-                | (np.int64(load_uint8(at + 1)) & 0x3F) << 12
-                | (np.int64(load_uint8(at + 2)) & 0x3F) << 6
-                | (np.int64(load_uint8(at + 3)) & 0x3F)
-            ) - 0x10000
-            place = _write_escape(place, 0xD800 + (point >> 10))
-            place = _write_escape(place, 0xDC00 + (point & 0x3FF))
+            place = put_escaped(place, at, width)
         else:
             copy_memory(place, at, width)
             place += width
         at += width
-    return _write_byte(place, QUOTE)
+    store_uint8(place, np.uint8(QUOTE))
+    return place + 1
 
 
 @inlined
 def _write_unit(place: int, unit: Any) -> Any:
-    """Write a UTF-16 unit."""
-    if unit == QUOTE or unit == BACKSLASH:
-        return _write_byte(_write_byte(place, BACKSLASH), unit)
-    if unit < 32:
-        letter = 0
-        if unit == 8:
-            letter = 98
-        elif unit == 9:
-            letter = 116
-        elif unit == 10:
-            letter = 110
-        elif unit == 12:
-            letter = 102
-        elif unit == 13:
-            letter = 114
-        if letter:
-            return _write_byte(_write_byte(place, BACKSLASH), letter)
-        return _write_escape(place, unit)
+    """Write a UTF-16 unit; halves of surrogate pairs stay escaped."""
     if unit < 0x80:
-        return _write_byte(place, unit)
+        return put_ascii(place, np.uint8(unit))
     if 0xD800 <= unit < 0xE000:
-        return _write_escape(place, unit)
-    if unit < 0x800:
-        place = _write_byte(place, 0xC0 | unit >> 6)
-    else:
-        place = _write_byte(place, 0xE0 | unit >> 12)
-        place = _write_byte(place, 0x80 | unit >> 6 & 0x3F)
-    return _write_byte(place, 0x80 | unit & 0x3F)
-
-
-@inlined
-def _write_escape(place: int, unit: Any) -> Any:
-    place = _write_byte(_write_byte(place, BACKSLASH), 117)
-    for shift in (12, 8, 4, 0):
-        digit = unit >> shift & 15
-        place = _write_byte(place, digit + (48 if digit < 10 else 55))
-    return place
+        return put_escape(place, unit)
+    return put_utf8(place, unit)

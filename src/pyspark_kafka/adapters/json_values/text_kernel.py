@@ -25,11 +25,17 @@ from .context import MALFORMED, TRUNCATED
 QUOTE: Final = 34
 APOSTROPHE: Final = 39
 BACKSLASH: Final = 92
+ESCAPES: Final = dict(zip(b'"\\\b\t\n\f\r', b'"\\btnfr', strict=True))
+"""The letters by which characters are escaped."""
 
-_ONES: Final = np.uint64(0x0101010101010101)
-_HIGH: Final = np.uint64(0x8080808080808080)
-_SPACES: Final = np.uint64(0x2020202020202020)
-_BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
+ONES: Final = np.uint64(0x0101010101010101)
+HIGH_BITS: Final = np.uint64(0x8080808080808080)
+SPACES: Final = np.uint64(0x2020202020202020)
+BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
+_ESCAPED: Final = {**{letter: character for character, letter in ESCAPES.items()}, 47: 47}
+_CHARACTERS: Final = np.array([_ESCAPED.get(byte, 0) for byte in range(256)], np.uint8)
+"""The character of an escape of one letter, or 0."""
+
 _HIGH_SURROGATE: Final = 0xD800
 _LOW_SURROGATE: Final = 0xDC00
 _AFTER_SURROGATES: Final = 0xE000
@@ -85,15 +91,15 @@ def _comment_end(start: int, end: int) -> Any:
 @inlined
 def plain_end(start: int, end: int, limit: int, quote: int) -> Any:
     """Return the position of the first quote, backslash or control character, or ``end``."""
-    quotes = np.uint64(quote) * _ONES
+    quotes = np.uint64(quote) * ONES
     at = start
     while limit - at >= 8 and at < end:
         word = load_uint64(at)
         quoted = word ^ quotes
-        escaped = word ^ _BACKSLASHES
+        escaped = word ^ BACKSLASHES
         # In the lowest byte that is marked, no borrow has come from a lower one.
-        found = ((quoted - _ONES) & ~quoted) | ((escaped - _ONES) & ~escaped)
-        found = (found | ((word - _SPACES) & ~word)) & _HIGH
+        found = ((quoted - ONES) & ~quoted) | ((escaped - ONES) & ~escaped)
+        found = (found | ((word - SPACES) & ~word)) & HIGH_BITS
         if found:
             return min(at + (trailing_zeros(found) >> 3), end)
         at += 8
@@ -137,30 +143,12 @@ def _escape_end(context: int, start: int, end: int) -> Any:
         if end - start < 5:
             return -TRUNCATED
         return start + 5 if _hexadecimal(start + 1) >= 0 else -MALFORMED
-    if _unescaped(byte) != 0:
+    if _CHARACTERS[byte] != 0:
         return start + 1
     flags = load_int64(context + at_.FLAGS)
     if byte == APOSTROPHE and flags & at_.SINGLE_QUOTES:
         return start + 1
     return start + 1 if flags & at_.ANY_ESCAPE else -MALFORMED
-
-
-@inlined
-def _unescaped(byte: int) -> Any:
-    """Return the character of an escape of one letter, or 0."""
-    if byte == QUOTE or byte == BACKSLASH or byte == 47:
-        return np.int64(byte)
-    if byte == 110:
-        return 10
-    if byte == 116:
-        return 9
-    if byte == 114:
-        return 13
-    if byte == 98:
-        return 8
-    if byte == 102:
-        return 12
-    return 0
 
 
 @inlined
@@ -190,7 +178,7 @@ def next_character(start: int) -> Any:
     byte = load_uint8(start + 1)
     if byte == 117:
         return start + 6, _hexadecimal(start + 2)
-    unit = _unescaped(byte)
+    unit = np.int64(_CHARACTERS[byte])
     # Other characters stand for themselves; one of several bytes is taken over byte by byte.
     return (start + 2, unit) if unit else (start + 1, -2)
 
@@ -226,14 +214,15 @@ def unescape(start: int, end: int, limit: int, target: int) -> Any:
             if _LOW_SURROGATE <= low < _AFTER_SURROGATES:
                 unit = 0x10000 + ((unit - _HIGH_SURROGATE) << 10) + low - _LOW_SURROGATE
                 at = after
-        place = _write_utf8(place, unit)
+        if _HIGH_SURROGATE <= unit < _AFTER_SURROGATES:
+            unit = _REPLACEMENT
+        place = put_utf8(place, unit)
     return place
 
 
 @inlined
-def _write_utf8(place: int, point: int) -> Any:
-    if _HIGH_SURROGATE <= point < _AFTER_SURROGATES:
-        point = _REPLACEMENT
+def put_utf8(place: int, point: int) -> Any:
+    """Write a character, and return where it ends."""
     if point < 0x80:
         store_uint8(place, np.uint8(point))
         return place + 1

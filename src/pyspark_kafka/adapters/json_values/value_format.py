@@ -62,7 +62,6 @@ class JsonOptions:
     max_depth: int = DEFAULT_LIMIT
     max_digits: int = DEFAULT_LIMIT
     time_zone: str = "UTC"
-    corrupt_record_column: str | None = None
     patterns: tuple[tuple[int, Int64Array], ...] = ()
     """The place in the context for the address of a pattern's steps, and the steps."""
 
@@ -81,7 +80,6 @@ def parse_json_options(options: ValueOptions) -> JsonOptions:
         _limit(settings, _MAX_DEPTH, problems),
         _limit(settings, _MAX_DIGITS, problems),
         settings.get(_TIME_ZONE.lower(), "UTC"),
-        options.corrupt_record_column,
         tuple(_patterns(settings, problems)),
     )
     if find_zone(parsed.time_zone) is None:

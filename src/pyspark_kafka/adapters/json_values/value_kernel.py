@@ -32,7 +32,7 @@ from ..value_columns.column_kernel import (
 )
 from ..value_columns.utf8 import is_utf8
 from . import context as at_
-from . import program
+from . import decode_table
 from .context import BAD_UTF8, OUT_OF_RANGE, TYPE_MISMATCH
 from .number_reading_kernel import (
     MAX_MANTISSA_DIGITS,
@@ -138,7 +138,7 @@ def put_short_double(context: int, table: int, column: int, start: int, end: int
     after, mantissa, exponent, digits, is_integer = scan_number(context, start, end)
     if after < 0 or digits > MAX_MANTISSA_DIGITS:
         return -TYPE_MISMATCH
-    number = short_double_of(context, mantissa, exponent)
+    number = short_double_of(mantissa, exponent)
     # An integer has no negative zero.
     is_negative = load_uint8(start) == MINUS and (digits > 0 or not is_integer)
     put_double(table, column, -number if is_negative else number)
@@ -151,16 +151,16 @@ def put_small_integer(
 ) -> Any:
     """Put an integer of 32, 16 or 8 bits."""
     maximum = _MAX_INT32
-    if kind == program.SHORT:
+    if kind == decode_table.SHORT:
         maximum = _MAX_INT16
-    elif kind == program.BYTE:
+    elif kind == decode_table.BYTE:
         maximum = _MAX_INT8
     after, number = scan_integer(context, start, end, maximum)
     if after < 0:
         return after
-    if kind == program.INTEGER:
+    if kind == decode_table.INTEGER:
         put_int32(table, column, number)
-    elif kind == program.SHORT:
+    elif kind == decode_table.SHORT:
         put_int16(table, column, number)
     else:
         put_int8(table, column, number)
@@ -173,26 +173,26 @@ _MAX_SECONDS: Final = (2**63 - 1) // _SECOND
 
 @inlined
 def put_scalar(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
-    """Decode the value at ``start`` into a column; ``entry`` is the column's in the program."""
-    kind = load_int64(entry + program.KIND)
+    """Decode the value at ``start`` into a column; ``entry`` is the column's in the table."""
+    kind = load_int64(entry + decode_table.KIND)
     byte = load_uint8(start)
     if byte == 110 and has_word(start, end, NULL, 4):
         put_null(table, column)
         return start + 4
-    if kind == program.STRING and is_quote(context, byte):
+    if kind == decode_table.STRING and is_quote(context, byte):
         return put_text(context, table, column, start + 1, end, byte)
-    if kind == program.LONG:
+    if kind == decode_table.LONG:
         after, number = scan_integer(context, start, end, MAX_INT64)
         if after > 0:
             put_int64(table, column, number)
         return after
-    if kind == program.DOUBLE and is_number(byte):
+    if kind == decode_table.DOUBLE and is_number(byte):
         after = put_short_double(context, table, column, start, end)
         if after > 0:
             return after
-    if kind == program.BOOLEAN:
+    if kind == decode_table.BOOLEAN:
         return put_boolean(table, column, start, end)
-    if kind >= program.INTEGER:
+    if kind >= decode_table.INTEGER:
         return put_small_integer(context, table, kind, column, start, end)
     return _put_rare(context, table, entry, kind, column, start, end)
 
@@ -201,13 +201,13 @@ def put_scalar(context: int, table: int, entry: int, column: int, start: int, en
 def _put_rare(
     context: int, table: int, entry: int, kind: int, column: int, start: int, end: int
 ) -> Any:
-    if kind == program.STRING:
+    if kind == decode_table.STRING:
         return _put_regenerated(context, table, column, start, end)
-    if kind == program.BINARY:
+    if kind == decode_table.BINARY:
         return _put_binary(context, table, column, start, end)
-    if kind in (program.DOUBLE, program.FLOAT):
+    if kind in (decode_table.DOUBLE, decode_table.FLOAT):
         return _put_floating(context, table, kind, column, start, end)
-    if kind == program.DECIMAL:
+    if kind == decode_table.DECIMAL:
         return _put_decimal(context, table, entry, column, start, end)
     return _put_time(context, table, kind, column, start, end)
 
@@ -244,7 +244,7 @@ def _put_floating(context: int, table: int, kind: int, column: int, start: int, 
         after, mantissa, exponent, digits, is_integer = scan_number(context, start, end)
         if after > 0:
             number = double_of(context, first, after, mantissa, exponent, digits)
-            if kind == program.FLOAT:
+            if kind == decode_table.FLOAT:
                 nearest = float_of(context, first, after, number)
             # An integer has no negative zero.
             if byte == MINUS and (digits > 0 or not is_integer):
@@ -254,7 +254,7 @@ def _put_floating(context: int, table: int, kind: int, column: int, start: int, 
         nearest = np.float32(number)
     if after < 0:
         return after
-    if kind == program.FLOAT:
+    if kind == decode_table.FLOAT:
         put_float(table, column, nearest)
     else:
         put_double(table, column, number)
@@ -288,8 +288,8 @@ def _put_decimal(context: int, table: int, entry: int, column: int, start: int, 
         return -TYPE_MISMATCH
     if after < 0:
         return after
-    precision = load_int64(entry + program.PRECISION)
-    scale = load_int64(entry + program.SCALE)
+    precision = load_int64(entry + decode_table.PRECISION)
+    scale = load_int64(entry + decode_table.SCALE)
     result, low, high = parse_decimal(first, last, precision, scale)
     if result < 0:
         return result
@@ -304,12 +304,12 @@ def _put_time(context: int, table: int, kind: int, column: int, start: int, end:
         first, last, after = _text(context, start, end)
         if after < 0:
             return after
-        if kind == program.DATE:
+        if kind == decode_table.DATE:
             result, days = parse_date(context, first, last)
             if result > 0:
                 put_int32(table, column, days)
             return after if result > 0 else result
-        if kind == program.TIMESTAMP:
+        if kind == decode_table.TIMESTAMP:
             result, micros = parse_timestamp(context, first, last)
         else:
             result, micros = parse_timestamp_ntz(context, first, last)
@@ -317,7 +317,7 @@ def _put_time(context: int, table: int, kind: int, column: int, start: int, end:
             return result
         put_int64(table, column, micros)
         return after
-    if kind != program.TIMESTAMP:
+    if kind != decode_table.TIMESTAMP:
         return -TYPE_MISMATCH
     after, seconds = scan_integer(context, start, end, MAX_INT64)
     if after < 0:

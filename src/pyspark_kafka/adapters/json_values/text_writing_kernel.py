@@ -20,19 +20,17 @@ from ..kernels.memory import (
 )
 from ..kernels.parts import inlined
 from ..value_columns.utf8 import sequence_length
+from .text_kernel import BACKSLASH, BACKSLASHES, ESCAPES, HIGH_BITS, ONES, QUOTE, SPACES
 
 NO_ROOM: Final = -1
 
 U = np.uint64
-_ONES: Final = U(0x0101010101010101)
-_HIGH: Final = U(0x8080808080808080)
 _QUOTES: Final = U(0x2222222222222222)
-_BACKSLASHES: Final = U(0x5C5C5C5C5C5C5C5C)
-_SPACES: Final = U(0x2020202020202020)
+_LETTERS: Final = np.array([ESCAPES.get(byte, 0) for byte in range(128)], np.uint8)
 _MAX_ESCAPED: Final = 12
 """The bytes of the longest character: two escaped surrogates."""
 
-_QUOTE: Final = np.uint8(34)
+_QUOTE: Final = np.uint8(QUOTE)
 
 
 @inlined
@@ -67,7 +65,7 @@ def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> An
                 break
         first = load_uint8(source)
         if first < 0x80:
-            at = _put_ascii(at, first)
+            at = put_ascii(at, first)
             source += 1
         else:
             width = sequence_length(source, end)
@@ -75,7 +73,7 @@ def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> An
                 width = _malformed_length(source, end)
                 at = _put_replacement(at, is_ascii)
             elif is_ascii:
-                at = _put_code_units(at, _code_point(source, width))
+                at = put_escaped(at, source, width)
             else:
                 for number in range(width):
                     store_uint8(at + number, load_uint8(source + number))
@@ -97,51 +95,36 @@ def _load_tail(source: int, size: int) -> Any:
         middle = size // 2
         word = U(load_uint8(source)) | U(load_uint8(source + middle)) << U(8 * middle)
         word |= U(load_uint8(source + size - 1)) << U(8 * (size - 1))
-    return word | _SPACES << U(8 * size)
+    return word | SPACES << U(8 * size)
 
 
 @inlined
 def _needs_care(word: Any) -> Any:
     """Return whether one of eight bytes is a quote, a backslash, a control or not ASCII."""
-    quotes, slashes = word ^ _QUOTES, word ^ _BACKSLASHES
-    found = (quotes - _ONES) & ~quotes
-    found |= (slashes - _ONES) & ~slashes
-    found |= word - _ONES * U(0x20)
-    return (found | word) & _HIGH != U(0)
+    quotes, slashes = word ^ _QUOTES, word ^ BACKSLASHES
+    found = (quotes - ONES) & ~quotes
+    found |= (slashes - ONES) & ~slashes
+    found |= word - ONES * U(0x20)
+    return (found | word) & HIGH_BITS != U(0)
 
 
 @inlined
-def _put_ascii(at: int, character: Any) -> Any:
-    if character >= 0x20 and character not in (34, 92):
+def put_ascii(at: int, character: Any) -> Any:
+    """Write an ASCII character, escaped if it must be: at most six bytes."""
+    if character >= 0x20 and character not in (QUOTE, BACKSLASH):
         store_uint8(at, character)
         return at + 1
-    short = _short_escape(character)
-    if short == 0:
-        return _put_unicode_escape(at, np.int64(character))
-    store_uint8(at, np.uint8(92))
-    store_uint8(at + 1, np.uint8(short))
+    letter = _LETTERS[character]
+    if letter == 0:
+        return put_escape(at, np.int64(character))
+    store_uint8(at, np.uint8(BACKSLASH))
+    store_uint8(at + 1, letter)
     return at + 2
 
 
 @inlined
-def _short_escape(character: Any) -> Any:
-    if character in (34, 92):
-        return np.int64(character)
-    if character == 8:
-        return 98
-    if character == 9:
-        return 116
-    if character == 10:
-        return 110
-    if character == 12:
-        return 102
-    if character == 13:
-        return 114
-    return 0
-
-
-@inlined
-def _put_unicode_escape(at: int, unit: Any) -> Any:
+def put_escape(at: int, unit: Any) -> Any:
+    """Write the escape of a UTF-16 unit."""
     store_uint8(at, np.uint8(92))
     store_uint8(at + 1, np.uint8(117))
     for number in range(4):
@@ -151,12 +134,14 @@ def _put_unicode_escape(at: int, unit: Any) -> Any:
 
 
 @inlined
-def _put_code_units(at: int, code_point: Any) -> Any:
+def put_escaped(at: int, source: int, width: int) -> Any:
+    """Write the escapes of a character of ``width`` bytes."""
+    code_point = _code_point(source, width)
     if code_point < 0x10000:
-        return _put_unicode_escape(at, code_point)
+        return put_escape(at, code_point)
     above = code_point - 0x10000
-    at = _put_unicode_escape(at, 0xD800 + (above >> 10))
-    return _put_unicode_escape(at, 0xDC00 + (above & 0x3FF))
+    at = put_escape(at, 0xD800 + (above >> 10))
+    return put_escape(at, 0xDC00 + (above & 0x3FF))
 
 
 @inlined
@@ -170,7 +155,7 @@ def _code_point(source: int, width: int) -> Any:
 @inlined
 def _put_replacement(at: int, is_ascii: int) -> Any:
     if is_ascii:
-        return _put_unicode_escape(at, 0xFFFD)
+        return put_escape(at, 0xFFFD)
     store_uint8(at, np.uint8(0xEF))
     store_uint8(at + 1, np.uint8(0xBF))
     store_uint8(at + 2, np.uint8(0xBD))

@@ -1,4 +1,4 @@
-"""The program by which the kernel encodes rows as JSON: an entry for each column.
+"""The table by which the kernel encodes rows as JSON: an entry for each column.
 
 An entry has eight numbers of 64 bits; offsets in it are in bytes. The options stand before the
 entries, and the names of fields and the patterns of times behind them.
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import OptionsError
 from ..value_columns import layout
-from .number_writing_kernel import NUMBER_ROOM, SCRATCH_BYTES, powers_of_ten
+from .number_writing_kernel import NUMBER_ROOM, SCRATCH_BYTES
 from .patterns import DATE_PATTERN, TIMESTAMP_NTZ_PATTERN, TIMESTAMP_PATTERN, writing_steps
 
 if TYPE_CHECKING:
@@ -27,31 +25,13 @@ if TYPE_CHECKING:
     from ..value_columns.layout import Column
 
 STRIDE: Final = 64
-
-KIND: Final = 0
-END: Final = 8
-NAME: Final = 16
-"""The address of a comma and the field's name in quotes with a colon."""
-
-NAME_SIZE: Final = 24
-SCALE: Final = 32
-PATTERN: Final = 32
-"""The address of the steps of a time."""
-
-STEPS: Final = 40
-IS_KEY: Final = 48
-"""Whether the column has the keys of a map, which are strings."""
-
-POWERS: Final = 0
-"""The address of the powers of ten; like the next ones, before the entries."""
-
-KEEPS_NULLS: Final = 8
-IS_ASCII: Final = 16
-ROOM: Final = 24
-"""The bytes of the longest value besides texts, with the longest name."""
+KIND, END, NAME, NAME_SIZE, SCALE, PATTERN, STEPS = range(0, 56, 8)
+"""The name is a comma and the field's name in quotes with a colon; the pattern is of a time."""
 
 HEAD: Final = 64
-"""The bytes before the entries."""
+KEEPS_NULLS, IS_ASCII, ROOM = range(0, 24, 8)
+"""The words before the entries; the last is the bytes of the longest value besides texts, with the
+longest name."""
 
 BOOL: Final = 0
 INT8: Final = 1
@@ -98,52 +78,29 @@ _FRAME_BYTES: Final = 40
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class EncodeSettings:
-    """The options of ``to_json`` that change what is written."""
+class EncodeTable:
+    """The table of the columns of a struct, with the memory to which its addresses point."""
 
-    keeps_nulls: bool = False
-    is_ascii: bool = False
-    timestamp_format: str = TIMESTAMP_PATTERN
-    timestamp_ntz_format: str = TIMESTAMP_NTZ_PATTERN
-    date_format: str = DATE_PATTERN
-
-    @classmethod
-    def parse(cls, settings: Mapping[str, str]) -> EncodeSettings:
-        """Return the settings of options, whose names are in lower case."""
-        return cls(
-            keeps_nulls=settings.get("ignorenullfields", "true").lower() == "false",
-            is_ascii=settings.get("writenonasciicharacterascodepoint", "").lower() == "true",
-            timestamp_format=settings.get("timestampformat", TIMESTAMP_PATTERN),
-            timestamp_ntz_format=settings.get("timestampntzformat", TIMESTAMP_NTZ_PATTERN),
-            date_format=settings.get("dateformat", DATE_PATTERN),
-        )
-
-
-@final
-class EncodeProgram:
-    """The program for the columns of a struct, with the memory to which its addresses point."""
-
-    def __init__(self, columns: Sequence[Column], settings: EncodeSettings) -> None:
-        """Compile the columns of a struct.
+    def __init__(self, columns: Sequence[Column], settings: Mapping[str, str]) -> None:
+        """Compile the columns of a struct, with ``to_json``'s options, in lower case.
 
         :raises OptionsError: if a map's keys have no text, or a pattern is not supported.
         """
         self._columns = columns
         self._settings = settings
-        self._kept: list[Int64Array | UInt8Array] = [_powers()]
+        self._is_ascii = settings.get("writenonasciicharacterascodepoint", "").lower() == "true"
+        self._kept: list[Int64Array | UInt8Array] = []
         self._longest_name = self._longest_time = 0
         self._patterns = {
-            DATE: self._pattern("dateFormat", settings.date_format, has_time=False),
-            LOCAL_TIMESTAMP: self._pattern("timestampNTZFormat", settings.timestamp_ntz_format),
-            TIMESTAMP: self._pattern("timestampFormat", settings.timestamp_format, has_offset=True),
+            DATE: self._pattern("dateFormat", DATE_PATTERN, has_time=False),
+            LOCAL_TIMESTAMP: self._pattern("timestampNTZFormat", TIMESTAMP_NTZ_PATTERN),
+            TIMESTAMP: self._pattern("timestampFormat", TIMESTAMP_PATTERN, has_offset=True),
         }
         self.words: Int64Array = np.zeros(HEAD // 8 + len(columns) * _WORDS, np.int64)
         for number in range(len(columns)):
             self._compile(number)
-        self.words[POWERS // 8] = self._kept[0].ctypes.data
-        self.words[KEEPS_NULLS // 8] = settings.keeps_nulls
-        self.words[IS_ASCII // 8] = settings.is_ascii
+        self.words[KEEPS_NULLS // 8] = settings.get("ignorenullfields", "").lower() == "false"
+        self.words[IS_ASCII // 8] = self._is_ascii
         self.words[ROOM // 8] = (
             self._longest_name + max(NUMBER_ROOM, self._longest_time) + _SPARE_ROOM
         )
@@ -155,8 +112,9 @@ class EncodeProgram:
         return SCRATCH_BYTES + _FRAME_BYTES * (containers + 1)
 
     def _pattern(
-        self, option: str, pattern: str, *, has_time: bool = True, has_offset: bool = False
+        self, option: str, default: str, *, has_time: bool = True, has_offset: bool = False
     ) -> Int64Array:
+        pattern = self._settings.get(option.lower(), default)
         try:
             steps = writing_steps(pattern, has_time=has_time, has_offset=has_offset)
         except ValueError as error:
@@ -177,16 +135,15 @@ class EncodeProgram:
             if kind == BINARY or kind >= STRUCT:
                 problem = f"'{column.path}' is of type {column.type}. Cast the keys to a string"
                 raise OptionsError([f"Map keys cannot be written as JSON: {problem}"])
-            entry[IS_KEY // 8] = 1
         entry[KIND // 8], entry[END // 8] = kind, column.end
         if kind == DECIMAL:
-            entry[SCALE // 8] = _scale(column.type)
+            entry[SCALE // 8] = column.type.scale
         elif kind in self._patterns:
             entry[PATTERN // 8] = self._patterns[kind].ctypes.data
             entry[STEPS // 8] = len(self._patterns[kind])
         if kind == STRUCT:
             for place, below in enumerate(self._columns[number].children):
-                self._name(below, _field_name(column.type, place))
+                self._name(below, column.type.field(place).name)
 
     def _entry(self, number: int) -> Int64Array:
         return self.words[HEAD // 8 + number * _WORDS :][:_WORDS]
@@ -200,7 +157,7 @@ class EncodeProgram:
 
     def _name(self, number: int, name: str) -> None:
         entry = self._entry(number)
-        text = f",{json_text(name, is_ascii=self._settings.is_ascii)}:".encode()
+        text = f",{json_text(name, is_ascii=self._is_ascii)}:".encode()
         array = np.frombuffer(text, np.uint8)
         self._kept.append(array)
         self._longest_name = max(self._longest_name, len(text))
@@ -217,14 +174,6 @@ def _upper_case(escape: re.Match[str]) -> str:
     return "\\u" + escape[0][2:].upper() if escape[0][1] == "u" else escape[0]
 
 
-def _scale(type_: Any) -> int:
-    return int(type_.scale)
-
-
-def _field_name(struct: Any, place: int) -> str:
-    return str(struct.field(place).name)
-
-
 def _kind(type_: pa.DataType) -> int | None:
     if pa.types.is_struct(type_):
         return STRUCT
@@ -235,8 +184,3 @@ def _kind(type_: pa.DataType) -> int | None:
     if pa.types.is_decimal128(type_):
         return DECIMAL
     return _KINDS.get(type_)
-
-
-@cache
-def _powers() -> Int64Array:
-    return powers_of_ten().view(np.int64)

@@ -1,4 +1,4 @@
-"""A schema as a program for the kernel: an entry for each column, and the names of fields.
+"""The table by which the kernel decodes: an entry for each column, and the names of fields.
 
 Entries are in the order of ``value_columns.layout``. Offsets are in bytes.
 """
@@ -19,26 +19,14 @@ if TYPE_CHECKING:
     from .context import KernelMemory
 
 STRIDE: Final = 64
-KIND: Final = 0
-MEMBERS: Final = 8
-"""The address of a struct's members."""
-
-COUNT: Final = 16
-BUCKETS: Final = 24
-"""The address of the hash table of a struct of many members: 64-bit indexes of members, or -1."""
-
-BUCKET_MASK: Final = 32
-PRECISION: Final = 40
-SCALE: Final = 48
+KIND, MEMBERS, COUNT, BUCKETS, BUCKET_MASK, PRECISION, SCALE = range(0, 56, 8)
+"""Of a struct: the address of its members and their count, and that of a hash table and its mask,
+if there are many members: 64-bit indexes of members, or -1."""
 
 MEMBER_STRIDE: Final = 40
-FIRST_WORD: Final = 0
-LAST_WORD: Final = 8
-"""The last eight bytes of a name, which overlap with the first ones; 0 for shorter names."""
-
-NAME: Final = 16
-NAME_BYTES: Final = 24
-COLUMN: Final = 32
+FIRST_WORD, LAST_WORD, NAME, NAME_BYTES, COLUMN = range(0, MEMBER_STRIDE, 8)
+"""The first and the last eight bytes of a name, which may overlap; the last ones are 0 for shorter
+names. The address and the size of the name, and the member's column."""
 
 MAX_COMPARED: Final = 8
 """Structs of more members have a hash table."""
@@ -80,32 +68,28 @@ _WORD: Final = 2**64 - 1
 
 
 @final
-class Program:
-    """The program of a struct type, in a kernel's memory.
-
-    The field ``excluded`` of the struct itself stays null: Spark's column of corrupt records.
+class DecodeTable:
+    """The table of a struct type, in a kernel's memory.
 
     :raises OptionsError: if the type has a map whose keys are not strings, or an interval.
     """
 
-    def __init__(
-        self, memory: KernelMemory, struct: StructType, columns: int, excluded: str | None
-    ) -> None:
+    def __init__(self, memory: KernelMemory, struct: StructType, columns: int) -> None:
         self._entries = np.zeros((columns, STRIDE // 8), np.int64)
         self._kept: list[Array] = []
         self._column = 0
-        self.depth = self._compile(struct, excluded)
+        self.depth = self._compile(struct)
         memory.point(context.PROGRAM, self._entries)
         memory.keep(self._kept)
 
-    def _compile(self, data_type: DataType, excluded: str | None = None) -> int:
+    def _compile(self, data_type: DataType) -> int:
         """Write the entries of a type, and return how deep values of it are nested."""
         entry = self._entries[self._column]
         self._column += 1
         match data_type:
             case types.StructType(fields):
                 entry[KIND // 8] = STRUCT
-                return 1 + self._compile_struct(entry, fields, excluded)
+                return 1 + self._compile_struct(entry, fields)
             case types.ArrayType(element):
                 entry[KIND // 8] = ARRAY
                 return 1 + self._compile(element)
@@ -124,14 +108,11 @@ class Program:
         entry[KIND // 8] = _KINDS[data_type]
         return 0
 
-    def _compile_struct(
-        self, entry: Array, fields: tuple[StructField, ...], excluded: str | None
-    ) -> int:
+    def _compile_struct(self, entry: Array, fields: tuple[StructField, ...]) -> int:
         members = []
         depth = 0
         for field in fields:
-            if field.name != excluded:
-                members.append((field.name.encode(), self._column))
+            members.append((field.name.encode(), self._column))
             depth = max(depth, self._compile(field.type))
         self._write_members(entry, members)
         return depth
