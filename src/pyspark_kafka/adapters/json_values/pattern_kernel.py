@@ -192,37 +192,31 @@ def put_time(at: int, steps: int, count: int, days: Any, micros: int, offset_s: 
     """Write a local time: days since 1970, microseconds, and its offset from UTC."""
     year, month, day = date_of(days)
     seconds = micros // MICROS_PER_SECOND
-    for number in range(count):
-        place = steps + number * step.STRIDE
+    hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
+    for place in range(steps, steps + count * step.STRIDE, step.STRIDE):
         kind, argument = load_int64(place + step.KIND), load_int64(place + step.FIELD)
+        width = load_int64(place + step.MIN_WIDTH)
         if kind == step.LITERAL:
             store_uint8(at, np.uint8(argument))
             at += 1
+        elif kind == step.NUMBER and argument == step.YEARS:
+            at = _put_year(at, year, width)
+        elif kind == step.NUMBER:
+            value = second
+            if argument == step.MONTHS:
+                value = month
+            elif argument == step.DAYS:
+                value = day
+            elif argument == step.HOURS:
+                value = hour
+            elif argument == step.MINUTES:
+                value = minute
+            at = put_digits(at, value, 2 if value >= 10 else width)
         elif kind == step.FRACTION:
             at = _put_fraction(at, micros % MICROS_PER_SECOND, argument)
-        elif kind == step.OFFSET:
-            at = _put_offset(at, offset_s, argument)
         else:
-            width = load_int64(place + step.MIN_WIDTH)
-            if argument == step.YEARS:
-                at = _put_year(at, year, width)
-            elif argument == step.MONTHS:
-                at = _put_field(at, month, width)
-            elif argument == step.DAYS:
-                at = _put_field(at, day, width)
-            elif argument == step.HOURS:
-                at = _put_field(at, seconds // 3600, width)
-            elif argument == step.MINUTES:
-                at = _put_field(at, seconds // 60 % 60, width)
-            else:
-                at = _put_field(at, seconds % 60, width)
+            at = _put_offset(at, offset_s, argument)
     return at
-
-
-@inlined
-def _put_field(at: int, value: int, width: int) -> Any:
-    """Write a number below 100 with at least ``width`` digits, 1 or 2."""
-    return put_digits(at, value, 2 if value >= 10 else width)
 
 
 @inlined
