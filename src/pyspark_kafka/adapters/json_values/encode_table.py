@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
@@ -126,24 +126,25 @@ class EncodeTable:
     def _compile(self, number: int) -> None:
         column = self._columns[number]
         entry = self._entry(number)
-        kind = _kind(column.type)
+        type_: Any = column.type
+        kind = _kind(type_)
         if kind is None:
-            problem = f"'{column.path}' is of type {column.type}. Cast it to a string"
+            problem = f"'{column.path}' is of type {type_}. Cast it to a string"
             raise OptionsError([f"Intervals cannot be written as JSON: {problem}"])
         if self._is_key(number):
             kind = _KEY_KINDS.get(kind, kind)
             if kind == BINARY or kind >= STRUCT:
-                problem = f"'{column.path}' is of type {column.type}. Cast the keys to a string"
+                problem = f"'{column.path}' is of type {type_}. Cast the keys to a string"
                 raise OptionsError([f"Map keys cannot be written as JSON: {problem}"])
         entry[KIND // 8], entry[END // 8] = kind, column.end
         if kind == DECIMAL:
-            entry[SCALE // 8] = column.type.scale
+            entry[SCALE // 8] = type_.scale
         elif kind in self._patterns:
             entry[PATTERN // 8] = self._patterns[kind].ctypes.data
             entry[STEPS // 8] = len(self._patterns[kind])
         if kind == STRUCT:
-            for place, below in enumerate(self._columns[number].children):
-                self._name(below, column.type.field(place).name)
+            for place, below in enumerate(column.children):
+                self._name(below, type_.field(place).name)
 
     def _entry(self, number: int) -> Int64Array:
         return self.words[HEAD // 8 + number * _WORDS :][:_WORDS]
