@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels.kernel import kernel
 from ..kernels.memory import (
-    double_of_bits,
+    copy_memory,
     load_int8,
     load_int16,
     load_int32,
@@ -15,6 +15,7 @@ from ..kernels.memory import (
     load_uint64,
     store_int64,
     store_uint8,
+    store_uint32,
 )
 from ..value_encoding import row_encoder as out
 from ..value_encoding.input_columns import data, is_null, local_values, offset, read_bool, values
@@ -26,14 +27,14 @@ from .number_writing_kernel import (
     put_double,
     put_float,
     put_signed,
-    put_special,
 )
 from .pattern_kernel import MICROS_PER_DAY, MICROS_PER_SECOND, put_time
-from .text_writing_kernel import put_base64, put_literal, put_string
+from .text_writing_kernel import put_base64, put_string
 
 _COMMA = np.uint8(44)
 _COLON = np.uint8(58)
 _QUOTE = np.uint8(34)
+_NULL = np.uint32(int.from_bytes(b"null", "little"))
 
 _FRAME = 40
 
@@ -59,7 +60,8 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
         if limit - place < prefix_size + room:
             store_int64(output + out.ROW, row)
             return out.FULL
-        place = put_literal(place, prefix, prefix_size)
+        copy_memory(place, prefix, prefix_size)
+        place += prefix_size
         store_uint8(place, np.uint8(123))
         place += 1
         # The container that is written: its kind, its number, its next column or row and its last,
@@ -94,7 +96,8 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 # The name begins with a comma.
                 skipped = 1 if is_first else 0
                 size = load_int64(entry + at.NAME_SIZE) - skipped
-                place = put_literal(place, load_int64(entry + at.NAME) + skipped, size)
+                copy_memory(place, load_int64(entry + at.NAME) + skipped, size)
+                place += size
             elif kind == at.LIST:
                 column, item = container + 1, following
                 entry = entries + column * at.STRIDE
@@ -122,25 +125,19 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                     following += 1
             is_first = False
             if absent:
-                store_uint8(place, np.uint8(110))
-                store_uint8(place + 1, np.uint8(117))
-                store_uint8(place + 2, np.uint8(108))
-                store_uint8(place + 3, np.uint8(108))
+                store_uint32(place, _NULL)
                 place += 4
                 continue
             type_ = load_int64(entry + at.KIND)
-            if type_ == at.STRING:
+            if type_ == at.STRING or type_ == at.BINARY:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
-                place = put_string(place, limit, data(table, column) + start, length, is_ascii)
+                source = data(table, column) + start
+                if type_ == at.STRING:
+                    place = put_string(place, limit, source, length, is_ascii)
+                else:
+                    place = put_base64(place, limit, source, length)
                 if place < 0 or limit - place < room:
-                    store_int64(output + out.ROW, row)
-                    return out.FULL
-            elif type_ == at.BINARY:
-                start = offset(table, column, item)
-                length = offset(table, column, item + 1) - start
-                place = put_base64(place, limit, data(table, column) + start, length)
-                if place < 0:
                     store_int64(output + out.ROW, row)
                     return out.FULL
             elif type_ >= at.STRUCT:
@@ -170,21 +167,10 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                     place = put_signed(place, number)
                 elif type_ == at.DOUBLE:
                     bits = load_uint64(values(table, column) + 8 * item)
-                    quoted = not is_key
-                    exponent = (bits >> np.uint64(52)) & np.uint64(0x7FF)
-                    if exponent == np.uint64(0x7FF):
-                        fraction = bits << np.uint64(12)
-                        place = put_special(place, bits >> np.uint64(63), fraction, quoted)
-                    else:
-                        place = put_double(place, scratch, double_of_bits(bits))
+                    place = put_double(place, scratch, bits, not is_key)
                 elif type_ == at.FLOAT:
                     bits = np.uint64(load_uint32(values(table, column) + 4 * item))
-                    quoted = not is_key
-                    if (bits >> np.uint64(23)) & np.uint64(0xFF) == np.uint64(0xFF):
-                        fraction = bits & np.uint64(0x7FFFFF)
-                        place = put_special(place, bits >> np.uint64(31), fraction, quoted)
-                    else:
-                        place = put_float(place, scratch, bits)
+                    place = put_float(place, scratch, bits, not is_key)
                 elif type_ == at.BOOL:
                     place = put_bool(place, read_bool(table, column, item))
                 elif type_ == at.DECIMAL:

@@ -202,22 +202,8 @@ def _read(number: int, start: int, end: int) -> Any:
             digits = 0
     if digits > 0:
         _multiply_add(number, _TENS_OF_WORDS[digits], group)
-    return exponent + _exponent(at, end)
-
-
-@inlined
-def _exponent(start: int, end: int) -> Any:
-    """Return the number behind an ``e``, if there is one."""
-    at = start
-    is_negative = False
-    if at < end and (load_uint8(at) == 45 or load_uint8(at) == 43):
-        is_negative = load_uint8(at) == 45
-        at += 1
-    power = 0
-    while at < end:
-        power = power * 10 + digit_at(at)
-        at += 1
-    return -power if is_negative else power
+    _, _, power = _scan_exponent(at, end)
+    return exponent + power
 
 
 @inlined

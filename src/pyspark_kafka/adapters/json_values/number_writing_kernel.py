@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import (
-    bits_of_double,
     high_product,
     load_uint8,
     load_uint64,
@@ -199,8 +198,7 @@ def put_bool(at: int, value: bool) -> Any:
 
 
 @inlined
-def put_special(at: int, is_negative: Any, fraction: Any, is_quoted: bool) -> Any:
-    """Write ``NaN``, ``Infinity`` or ``-Infinity``, in quotes unless a key is written."""
+def _put_special(at: int, is_negative: Any, fraction: Any, is_quoted: bool) -> Any:
     if is_quoted:
         store_uint8(at, np.uint8(34))
         at += 1
@@ -229,25 +227,34 @@ _LOW_63: Final = U(2**63 - 1)
 
 
 @inlined
-def put_float(at: int, scratch: int, bits: Any) -> Any:
-    """Write a finite 32-bit floating-point number as Java's ``Float.toString``."""
-    return _put_binary(at, scratch, U(bits), 23, -149)
+def put_float(at: int, scratch: int, bits: Any, is_quoted: bool) -> Any:
+    """Write a 32-bit floating-point number as Java's ``Float.toString``.
+
+    One that is not finite is in quotes, unless it is a key, which has them already.
+    """
+    return _put_binary(at, scratch, U(bits), 23, -149, is_quoted)
 
 
 @inlined
-def put_double(at: int, scratch: int, number: Any) -> Any:
-    """Write a finite 64-bit floating-point number as Java's ``Double.toString``."""
-    return _put_binary(at, scratch, bits_of_double(number), 52, -1074)
+def put_double(at: int, scratch: int, bits: Any, is_quoted: bool) -> Any:
+    """Write a 64-bit floating-point number as Java's ``Double.toString``, as ``put_float`` does."""
+    return _put_binary(at, scratch, bits, 52, -1074, is_quoted)
 
 
 @inlined
-def _put_binary(at: int, scratch: int, bits: Any, width: int, min_exponent: int) -> Any:
+def _put_binary(
+    at: int, scratch: int, bits: Any, width: int, min_exponent: int, is_quoted: bool
+) -> Any:
     is_double = width == 52
-    if bits >> U(63 if is_double else 31):
+    sign = bits >> U(63 if is_double else 31)
+    fraction = bits & ((U(1) << U(width)) - U(1))
+    infinite = 0x7FF if is_double else 0xFF
+    exponent: Any = np.int64((bits >> U(width)) & U(infinite))
+    if exponent == infinite:
+        return _put_special(at, sign, fraction, is_quoted)
+    if sign:
         store_uint8(at, np.uint8(45))
         at += 1
-    fraction = bits & ((U(1) << U(width)) - U(1))
-    exponent: Any = np.int64((bits >> U(width)) & U(0x7FF if is_double else 0xFF))
     hidden = U(1) << U(width)
     if exponent == 0 and fraction == U(0):
         return _put_java(at, scratch, U(0), 0)

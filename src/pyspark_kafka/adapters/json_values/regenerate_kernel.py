@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.memory import copy_memory, load_int64, load_uint8, store_uint8
+from ..kernels.memory import bits_of_double, copy_memory, load_int64, load_uint8, store_uint8
 from ..kernels.parts import inlined
 from ..value_columns.utf8 import sequence_length
 from . import context as at_
 from .number_reading_kernel import double_of, is_digit, scan_number
-from .number_writing_kernel import NUMBER_ROOM, put_double, put_special
+from .number_writing_kernel import NUMBER_ROOM, put_double
 from .skip_kernel import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
@@ -113,11 +113,8 @@ def _write_integer(start: int, end: int, place: int, is_negative: bool) -> Any:
 
 @inlined
 def _write_number(context: int, place: int, number: float) -> Any:
-    """Write a number; one that is not finite is in quotes."""
-    if not np.isfinite(number):
-        return put_special(place, number < 0, np.isnan(number), True)
     scratch = load_int64(context + at_.NUMBER_SCRATCH)
-    return put_double(place, scratch, number)
+    return put_double(place, scratch, bits_of_double(number), True)
 
 
 @inlined

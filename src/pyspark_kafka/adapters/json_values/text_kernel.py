@@ -253,10 +253,10 @@ def has_word(at: int, end: int, word: Any, size: int) -> Any:
 
 
 _PADDING: Final = 61
-_ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _INVALID: Final = 255
 _VALUES: Final = np.array(
-    [_ALPHABET.index(byte) if byte in _ALPHABET else _INVALID for byte in range(256)], np.uint8
+    [ALPHABET.index(byte) if byte in ALPHABET else _INVALID for byte in range(256)], np.uint8
 )
 
 

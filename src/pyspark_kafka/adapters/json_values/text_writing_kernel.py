@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import (
-    copy_memory,
     load_uint8,
     load_uint32,
     load_uint64,
@@ -20,13 +19,14 @@ from ..kernels.memory import (
 )
 from ..kernels.parts import inlined
 from ..value_columns.utf8 import sequence_length
-from .text_kernel import BACKSLASH, BACKSLASHES, ESCAPES, HIGH_BITS, ONES, QUOTE, SPACES
+from .text_kernel import ALPHABET, BACKSLASH, BACKSLASHES, ESCAPES, HIGH_BITS, ONES, QUOTE, SPACES
 
 NO_ROOM: Final = -1
 
 U = np.uint64
 _QUOTES: Final = U(0x2222222222222222)
 _LETTERS: Final = np.array([ESCAPES.get(byte, 0) for byte in range(128)], np.uint8)
+_BASE64: Final = np.frombuffer(ALPHABET, np.uint8)
 _MAX_ESCAPED: Final = 12
 """The bytes of the longest character: two escaped surrogates."""
 
@@ -225,24 +225,6 @@ def _triple(source: int, size: int) -> Any:
 def _base64_group(triple: int) -> Any:
     group = np.uint32(0)
     for number in range(4):
-        character = _base64_character((triple >> (18 - 6 * number)) & 63)
+        character = _BASE64[(triple >> (18 - 6 * number)) & 63]
         group |= np.uint32(character) << np.uint32(8 * number)
     return group
-
-
-@inlined
-def _base64_character(value: int) -> Any:
-    if value < 26:
-        return value + 65
-    if value < 52:
-        return value + 71
-    if value < 62:
-        return value - 4
-    return 43 if value == 62 else 47
-
-
-@inlined
-def put_literal(at: int, source: int, size: int) -> Any:
-    """Write bytes for which there is room."""
-    copy_memory(at, source, size)
-    return at + size

@@ -33,7 +33,7 @@ _MINUS: Final = 45
 _COLON: Final = 58
 _T: Final = 84
 _MAX_INT32: Final = 2**31 - 1
-_MAX_MICROS: Final = 2**63 - 1
+_LAST_SECOND, _LAST_MICROS = divmod(2**63 - 1, MICROS_PER_SECOND)
 _MAX_DATE_YEAR_DIGITS: Final = 7
 _MAX_TIMESTAMP_YEAR_DIGITS: Final = 6
 _GREGORIAN_START: Final = -141_427
@@ -269,18 +269,10 @@ def _scan_time(start: int, end: int) -> Any:
 
 @inlined
 def _micros_of(seconds: int, micros: int) -> Any:
-    if (
-        seconds > _MAX_MICROS // MICROS_PER_SECOND
-        or seconds < -(_MAX_MICROS // MICROS_PER_SECOND) - 1
-    ):
-        return -OUT_OF_RANGE, 0
     # The first and the last second of 64 bits are not whole.
-    if seconds == _MAX_MICROS // MICROS_PER_SECOND and micros > _MAX_MICROS % MICROS_PER_SECOND:
-        return -OUT_OF_RANGE, 0
-    if (
-        seconds == -(_MAX_MICROS // MICROS_PER_SECOND) - 1
-        and micros < MICROS_PER_SECOND - _MAX_MICROS % MICROS_PER_SECOND - 1
-    ):
+    is_before = seconds == -_LAST_SECOND - 1 and micros < MICROS_PER_SECOND - _LAST_MICROS - 1
+    is_behind = seconds == _LAST_SECOND and micros > _LAST_MICROS
+    if is_before or is_behind or not -_LAST_SECOND - 1 <= seconds <= _LAST_SECOND:
         return -OUT_OF_RANGE, 0
     return 1, seconds * MICROS_PER_SECOND + micros
 
