@@ -25,17 +25,11 @@ from .context import MALFORMED, TRUNCATED
 QUOTE: Final = 34
 APOSTROPHE: Final = 39
 BACKSLASH: Final = 92
-ESCAPES: Final = dict(zip(b'"\\\b\t\n\f\r', b'"\\btnfr', strict=True))
-"""The letters by which characters are escaped."""
 
 ONES: Final = np.uint64(0x0101010101010101)
 HIGH_BITS: Final = np.uint64(0x8080808080808080)
 SPACES: Final = np.uint64(0x2020202020202020)
 BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
-_ESCAPED: Final = {**{letter: character for character, letter in ESCAPES.items()}, 47: 47}
-_CHARACTERS: Final = np.array([_ESCAPED.get(byte, 0) for byte in range(256)], np.uint8)
-"""The character of an escape of one letter, or 0."""
-
 _HIGH_SURROGATE: Final = 0xD800
 _LOW_SURROGATE: Final = 0xDC00
 _AFTER_SURROGATES: Final = 0xE000
@@ -143,12 +137,30 @@ def _escape_end(context: int, start: int, end: int) -> Any:
         if end - start < 5:
             return -TRUNCATED
         return start + 5 if _hexadecimal(start + 1) >= 0 else -MALFORMED
-    if _CHARACTERS[byte] != 0:
+    if _unescaped(byte) != 0:
         return start + 1
     flags = load_int64(context + at_.FLAGS)
     if byte == APOSTROPHE and flags & at_.SINGLE_QUOTES:
         return start + 1
     return start + 1 if flags & at_.ANY_ESCAPE else -MALFORMED
+
+
+@inlined
+def _unescaped(byte: int) -> Any:
+    """Return the character of an escape of one letter, or 0; branches are faster than a table."""
+    if byte == QUOTE or byte == BACKSLASH or byte == 47:
+        return np.int64(byte)
+    if byte == 110:
+        return 10
+    if byte == 116:
+        return 9
+    if byte == 114:
+        return 13
+    if byte == 98:
+        return 8
+    if byte == 102:
+        return 12
+    return 0
 
 
 @inlined
@@ -178,7 +190,7 @@ def next_character(start: int) -> Any:
     byte = load_uint8(start + 1)
     if byte == 117:
         return start + 6, _hexadecimal(start + 2)
-    unit = np.int64(_CHARACTERS[byte])
+    unit = _unescaped(byte)
     # Other characters stand for themselves; one of several bytes is taken over byte by byte.
     return (start + 2, unit) if unit else (start + 1, -2)
 

@@ -19,13 +19,16 @@ from ..kernels.memory import (
 )
 from ..kernels.parts import inlined
 from ..value_columns.utf8 import sequence_length
-from .text_kernel import ALPHABET, BACKSLASH, BACKSLASHES, ESCAPES, HIGH_BITS, ONES, QUOTE, SPACES
+from .text_kernel import ALPHABET, BACKSLASH, BACKSLASHES, HIGH_BITS, ONES, QUOTE, SPACES
 
 NO_ROOM: Final = -1
 
 U = np.uint64
 _QUOTES: Final = U(0x2222222222222222)
-_LETTERS: Final = np.array([ESCAPES.get(byte, 0) for byte in range(128)], np.uint8)
+_ESCAPES: Final = dict(zip(b'"\\\b\t\n\f\r', b'"\\btnfr', strict=True))
+_LETTERS: Final = np.array([_ESCAPES.get(byte, 0) for byte in range(128)], np.uint8)
+"""The letter by which a character is escaped, or 0."""
+
 _BASE64: Final = np.frombuffer(ALPHABET, np.uint8)
 _MAX_ESCAPED: Final = 12
 """The bytes of the longest character: two escaped surrogates."""
