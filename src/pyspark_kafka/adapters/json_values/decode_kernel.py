@@ -29,10 +29,10 @@ from ..value_columns.column_kernel import (
     put_null,
     truncate,
 )
-from . import context as at_
+from . import context as words
 from . import decode_table
-from .context import MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
-from .skip_kernel import (
+from .context import FULL, MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
+from .raw_value_kernel import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
     COLON,
@@ -66,31 +66,31 @@ def decode_rows(context: int, table: int, first: int, last: int) -> int:
 
     A row that a status of the context stopped at is not in the columns.
     """
-    starts = load_int64(context + at_.STARTS)
-    ends = load_int64(context + at_.ENDS)
-    values = load_int64(context + at_.VALUES)
-    reasons = load_int64(context + at_.REASONS)
-    fields = load_int64(context + at_.FIELDS)
+    starts = load_int64(context + words.STARTS)
+    ends = load_int64(context + words.ENDS)
+    values = load_int64(context + words.VALUES)
+    reasons = load_int64(context + words.REASONS)
+    fields = load_int64(context + words.FIELDS)
     for row in range(first, last):
         start = load_int64(starts + 8 * row)
         if start < 0 or load_uint8(reasons + row) != 0:
             put_null(table, 0)
             continue
-        store_int64(context + at_.REASON, 0)
-        store_int64(context + at_.FIELD, _NO_FIELD)
+        store_int64(context + words.REASON, 0)
+        store_int64(context + words.FIELD, _NO_FIELD)
         end = values + load_int64(ends + 8 * row)
         result = _decode_row(context, table, values + start, end)
-        if result <= at_.FULL:
+        if result <= FULL:
             truncate(table, 0, row)
-            store_int64(context + at_.STATUS, result)
+            store_int64(context + words.STATUS, result)
             return row
         if result < 0:
             truncate(table, 0, row)
             close_struct(table, 0)
-            store_int64(context + at_.REASON, -result)
-            store_int64(context + at_.FIELD, _NO_FIELD)
-        store_uint8(reasons + row, np.uint8(load_int64(context + at_.REASON)))
-        store_int32(fields + 4 * row, np.int32(load_int64(context + at_.FIELD)))
+            store_int64(context + words.REASON, -result)
+            store_int64(context + words.FIELD, _NO_FIELD)
+        store_uint8(reasons + row, np.uint8(load_int64(context + words.REASON)))
+        store_int32(fields + 4 * row, np.int32(load_int64(context + words.FIELD)))
     return last
 
 
@@ -107,7 +107,7 @@ def _decode_row(context: int, table: int, start: int, end: int) -> Any:
         if at < 0:
             return at
         close_struct(table, 0)
-        store_int64(context + at_.REASON, TYPE_MISMATCH)
+        store_int64(context + words.REASON, TYPE_MISMATCH)
         return 0
     return _decode_object(context, table, at + 1, end)
 
@@ -116,17 +116,17 @@ def _decode_row(context: int, table: int, start: int, end: int) -> Any:
 def _decode_object(context: int, table: int, start: int, end: int) -> Any:
     """Put the object behind the brace that opens it, with all in it."""
     at = start
-    entries = load_int64(context + at_.PROGRAM)
-    stack = load_int64(context + at_.STACK)
-    max_depth = load_int64(context + at_.MAX_DEPTH)
-    limit = load_int64(context + at_.LIMIT)
+    entries = load_int64(context + words.PROGRAM)
+    stack = load_int64(context + words.STACK)
+    max_depth = load_int64(context + words.MAX_DEPTH)
+    limit = load_int64(context + words.LIMIT)
     frame = stack
     column = 0
     kind = decode_table.STRUCT
     expected = 0
     depth = 1
     is_first = True
-    store_int64(context + at_.DEPTH, 1)
+    store_int64(context + words.DEPTH, 1)
     while True:
         at = skip_space(context, at, end)
         if at >= end:
@@ -143,7 +143,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                 return at
             frame -= FRAME_BYTES
             depth -= 1
-            store_int64(context + at_.DEPTH, depth)
+            store_int64(context + words.DEPTH, depth)
             column = load_int64(frame + _COLUMN)
             expected = load_int64(frame + _EXPECTED)
             kind = load_int64(entries + column * decode_table.STRIDE + decode_table.KIND)
@@ -189,9 +189,9 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                 truncate(table, child, rows)
         else:
             if is_full(table, child):
-                store_int64(context + at_.FULL_COLUMN, child)
-                store_int64(context + at_.FULL_BYTES, 0)
-                return at_.FULL
+                store_int64(context + words.FULL_COLUMN, child)
+                store_int64(context + words.FULL_BYTES, 0)
+                return FULL
             if kind == decode_table.MAP:
                 at = _put_key(context, table, column + 2, at, end)
                 if at > 0:
@@ -210,7 +210,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                     depth += 1
                     if depth > max_depth:
                         return -TOO_DEEP
-                    store_int64(context + at_.DEPTH, depth)
+                    store_int64(context + words.DEPTH, depth)
                     store_int64(frame + _COLUMN, column)
                     store_int64(frame + _EXPECTED, expected)
                     store_int64(frame + _MEMBER, child)
@@ -232,11 +232,11 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
             if kind == decode_table.MAP:
                 close_struct(table, column + 1)
             continue
-        if result <= at_.FULL:
+        if result <= FULL:
             return result
-        if load_int64(context + at_.REASON) == 0:
-            store_int64(context + at_.REASON, -result)
-            store_int64(context + at_.FIELD, child)
+        if load_int64(context + words.REASON) == 0:
+            store_int64(context + words.REASON, -result)
+            store_int64(context + words.FIELD, child)
         # A bad element makes its array or map bad, up to the field of a struct: it is null.
         while kind != decode_table.STRUCT:
             frame -= FRAME_BYTES
@@ -247,7 +247,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                 expected = load_int64(frame + _EXPECTED)
                 child = load_int64(frame + _MEMBER)
                 begin = load_int64(frame + _START)
-        store_int64(context + at_.DEPTH, depth)
+        store_int64(context + words.DEPTH, depth)
         truncate(table, child, length(table, column))
         at = skip_value(context, begin, end, depth)
         if at < 0:
@@ -269,8 +269,8 @@ def _odd_name(context: int, start: int, end: int) -> Any:
     name, name_end, after = skip_name(context, start, end)
     if name < 0 or plain_end(name, name_end, name_end, BACKSLASH) == name_end:
         return name, name_end, after
-    scratch = load_int64(context + at_.SCRATCH)
-    if name_end - name > at_.MAX_TEXT_BYTES:
+    scratch = load_int64(context + words.SCRATCH)
+    if name_end - name > words.MAX_TEXT_BYTES:
         # No field has so long a name.
         return scratch, scratch, after
     return scratch, unescape(name, name_end, name_end, scratch), after

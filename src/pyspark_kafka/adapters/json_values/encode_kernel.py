@@ -19,7 +19,7 @@ from ..kernels.memory import (
 )
 from ..value_encoding import row_encoder as out
 from ..value_encoding.input_columns import data, is_null, local_values, offset, read_bool, values
-from . import encode_table as at
+from . import encode_table as slot
 from .number_writing_kernel import (
     SCRATCH_BYTES,
     put_bool,
@@ -46,9 +46,10 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
     offsets = load_int64(output + out.OFFSETS)
     prefix, prefix_size = load_int64(output + out.PREFIX), load_int64(output + out.PREFIX_SIZE)
     scratch = load_int64(output + out.SCRATCH)
-    keeps_nulls, is_ascii = load_int64(program + at.KEEPS_NULLS), load_int64(program + at.IS_ASCII)
-    room = load_int64(program + at.ROOM)
-    entries = program + at.HEAD
+    keeps_nulls = load_int64(program + slot.KEEPS_NULLS)
+    is_ascii = load_int64(program + slot.IS_ASCII)
+    room = load_int64(program + slot.ROOM)
+    entries = program + slot.HEAD
     limit = address + load_int64(output + out.CAPACITY)
     row = load_int64(output + out.ROW)
     place = address + load_int64(offsets + 8 * row)
@@ -67,15 +68,15 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
         # The container that is written: its kind, its number, its next column or row and its last,
         # and the row of a struct. The stack has the same of those around it.
         stack = scratch + SCRATCH_BYTES
-        kind, container, index = at.STRUCT, 0, row
-        following, end = 1, load_int64(entries + at.END)
+        kind, container, index = slot.STRUCT, 0, row
+        following, end = 1, load_int64(entries + slot.END)
         is_first = True
         while True:
             if limit - place < room:
                 store_int64(output + out.ROW, row)
                 return out.FULL
             if following == end:
-                store_uint8(place, np.uint8(93 if kind == at.LIST else 125))
+                store_uint8(place, np.uint8(93 if kind == slot.LIST else 125))
                 place += 1
                 if stack == scratch + SCRATCH_BYTES:
                     break
@@ -86,21 +87,21 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 is_first = False
                 continue
             is_key = False
-            if kind == at.STRUCT:
+            if kind == slot.STRUCT:
                 column, item = following, index
-                entry = entries + column * at.STRIDE
-                following = load_int64(entry + at.END)
+                entry = entries + column * slot.STRIDE
+                following = load_int64(entry + slot.END)
                 absent = is_null(table, column, item)
                 if absent and not keeps_nulls:
                     continue
                 # The name begins with a comma.
                 skipped = 1 if is_first else 0
-                size = load_int64(entry + at.NAME_SIZE) - skipped
-                copy_memory(place, load_int64(entry + at.NAME) + skipped, size)
+                size = load_int64(entry + slot.NAME_SIZE) - skipped
+                copy_memory(place, load_int64(entry + slot.NAME) + skipped, size)
                 place += size
-            elif kind == at.LIST:
+            elif kind == slot.LIST:
                 column, item = container + 1, following
-                entry = entries + column * at.STRIDE
+                entry = entries + column * slot.STRIDE
                 following += 1
                 absent = is_null(table, column, item)
                 if not is_first:
@@ -111,9 +112,9 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 is_key = index == 0
                 column = container + 2
                 if not is_key:
-                    column = load_int64(entries + column * at.STRIDE + at.END)
+                    column = load_int64(entries + column * slot.STRIDE + slot.END)
                 item = following
-                entry = entries + column * at.STRIDE
+                entry = entries + column * slot.STRIDE
                 absent = is_null(table, column, item)
                 if is_key:
                     index = 1
@@ -128,19 +129,19 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 store_uint32(place, _NULL)
                 place += 4
                 continue
-            type_ = load_int64(entry + at.KIND)
-            if type_ == at.STRING or type_ == at.BINARY:
+            type_ = load_int64(entry + slot.KIND)
+            if type_ == slot.STRING or type_ == slot.BINARY:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
                 source = data(table, column) + start
-                if type_ == at.STRING:
+                if type_ == slot.STRING:
                     place = put_string(place, limit, source, length, is_ascii)
                 else:
                     place = put_base64(place, limit, source, length)
                 if place < 0 or limit - place < room:
                     store_int64(output + out.ROW, row)
                     return out.FULL
-            elif type_ >= at.STRUCT:
+            elif type_ >= slot.STRUCT:
                 store_int64(stack, kind)
                 store_int64(stack + 8, container)
                 store_int64(stack + 16, following)
@@ -148,55 +149,58 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 store_int64(stack + 32, index)
                 stack += _FRAME
                 kind, container, is_first = type_, column, True
-                if kind == at.STRUCT:
-                    following, end, index = column + 1, load_int64(entry + at.END), item
+                if kind == slot.STRUCT:
+                    following, end, index = column + 1, load_int64(entry + slot.END), item
                 else:
                     following = offset(table, column, item)
                     end = offset(table, column, item + 1)
                     index = 0
-                store_uint8(place, np.uint8(91 if kind == at.LIST else 123))
+                store_uint8(place, np.uint8(91 if kind == slot.LIST else 123))
                 place += 1
             else:
                 if is_key:
                     store_uint8(place, _QUOTE)
                     place += 1
-                if type_ == at.INT64:
+                if type_ == slot.INT64:
                     place = put_signed(place, load_int64(values(table, column) + 8 * item))
-                elif type_ == at.INT32:
+                elif type_ == slot.INT32:
                     number = np.int64(load_int32(values(table, column) + 4 * item))
                     place = put_signed(place, number)
-                elif type_ == at.DOUBLE:
+                elif type_ == slot.DOUBLE:
                     bits = load_uint64(values(table, column) + 8 * item)
                     place = put_double(place, scratch, bits, not is_key)
-                elif type_ == at.FLOAT:
+                elif type_ == slot.FLOAT:
                     bits = np.uint64(load_uint32(values(table, column) + 4 * item))
                     place = put_float(place, scratch, bits, not is_key)
-                elif type_ == at.BOOL:
+                elif type_ == slot.BOOL:
                     place = put_bool(place, read_bool(table, column, item))
-                elif type_ == at.DECIMAL:
+                elif type_ == slot.DECIMAL:
                     source = values(table, column) + 16 * item
-                    scale = load_int64(entry + at.SCALE)
+                    scale = load_int64(entry + slot.SCALE)
                     low, high = load_uint64(source), load_int64(source + 8)
                     place = put_decimal(place, scratch, low, high, scale)
-                elif type_ == at.INT8:
+                elif type_ == slot.INT8:
                     place = put_signed(place, np.int64(load_int8(values(table, column) + item)))
-                elif type_ == at.INT16:
+                elif type_ == slot.INT16:
                     number = np.int64(load_int16(values(table, column) + 2 * item))
                     place = put_signed(place, number)
                 else:
                     store_uint8(place, _QUOTE)
-                    if type_ == at.DATE:
+                    if type_ == slot.DATE:
                         days = np.int64(load_int32(values(table, column) + 4 * item))
                         micros, offset_s = 0, 0
                     else:
                         time = load_int64(values(table, column) + 8 * item)
                         local, offset_s = time, 0
-                        if type_ == at.TIMESTAMP:
+                        if type_ == slot.TIMESTAMP:
                             local = load_int64(local_values(table, column) + 8 * item)
                             offset_s = (local - time) // MICROS_PER_SECOND
                         days = local // MICROS_PER_DAY
                         micros = local - days * MICROS_PER_DAY
-                    steps, pattern = load_int64(entry + at.STEPS), load_int64(entry + at.PATTERN)
+                    steps, pattern = (
+                        load_int64(entry + slot.STEPS),
+                        load_int64(entry + slot.PATTERN),
+                    )
                     place = put_time(place + 1, pattern, steps, days, micros, offset_s)
                     store_uint8(place, _QUOTE)
                     place += 1

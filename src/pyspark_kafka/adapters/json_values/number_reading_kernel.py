@@ -21,7 +21,7 @@ from ..kernels.memory import (
     store_uint64,
 )
 from ..kernels.parts import inlined
-from . import context as at_
+from . import context as words
 from .context import MALFORMED, OUT_OF_RANGE, TOO_LARGE, TRUNCATED, TYPE_MISMATCH
 from .powers import FIVES, MAX_FIVE, MIN_FIVE
 
@@ -82,7 +82,7 @@ def scan_number(context: int, start: int, end: int) -> Any:
     if count == 0:
         return (-TRUNCATED if at >= end else -MALFORMED), mantissa, 0, 0, True
     is_zero_first = load_uint8(first) == 48 and count > 1
-    if is_zero_first and load_int64(context + at_.FLAGS) & at_.LEADING_ZEROS == 0:
+    if is_zero_first and load_int64(context + words.FLAGS) & words.LEADING_ZEROS == 0:
         return -MALFORMED, mantissa, 0, 0, True
     if at < end and load_uint8(at) == 46:
         is_integer = False
@@ -109,7 +109,7 @@ def scan_number(context: int, start: int, end: int) -> Any:
             return (-TRUNCATED if at >= end else -MALFORMED), mantissa, 0, 0, True
         exponent += power
         count += at - first
-    maximum = load_int64(context + at_.MAX_DIGITS)
+    maximum = load_int64(context + words.MAX_DIGITS)
     if count > maximum and count - _uncounted(start, at) > maximum:
         return -TOO_LARGE, mantissa, 0, 0, True
     return at, mantissa, exponent, digits, is_integer
@@ -163,8 +163,8 @@ def compare_with_number(context: int, start: int, end: int, mantissa: Any, power
 
     The text has no sign and more than one significant digit; the numbers are of similar size.
     """
-    left = load_int64(context + at_.BIG_NUMBER)
-    right = load_int64(context + at_.OTHER_BIG_NUMBER)
+    left = load_int64(context + words.BIG_NUMBER)
+    right = load_int64(context + words.OTHER_BIG_NUMBER)
     exponent = _read(left, start, end)
     store_int64(right, 2 if mantissa >> _BITS else 1)
     store_uint64(right + 8, mantissa & _LOW)

@@ -86,7 +86,7 @@ def put_signed(at: int, number: Any) -> Any:
     """Write a signed number of 64 bits."""
     if number < 0:
         store_uint8(at, np.uint8(45))
-        # The unsigned difference is right for the least number, too.
+        # The unsigned difference is right for the minimum, too.
         return put_unsigned(at + 1, U(0) - U(number))
     return put_unsigned(at, U(number))
 
@@ -267,7 +267,7 @@ def _put_binary(
             return _put_java(at, scratch, fraction >> U(whole), 0)
     else:
         exponent = min_exponent
-        # The least numbers have fewer than the two digits that Java writes.
+        # The smallest numbers have fewer than the two digits that Java writes.
         if fraction < (U(3) if is_double else U(8)):
             fraction *= U(10)
             shift = -1

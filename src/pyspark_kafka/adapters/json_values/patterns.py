@@ -19,9 +19,9 @@ STRIDE: Final = 32
 KIND, FIELD, MIN_WIDTH, MAX_WIDTH = range(0, STRIDE, 8)
 """What a step has besides its kind:
 
-- A literal: a byte. A fraction: its most digits.
-- A number: its field, its least digits, and its most digits or the negative of how many of them
-  the numbers take that follow.
+- A literal: a byte. A fraction: its maximum of digits.
+- A number: its field, its minimum of digits, and its maximum or the negative of how many of
+  them the numbers take that follow.
 - An offset to parse: whether it has a colon, and whether ``Z`` stands for it. To write: ``HAS_Z``
   and ``HAS_SECONDS``.
 - An optional part: the index of the step behind its end.
@@ -132,10 +132,10 @@ def _literal(text: str) -> list[Step]:
 def _add_field(steps: list[Step], text: str) -> None:
     letter, width = text[0], len(text)
     if letter in _FIELDS:
-        kind, least, most = _widths(text)
-        if least == most:
-            _reserve(steps, most)
-        steps.append((kind, _FIELDS[letter], least, most))
+        kind, min_width, max_width = _widths(text)
+        if min_width == max_width:
+            _reserve(steps, max_width)
+        steps.append((kind, _FIELDS[letter], min_width, max_width))
     elif letter == "S" and width <= _MAX_FRACTION:
         steps.append((FRACTION, width, 0, 0))
     elif text in {"X", "x"}:
@@ -149,7 +149,7 @@ def _add_field(steps: list[Step], text: str) -> None:
 
 
 def _widths(text: str) -> tuple[int, int, int]:
-    """Return the kind of a number, and its least and most digits."""
+    """Return the kind of a number, and its minimum and maximum of digits."""
     letter, width = text[0], len(text)
     if letter in "yu":
         if width == 2:
@@ -172,8 +172,8 @@ def _reserve(steps: list[Step], width: int) -> None:
     ):
         place -= 1
     if place >= 0 and steps[place][0] in {NUMBER, YEAR}:
-        kind, field, least, most = steps[place]
-        steps[place] = (kind, field, least, min(most, 0) - width)
+        kind, field, min_width, max_width = steps[place]
+        steps[place] = (kind, field, min_width, min(max_width, 0) - width)
 
 
 def _unsupported(text: str) -> ValueError:

@@ -19,7 +19,7 @@ from ..kernels.memory import (
     trailing_zeros,
 )
 from ..kernels.parts import inlined
-from . import context as at_
+from . import context as words
 from .context import MALFORMED, TRUNCATED
 
 QUOTE: Final = 34
@@ -52,7 +52,7 @@ def _skip_space(context: int, start: int, end: int) -> Any:
         byte = load_uint8(at)
         if byte == 32 or byte == 10 or byte == 13 or byte == 9:
             at += 1
-        elif byte == 47 and load_int64(context + at_.FLAGS) & at_.COMMENTS:
+        elif byte == 47 and load_int64(context + words.FLAGS) & words.COMMENTS:
             after = _comment_end(at, end)
             if after < 0:
                 return at
@@ -108,7 +108,7 @@ def plain_end(start: int, end: int, limit: int, quote: int) -> Any:
 @inlined
 def text_end(context: int, start: int, end: int, quote: int) -> Any:
     """Return the position of the closing quote; ``start`` is behind the opening one."""
-    limit = load_int64(context + at_.LIMIT)
+    limit = load_int64(context + words.LIMIT)
     at = start
     while True:
         at = plain_end(at, end, limit, quote)
@@ -121,7 +121,7 @@ def text_end(context: int, start: int, end: int, quote: int) -> Any:
             at = _escape_end(context, at + 1, end)
             if at < 0:
                 return at
-        elif load_int64(context + at_.FLAGS) & at_.CONTROL_CHARACTERS:
+        elif load_int64(context + words.FLAGS) & words.CONTROL_CHARACTERS:
             at += 1
         else:
             return -MALFORMED
@@ -139,10 +139,10 @@ def _escape_end(context: int, start: int, end: int) -> Any:
         return start + 5 if _hexadecimal(start + 1) >= 0 else -MALFORMED
     if _unescaped(byte) != 0:
         return start + 1
-    flags = load_int64(context + at_.FLAGS)
-    if byte == APOSTROPHE and flags & at_.SINGLE_QUOTES:
+    flags = load_int64(context + words.FLAGS)
+    if byte == APOSTROPHE and flags & words.SINGLE_QUOTES:
         return start + 1
-    return start + 1 if flags & at_.ANY_ESCAPE else -MALFORMED
+    return start + 1 if flags & words.ANY_ESCAPE else -MALFORMED
 
 
 @inlined

@@ -14,10 +14,10 @@ import numpy as np
 from ..kernels.memory import copy_memory, load_int64, load_uint8, store_int64
 from ..kernels.parts import inlined
 from ..value_encoding.time_zones import CHANGES_END, CYCLE_S
-from . import context as at_
+from . import context as words
 from . import zones as zone
 from .calendar_kernel import days_of, days_of_julian, is_date
-from .context import OUT_OF_RANGE, TYPE_MISMATCH
+from .context import NEEDS_ZONE, OUT_OF_RANGE, TYPE_MISMATCH
 from .number_reading_kernel import digit_at, is_digit
 from .pattern_kernel import (
     DAY_SECONDS,
@@ -104,15 +104,15 @@ def _scan_date(start: int, end: int, max_year_digits: int) -> Any:
 @inlined
 def parse_date(context: int, start: int, end: int) -> Any:
     """Return 1 and the days since 1970 of a text, or a negative reason."""
-    steps = load_int64(context + at_.DATE_STEPS)
+    steps = load_int64(context + words.DATE_STEPS)
     if steps:
-        count = load_int64(context + at_.DATE_STEP_COUNT)
+        count = load_int64(context + words.DATE_STEP_COUNT)
         is_valid, seconds, _, _ = parse_pattern(steps, count, start, end)
         days = seconds // DAY_SECONDS
         is_valid = is_valid and _is_int32(days)
     else:
         is_valid, days = _date(start, end)
-    if is_valid or load_int64(context + at_.FLAGS) & at_.DATES_HAVE_FALLBACK == 0:
+    if is_valid or load_int64(context + words.FLAGS) & words.DATES_HAVE_FALLBACK == 0:
         return (1 if is_valid else -TYPE_MISMATCH), days
     first, last = _without_gmt(context, start, end)
     if last > first:
@@ -161,8 +161,8 @@ def _day_number(start: int, end: int) -> Any:
 @inlined
 def _without_gmt(context: int, start: int, end: int) -> Any:
     """Return a copy of a text without its first ``GMT``, or an empty one if it has none."""
-    scratch = load_int64(context + at_.SCRATCH) + at_.MAX_TEXT_BYTES
-    if end - start > at_.MAX_TEXT_BYTES:
+    scratch = load_int64(context + words.SCRATCH) + words.MAX_TEXT_BYTES
+    if end - start > words.MAX_TEXT_BYTES:
         return scratch, scratch
     for at in range(start, end - 2):
         if load_uint8(at) == 71 and load_uint8(at + 1) == 77 and load_uint8(at + 2) == 84:
@@ -175,15 +175,15 @@ def _without_gmt(context: int, start: int, end: int) -> Any:
 @inlined
 def parse_timestamp(context: int, start: int, end: int) -> Any:
     """Return 1 and the microseconds since 1970 in UTC of a text, or a negative number."""
-    steps = load_int64(context + at_.TIMESTAMP_STEPS)
+    steps = load_int64(context + words.TIMESTAMP_STEPS)
     if steps:
-        count = load_int64(context + at_.TIMESTAMP_STEP_COUNT)
+        count = load_int64(context + words.TIMESTAMP_STEP_COUNT)
         result, micros = _timestamp_of_pattern(context, steps, count, start, end, True)
     else:
         result, micros = _timestamp(context, start, end, True)
-    if result > 0 or result == at_.NEEDS_ZONE:
+    if result > 0 or result == NEEDS_ZONE:
         return result, micros
-    if load_int64(context + at_.FLAGS) & at_.TIMESTAMPS_HAVE_FALLBACK == 0:
+    if load_int64(context + words.FLAGS) & words.TIMESTAMPS_HAVE_FALLBACK == 0:
         return result, micros
     first, last = _without_gmt(context, start, end)
     if last > first:
@@ -194,9 +194,9 @@ def parse_timestamp(context: int, start: int, end: int) -> Any:
 @inlined
 def parse_timestamp_ntz(context: int, start: int, end: int) -> Any:
     """Return 1 and the microseconds of a text without a time zone, or a negative reason."""
-    steps = load_int64(context + at_.NTZ_STEPS)
+    steps = load_int64(context + words.NTZ_STEPS)
     if steps:
-        count = load_int64(context + at_.NTZ_STEP_COUNT)
+        count = load_int64(context + words.NTZ_STEP_COUNT)
         return _timestamp_of_pattern(context, steps, count, start, end, False)
     return _timestamp(context, start, end, False)
 
@@ -217,7 +217,7 @@ def _timestamp_of_pattern(
 
 @inlined
 def _default_offset(context: int, seconds: int) -> Any:
-    return _offset_at(load_int64(context + at_.DEFAULT_ZONE), seconds)
+    return _offset_at(load_int64(context + words.DEFAULT_ZONE), seconds)
 
 
 @inlined
@@ -348,17 +348,17 @@ def _offset_of(start: int, end: int) -> Any:
 
 @inlined
 def _named_offset(context: int, start: int, end: int, seconds: int) -> Any:
-    entry = load_int64(context + at_.LAST_ZONE)
+    entry = load_int64(context + words.LAST_ZONE)
     if entry == 0 or _order(entry, start, end) != 0:
-        count = load_int64(context + at_.ZONE_COUNT)
-        entry = _zone_of(load_int64(context + at_.ZONES), count, start, end)
+        count = load_int64(context + words.ZONE_COUNT)
+        entry = _zone_of(load_int64(context + words.ZONES), count, start, end)
         if entry == 0 and count > 0:
             return -TYPE_MISMATCH, 0
         if entry == 0 or load_int64(entry + zone.COUNT) == 0:
-            store_int64(context + at_.ZONE_TEXT, start)
-            store_int64(context + at_.ZONE_TEXT_BYTES, end - start)
-            return at_.NEEDS_ZONE, 0
-        store_int64(context + at_.LAST_ZONE, entry)
+            store_int64(context + words.ZONE_TEXT, start)
+            store_int64(context + words.ZONE_TEXT_BYTES, end - start)
+            return NEEDS_ZONE, 0
+        store_int64(context + words.LAST_ZONE, entry)
     if load_int64(entry + zone.COUNT) < 0:
         return -TYPE_MISMATCH, 0
     return 1, _offset_at(entry, seconds)

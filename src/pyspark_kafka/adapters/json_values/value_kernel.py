@@ -2,7 +2,7 @@
 
 Functions return the position behind the value, or a negative number: of a ``FailureReason``,
 ``FULL`` or ``NEEDS_ZONE``. Then nothing was put. A reason does not say whether the value is valid
-JSON: the caller skips it, which does.
+JSON: the caller skips the value, which tells.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ..value_columns.column_kernel import (
     put_decimal as append_decimal,
 )
 from ..value_columns.utf8 import is_utf8
-from . import context as at_
+from . import context as words
 from . import decode_table
-from .context import BAD_UTF8, OUT_OF_RANGE, TYPE_MISMATCH
+from .context import BAD_UTF8, FULL, OUT_OF_RANGE, TYPE_MISMATCH
 from .number_reading_kernel import (
     MAX_MANTISSA_DIGITS,
     double_of,
@@ -43,8 +43,17 @@ from .number_reading_kernel import (
     scan_number,
     short_double_of,
 )
-from .regenerate_kernel import GROWTH, MIN_BYTES, regenerate
-from .skip_kernel import FALSE, NULL, TRUE, is_quote, not_a_number, skip_value
+from .raw_value_kernel import (
+    FALSE,
+    GROWTH,
+    MIN_BYTES,
+    NULL,
+    TRUE,
+    is_quote,
+    not_a_number,
+    regenerate,
+    skip_value,
+)
 from .text_kernel import decode_base64, has_word, plain_end, text_end, unescape
 from .time_kernel import parse_date, parse_timestamp, parse_timestamp_ntz
 
@@ -60,8 +69,8 @@ def lacks_room(context: int, table: int, column: int, size: int) -> Any:
     """Return whether a column has no room for a text, and let the context say so."""
     if has_room_for(table, column, size):
         return False
-    store_int64(context + at_.FULL_COLUMN, column)
-    store_int64(context + at_.FULL_BYTES, size)
+    store_int64(context + words.FULL_COLUMN, column)
+    store_int64(context + words.FULL_BYTES, size)
     return True
 
 
@@ -69,7 +78,7 @@ def lacks_room(context: int, table: int, column: int, size: int) -> Any:
 def put_plain(context: int, table: int, column: int, start: int, size: int) -> Any:
     """Put a text without escapes, and return 1 or a negative number."""
     if lacks_room(context, table, column, size):
-        return at_.FULL
+        return FULL
     if not is_utf8(start, size):
         return -BAD_UTF8
     put_bytes(table, column, start, size)
@@ -79,7 +88,7 @@ def put_plain(context: int, table: int, column: int, start: int, size: int) -> A
 @inlined
 def put_text(context: int, table: int, column: int, start: int, end: int, quote: int) -> Any:
     """Put a text in quotes, which begins at ``start``, without its escapes."""
-    limit = load_int64(context + at_.LIMIT)
+    limit = load_int64(context + words.LIMIT)
     stop = plain_end(start, end, limit, quote)
     if stop < end and load_uint8(stop) == quote:
         result = put_plain(context, table, column, start, stop - start)
@@ -93,9 +102,9 @@ def _put_escaped(context: int, table: int, column: int, start: int, end: int, qu
     if stop < 0:
         return stop
     if lacks_room(context, table, column, stop - start):
-        return at_.FULL
+        return FULL
     place = data_end(table, column)
-    size = unescape(start, stop, load_int64(context + at_.LIMIT), place) - place
+    size = unescape(start, stop, load_int64(context + words.LIMIT), place) - place
     if not is_utf8(place, size):
         return -BAD_UTF8
     put_written_bytes(table, column, size)
@@ -222,9 +231,9 @@ def _put_binary(context: int, table: int, column: int, start: int, end: int) -> 
     if stop < 0:
         return stop
     if lacks_room(context, table, column, stop - start):
-        return at_.FULL
+        return FULL
     place = data_end(table, column)
-    text = unescape(start + 1, stop, load_int64(context + at_.LIMIT), place)
+    text = unescape(start + 1, stop, load_int64(context + words.LIMIT), place)
     written = decode_base64(place, text, place)
     if written < 0:
         return -TYPE_MISMATCH
@@ -249,7 +258,7 @@ def _put_floating(context: int, table: int, kind: int, column: int, start: int, 
             # An integer has no negative zero.
             if byte == MINUS and (digits > 0 or not is_integer):
                 number, nearest = -number, -nearest
-    if after < 0 and load_int64(context + at_.FLAGS) & at_.NOT_A_NUMBER:
+    if after < 0 and load_int64(context + words.FLAGS) & words.NOT_A_NUMBER:
         after, number = _not_a_number(context, start, end)
         nearest = np.float32(number)
     if after < 0:
@@ -322,7 +331,7 @@ def _put_time(context: int, table: int, kind: int, column: int, start: int, end:
     after, seconds = scan_integer(context, start, end, MAX_INT64)
     if after < 0:
         return after
-    # abs() of the least number of 64 bits is negative.
+    # abs() of the minimum of 64 bits is negative.
     if not -_MAX_SECONDS <= seconds <= _MAX_SECONDS:
         return -OUT_OF_RANGE
     put_int64(table, column, seconds * _SECOND)
@@ -336,7 +345,7 @@ def _text(context: int, start: int, end: int) -> Any:
     All three are a negative reason if there is none.
     """
     quote = load_uint8(start)
-    limit = load_int64(context + at_.LIMIT)
+    limit = load_int64(context + words.LIMIT)
     first = start + 1
     stop = plain_end(first, end, limit, quote)
     if stop < end and load_uint8(stop) == quote:
@@ -344,20 +353,20 @@ def _text(context: int, start: int, end: int) -> Any:
     stop = text_end(context, first, end, quote)
     if stop < 0:
         return stop, stop, stop
-    if stop - first > at_.MAX_TEXT_BYTES:
+    if stop - first > words.MAX_TEXT_BYTES:
         return -OUT_OF_RANGE, -OUT_OF_RANGE, -OUT_OF_RANGE
-    scratch = load_int64(context + at_.SCRATCH)
+    scratch = load_int64(context + words.SCRATCH)
     return scratch, unescape(first, stop, limit, scratch), stop + 1
 
 
 @inlined
 def _put_regenerated(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Write a value that is no text as Jackson does, for a column of strings."""
-    stop = skip_value(context, start, end, load_int64(context + at_.DEPTH))
+    stop = skip_value(context, start, end, load_int64(context + words.DEPTH))
     if stop < 0:
         return stop
     if lacks_room(context, table, column, GROWTH * (stop - start) + MIN_BYTES):
-        return at_.FULL
+        return FULL
     place = data_end(table, column)
     written = regenerate(context, start, stop, place)
     if written < 0:
