@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, final
 import pytest
 
 from pyspark_kafka.adapters.confluent import (
+    admin,
     client_closing,
     cluster,
     group_committer,
@@ -129,8 +130,8 @@ def committer(unreached: Cluster) -> Callable[[], None]:
 def admin_client(unreached: Cluster) -> Callable[[], None]:
     fetcher, stuck = ConfluentOffsetFetcher(OPTIONS), unreached.library
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(offset_fetcher, "OffsetsAdmin", lambda *_, **__: stuck)
-        fetcher._client()
+        patch.setattr(admin, "OffsetsAdmin", lambda *_, **__: stuck)
+        fetcher._session.client()
     return fetcher.close
 
 
@@ -229,7 +230,7 @@ def stream_client() -> ConfluentStreamClient:
     [
         (lambda client: client, ["_consumer", "_writer", "_wake"]),
         (lambda client: client._writer, ["_metadata", "_group"]),
-        (lambda client: client._writer._group, ["_admin", "_committer"]),
+        (lambda client: client._writer._group._session, ["_admin", "_committer"]),
     ],
     ids=["client", "writer", "fetcher"],
 )

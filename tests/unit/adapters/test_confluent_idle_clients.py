@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from confluent_kafka import KafkaError
 
+from pyspark_kafka.adapters.confluent import admin, idle_watch
 from pyspark_kafka.adapters.confluent import cluster as clusters
-from pyspark_kafka.adapters.confluent import idle_watch, offset_fetcher
+from pyspark_kafka.adapters.confluent.cluster_describer import ConfluentClusterDescriber
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
@@ -96,8 +97,16 @@ def fetching(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
     options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
     fetcher = ConfluentOffsetFetcher(options)
     connect = broker.connect
-    patch.setattr(offset_fetcher, "OffsetsAdmin", lambda *_, **__: connect(fetcher._cluster))
+    patch.setattr(admin, "OffsetsAdmin", lambda *_, **__: connect(fetcher._cluster))
     return lambda: fetcher.partitions(Assign(frozenset({TopicPartition("t", 0)})))
+
+
+def describing(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
+    options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
+    describer = ConfluentClusterDescriber(options)
+    connect = broker.connect
+    patch.setattr(admin, "OffsetsAdmin", lambda *_, **__: connect(describer._cluster))
+    return lambda: describer.describe_topics(["t"])
 
 
 def reading(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
@@ -113,7 +122,7 @@ def writing(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
     return writer._session
 
 
-@pytest.mark.parametrize("adapter", [fetching, reading, writing])
+@pytest.mark.parametrize("adapter", [fetching, describing, reading, writing])
 def test_an_idle_client_is_closed_when_its_login_is_refused(
     broker: Broker,
     monkeypatch: pytest.MonkeyPatch,

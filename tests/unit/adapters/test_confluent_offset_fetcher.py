@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from pyspark_kafka.adapters.confluent import admin as admin_sessions
 from pyspark_kafka.adapters.confluent import cluster_describer, offset_fetcher
 from pyspark_kafka.adapters.confluent.error_codes import NO_LEADERS
 from pyspark_kafka.adapters.confluent.offset_fetcher import MAX_ASKED, ConfluentOffsetFetcher
@@ -103,7 +104,7 @@ def fetcher_of_t() -> ConfluentOffsetFetcher:
 def test_many_partitions_take_several_requests(monkeypatch: pytest.MonkeyPatch, known: int) -> None:
     """Partitions that do not exist are left out, also if a request names no others."""
     admin = BoundedAdmin(offset=7)
-    monkeypatch.setattr(offset_fetcher, "OffsetsAdmin", lambda _config, **_: admin)
+    monkeypatch.setattr(admin_sessions, "OffsetsAdmin", lambda _config, **_: admin)
     existing = [TopicPartition("t", number) for number in range(known)]
     deleted = [TopicPartition("u", number) for number in range(2 * MAX_ASKED)]
     assert fetcher_of_t().latest([*existing, *deleted]) == dict.fromkeys(existing, 7)
@@ -118,7 +119,7 @@ def test_a_response_that_leaves_out_a_partition_is_invalid(monkeypatch: pytest.M
     monkeypatch.setattr(
         admin, "request_offsets", lambda partitions, *more: answer(partitions[1:], *more)
     )
-    monkeypatch.setattr(offset_fetcher, "OffsetsAdmin", lambda _config, **_: admin)
+    monkeypatch.setattr(admin_sessions, "OffsetsAdmin", lambda _config, **_: admin)
     with pytest.raises(InvalidResponseError, match="leaves out"):
         fetcher_of_t().latest([TopicPartition("t", number) for number in range(2)])
 
@@ -126,7 +127,7 @@ def test_a_response_that_leaves_out_a_partition_is_invalid(monkeypatch: pytest.M
 def test_a_request_that_hangs_leaves_time_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new client asks again when a third of the time is up, however short the time is."""
     timeouts: list[float] = []
-    monkeypatch.setattr(offset_fetcher, "OffsetsAdmin", lambda _config, **_: StuckAdmin(timeouts))
+    monkeypatch.setattr(admin_sessions, "OffsetsAdmin", lambda _config, **_: StuckAdmin(timeouts))
     monkeypatch.setattr(offset_fetcher, "RETRY_S", 0.0)
     assert fetcher_of_t().partitions(Assign(frozenset({TopicPartition("t", 0)}))) == frozenset()
     assert timeouts == [API_TIMEOUT_S / 3] * 2
@@ -217,13 +218,13 @@ def test_the_requests_of_a_call_have_one_deadline(
 ) -> None:
     """What one needs is not there for the others: a call takes as long as the port says."""
     client = SlowClient(clock)
-    monkeypatch.setattr(offset_fetcher, "OffsetsAdmin", client)
+    monkeypatch.setattr(admin_sessions, "OffsetsAdmin", client)
     monkeypatch.setattr(offset_fetcher, "Consumer", client)
     begun = clock.now
     with pytest.raises(PysparkKafkaError):
         CALLS[call](fetcher_of_t())
     assert client.asked > 1
-    assert clock.now - begun <= API_TIMEOUT_S + 2 * offset_fetcher.RETRY_S
+    assert clock.now - begun <= API_TIMEOUT_S + 2 * admin_sessions.RETRY_S
 
 
 def test_the_requests_of_a_description_have_one_deadline(
@@ -231,9 +232,9 @@ def test_the_requests_of_a_description_have_one_deadline(
 ) -> None:
     """As those of the fetcher."""
     client = SlowClient(clock)
-    monkeypatch.setattr(cluster_describer, "AdminClient", client)
+    monkeypatch.setattr(admin_sessions, "OffsetsAdmin", client)
     begun = clock.now
     with pytest.raises(PysparkKafkaError):
         cluster_describer.ConfluentClusterDescriber(options_of_t()).group_operations("g")
     assert client.asked > 1
-    assert clock.now - begun <= API_TIMEOUT_S + 2 * cluster_describer.RETRY_S
+    assert clock.now - begun <= API_TIMEOUT_S + 2 * admin_sessions.RETRY_S

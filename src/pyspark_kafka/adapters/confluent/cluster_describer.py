@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import wait
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its types are partial
-    AdminClient,
     ConfigResource,
     ResourceType,
 )
@@ -22,9 +20,9 @@ from ...domain.cluster.topics import (
 )
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
 from ...ports.cluster import ClusterDescriber
-from .client_closing import close_in_time
+from .admin import METADATA, RETRY_S, AdminSession, result_of
 from .cluster import Cluster
-from .error_codes import COORDINATOR_ERRORS, TIMED_OUT, UNKNOWN_TOPIC_ERRORS
+from .error_codes import COORDINATOR_ERRORS, UNKNOWN_TOPIC_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,12 +32,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 
-METADATA: Final = "a request for metadata"
 GROUPS: Final = "a request to describe a group"
-RETRY_S: Final = 0.1
-
-EVENTS_S: Final = 0.05
-"""How often a request that waits looks whether the login was refused."""
 
 
 @final
@@ -52,14 +45,14 @@ class ConfluentClusterDescriber(ClusterDescriber):
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
         self._cluster = Cluster(options)
-        self._admin: Any = None
+        self._session = AdminSession(self._cluster)
 
     def brokers(self) -> Sequence[Broker]:
         answer = self._answers(
             lambda admin, timeout: {"": admin.describe_cluster(request_timeout=timeout)}
         )[""]
         if isinstance(answer, KafkaError):
-            raise self._error(METADATA, answer)
+            raise self._session.error(METADATA, answer)
         return sorted(Broker(node.id, node.host, node.port) for node in answer.nodes)
 
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
@@ -81,7 +74,7 @@ class ConfluentClusterDescriber(ClusterDescriber):
                     found[topic] = answer
                 elif answer.code() not in UNKNOWN_TOPIC_ERRORS:
                     right = topic_right(Operation.DESCRIBE, topic)
-                    raise self._error(f"{METADATA} of '{topic}'", answer, right)
+                    raise self._session.error(f"{METADATA} of '{topic}'", answer, right)
             configs = self._configs(found)
         return {
             topic: TopicDescription(
@@ -106,16 +99,16 @@ class ConfluentClusterDescriber(ClusterDescriber):
                     return None
                 # The coordinator of a new group may not be ready.
                 if answer.code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                    raise self._error(GROUPS, answer, group_right(Operation.DESCRIBE, group_id))
+                    raise self._session.error(
+                        GROUPS, answer, group_right(Operation.DESCRIBE, group_id)
+                    )
                 time.sleep(RETRY_S)
 
     def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:  # noqa: ARG002  # librdkafka begins a transaction to find its coordinator
         return None
 
     def close(self) -> None:
-        admin, self._admin = self._admin, None
-        if admin is not None:
-            close_in_time(partial(admin.__exit__, None, None, None))
+        self._session.close()
 
     def _configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return settings of each topic; none if the broker or the user's rights do not allow."""
@@ -135,25 +128,11 @@ class ConfluentClusterDescriber(ClusterDescriber):
         self, ask: Callable[[Any, float], Mapping[K, Future[Any]]]
     ) -> Mapping[K, Any | KafkaError]:
         """Send a request, and return what was answered: each a result or an error."""
-        with self._cluster.settings.one_deadline() as deadline:
-            admin = self._client()
-            answers = ask(admin, max(RETRY_S, deadline.remaining))
-            while wait(answers.values(), EVENTS_S).not_done and not deadline.has_passed:
-                admin.poll(0)
-                self._cluster.errors.raise_refusal()
-            return {key: _result(answer) for key, answer in answers.items()}
-
-    def _error(self, request: str, error: KafkaError, *rights: Any) -> Exception:
-        # The event that says why it could not connect has to be polled.
-        self._client().poll(0)
-        return self._cluster.errors.error(request, error, *rights)
-
-    def _client(self) -> Any:
-        if self._cluster.settings.is_outdated:
-            self.close()
-        if self._admin is None:
-            self._admin = self._cluster.make(AdminClient, {})
-        return self._admin
+        with self._session.in_use(), self._cluster.settings.one_deadline() as deadline:
+            answers = ask(self._session.client(), max(RETRY_S, deadline.remaining))
+            with suppress(KafkaException):
+                self._session.wait(answers.values(), deadline.remaining)
+            return {key: result_of(answer) for key, answer in answers.items()}
 
 
 def _partition(described: Any) -> PartitionDescription:
@@ -170,12 +149,3 @@ def _operations(described: Any) -> frozenset[Operation] | None:
         return None
     codes = (operation.value for operation in operations)
     return frozenset(OPERATION_CODES[code] for code in codes if code in OPERATION_CODES)
-
-
-def _result(answer: Future[Any]) -> Any | KafkaError:
-    if not answer.done():
-        return KafkaError(TIMED_OUT)
-    try:
-        return answer.result()
-    except KafkaException as error:
-        return error.args[0]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import wait
-from contextlib import ExitStack, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
@@ -18,13 +15,14 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as ClientPartition
 
-from ...domain.errors import InvalidResponseError, PysparkKafkaError, UnknownTopicError
+from ...domain.errors import InvalidResponseError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.clock import Deadline
 from ...ports.reading import OffsetFetcher
+from .admin import METADATA, RETRY_S, AdminSession, result_of
 from .client_closing import close_in_time
 from .cluster import Cluster
 from .error_codes import (
@@ -32,34 +30,24 @@ from .error_codes import (
     LIST_OFFSETS_RETRIABLE_ERRORS,
     NO_LEADERS,
     REFUSED_RESOURCES,
-    TIMED_OUT,
     UNKNOWN_PARTITION_ERRORS,
     UNREACHABLE_ERRORS,
 )
-from .group_committer import GroupCommitter
-from .idle_watch import IdleWatch
 from .librdkafka import LISTED_EARLIEST, LISTED_LATEST
-from .offsets_admin import OffsetsAdmin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from concurrent.futures import Future
 
     from ...domain.options.source import SourceOptions
     from ...domain.security.rights import Right
-    from .offsets_admin import ListedOffset, ListedOffsets
+    from .admin import ListedOffset, ListedOffsets, OffsetsAdmin
 
 K = TypeVar("K")
 T = TypeVar("T")
 
-METADATA: Final = "a request for metadata"
 OFFSETS: Final = "a request for offsets"
 COMMIT: Final = "a request to commit offsets"
 COMMITTED: Final = "a request for committed offsets"
-RETRY_S: Final = 0.1
-
-EVENTS_S: Final = 0.05
-"""How often a request that waits looks whether the login was refused."""
 
 MIN_COMMITTED_S: Final = 0.5
 """The time-out of the first request for committed offsets, which doubles with each."""
@@ -101,10 +89,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             if options.reads_committed_only
             else IsolationLevel.READ_UNCOMMITTED
         )
-        self._admin: Any = None
-        self._committer: GroupCommitter | None = None
-        self._group_id = ""
-        self._watch = IdleWatch(self._cluster.settings)
+        self._session = AdminSession(self._cluster)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
         with self._cluster.settings.one_deadline():
@@ -152,7 +137,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         next_offsets = [
             _client_partition(partition, offset) for partition, offset in offsets.items()
         ]
-        with self._watch.in_use(), self._cluster.settings.one_deadline() as deadline:
+        with self._session.in_use(), self._cluster.settings.one_deadline() as deadline:
             while (error := self._commit(group_id, next_offsets, deadline)) is not None:
                 if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
                     rights = (
@@ -163,31 +148,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 time.sleep(RETRY_S)
 
     def close(self) -> None:
-        with self._watch.in_use(), ExitStack() as closing:
-            closing.callback(self._close_committer)
-            closing.callback(self._close_admin)
-
-    def handle_idle_events(self) -> bool:
-        """Do as ``Watched`` says."""
-        with suppress(PysparkKafkaError):
-            self._handle_events()
-        return bool(self._clients)
-
-    @property
-    def _clients(self) -> list[Any]:
-        """The clients that are open, whose events have to be handled."""
-        return [each for each in (self._admin, self._committer) if each is not None]
-
-    def _close_admin(self) -> None:
-        admin, self._admin = self._admin, None
-        if admin is not None:
-            # An error that is being raised may refer to it as well, and so keep its threads.
-            close_in_time(partial(admin.__exit__, None, None, None))
-
-    def _close_committer(self) -> None:
-        committer, self._committer = self._committer, None
-        if committer is not None:
-            committer.close()
+        self._session.close()
 
     def _matching(self, pattern: SubscribePattern) -> list[str]:
         listed = self._retry(METADATA, lambda admin, timeout: admin.list_topics(timeout=timeout))
@@ -202,8 +163,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         def ask(admin: Any, timeout: float) -> Mapping[str, Any]:
             wanted = TopicCollection(sorted(topics))
             answers = admin.describe_topics(wanted, request_timeout=timeout)
-            self._await(answers.values(), timeout)
-            return _existing({topic: _result(answer) for topic, answer in answers.items()})
+            self._session.wait(answers.values(), timeout)
+            return _existing({topic: result_of(answer) for topic, answer in answers.items()})
 
         descriptions = self._retry(METADATA, ask)
         if required and (unknown := sorted(set(topics) - descriptions.keys())):
@@ -232,10 +193,10 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 admin.request_offsets([*part.values()], self._isolation_level, timeout)
                 for part in parts
             ]
-            self._await(sent, timeout)
+            self._session.wait(sent, timeout)
             results: dict[TopicPartition, ListedOffset | KafkaError] = {}
             for part, answer in zip(parts, sent, strict=True):
-                listed: ListedOffsets | KafkaError = _result(answer)
+                listed: ListedOffsets | KafkaError = result_of(answer)
                 results |= self._listed(part, listed)
             return _offsets(_existing(results))
 
@@ -260,7 +221,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
     def _retry(self, request: str, ask: Callable[[Any, float], T]) -> T:
         """Send a request, again while its broker is unreachable or not the leader any more."""
-        with self._watch.in_use():
+        with self._session.in_use():
             return self._attempt(request, ask)
 
     def _attempt(self, request: str, ask: Callable[[Any, float], T]) -> T:
@@ -269,9 +230,11 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             while True:
                 try:
                     # A request to an unreachable broker lasts until the time-out of the attempt.
-                    return ask(self._client(), min(attempt_s, max(RETRY_S, deadline.remaining)))
+                    return ask(
+                        self._session.client(), min(attempt_s, max(RETRY_S, deadline.remaining))
+                    )
                 except KafkaException as error:
-                    self._handle_events()
+                    self._session.handle_events()
                     is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
                     if not is_retriable or deadline.remaining < RETRY_S:
                         raise self._failure(request, error) from error
@@ -279,7 +242,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                     # As many results as topics are asked for are expected.
                     raise InvalidResponseError(request, str(error)) from error
                 # An admin client never looks for other leaders: a new one does.
-                self.close()
+                self._session.close()
                 time.sleep(RETRY_S)
 
     def _committed(
@@ -288,7 +251,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         # The admin client's request aborts the process if a broker responds that it is not the
         # coordinator any more (confluentinc/librdkafka#5040); a consumer's does not.
         group = {"group.id": group_id, "enable.auto.commit": "false"}
-        self._drop_outdated()
+        self._session.drop_outdated()
         consumer = self._cluster.make(Consumer, group)
         wanted = [_client_partition(partition) for partition in partitions]
         try:
@@ -331,67 +294,19 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         """Commit once, and return the coordinator's error."""
         is_committed = False
         try:
-            error = self._committer_of(group_id).commit(offsets, deadline)
+            error = self._session.committer(group_id).commit(offsets, deadline)
             is_committed = error is None
         finally:
             if not is_committed:
-                self._close_committer()
+                self._session.close_committer()
         return error
 
-    def _committer_of(self, group_id: str) -> GroupCommitter:
-        self._drop_outdated()
-        if self._group_id != group_id:
-            self._close_committer()
-        if self._committer is None:
-            self._committer = GroupCommitter(self._cluster, group_id)
-            self._group_id = group_id
-            self._watch.start(self)
-        return self._committer
-
-    def _client(self) -> Any:
-        self._drop_outdated()
-        if self._admin is None:
-            self._admin = self._cluster.make(OffsetsAdmin, {})
-            self._watch.start(self)
-        return self._admin
-
-    def _drop_outdated(self) -> None:
-        if self._cluster.settings.is_outdated:
-            self.close()
-
-    def _await(self, answers: Iterable[Future[Any]], timeout_s: float) -> None:
-        """Wait for responses.
-
-        librdkafka looks for requests that have timed out once a second, and repeats some.
-
-        :raises KafkaException: if they do not come in time.
-        """
-        deadline = Deadline.after(timeout_s)
-        # One after another: to wait for all looks at each of them, in every interval again.
-        for answer in answers:
-            while not answer.done() and wait([answer], min(EVENTS_S, deadline.remaining)).not_done:
-                self._handle_events()
-                if deadline.has_passed:
-                    raise KafkaException(KafkaError(TIMED_OUT))
-
-    def _handle_events(self) -> None:
-        """Raise the refusal of a login, after which the client must not log in again."""
-        for client in self._clients:
-            client.poll(0)
-        try:
-            self._errors.raise_refusal()
-        except PysparkKafkaError:
-            self.close()
-            raise
-
     def _failure(self, request: str, error: KafkaException) -> Exception:
-        # The event that says why it could not connect has to be polled.
-        self._admin.poll(0)
         if not isinstance(error, _RefusalError):
-            return self._errors.error(request, error.args[0])
+            return self._session.error(request, error.args[0])
         # Only metadata and offsets are requested for several topics at once.
         rights = (topic_right(Operation.DESCRIBE, topic) for topic in error.topics)
-        return self._errors.error(f"{request} of {error.about}", error.args[0], *rights)
+        return self._session.error(f"{request} of {error.about}", error.args[0], *rights)
 
 
 def _client_partition(partition: TopicPartition, offset: int | None = None) -> ClientPartition:
@@ -431,14 +346,6 @@ def _checked(request: str, offsets: Mapping[TopicPartition, int]) -> PartitionOf
         if offset < 0:
             raise InvalidResponseError(request, f"the offset of {partition} is {offset}")
     return PartitionOffsets(offsets)
-
-
-def _result(answer: Future[T]) -> T | KafkaError:
-    try:
-        return answer.result()
-    except KafkaException as error:
-        refused: KafkaError = error.args[0]
-        return refused
 
 
 def _existing(results: Mapping[K, T | KafkaError]) -> dict[K, T]:
