@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from . import continuous as continuous
     from . import domain as domain
     from . import testing as testing
-    from .adapters.prometheus.lag_exporter import PrometheusLagExporter
-    from .adapters.prometheus.progress_listener import PrometheusProgressListener
+    from .adapters.prometheus import PrometheusLagExporter, PrometheusProgressListener
     from .adapters.spark.lag_listener import LagListener
     from .adapters.system.logged import LoggingLagExporter
     from .bootstrap.container import Container, SinkContainer, container_for, sink_container_for
@@ -67,8 +66,8 @@ _LAZY_IMPORTS: Final = {
     "LagListener": ".adapters.spark.lag_listener",
     "LoggingLagExporter": ".adapters.system.logged",
     "ProgressListener": ".ports.lag",
-    "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
-    "PrometheusProgressListener": ".adapters.prometheus.progress_listener",
+    "PrometheusLagExporter": ".adapters.prometheus",
+    "PrometheusProgressListener": ".adapters.prometheus",
     "PysparkKafkaError": ".domain.errors",
     "QueryKind": ".domain.options.option",
     "SinkContainer": ".bootstrap.container",

@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.avro_values.decoder import AvroDecoder
 from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.confluent.cluster_describer import ConfluentClusterDescriber
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
+from pyspark_kafka.adapters.continuous.directory_channel import (
+    DirectoryEpochChannel,
+    DirectoryTaskChannel,
+)
+from pyspark_kafka.adapters.continuous.socket_channel import SocketEpochChannel
+from pyspark_kafka.adapters.continuous.socket_task_channel import SocketTaskChannel
+from pyspark_kafka.adapters.continuous.threads import (
+    MemoryEpochChannel,
+    MemoryTaskChannel,
+    ThreadTaskRunner,
+)
 from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
-from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
-from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
 from pyspark_kafka.adapters.kafka_python.cluster_describer import KafkaPythonClusterDescriber
@@ -25,7 +35,6 @@ from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamC
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster_describer import MemoryClusterDescriber
-from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
@@ -34,8 +43,7 @@ from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
-from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
-from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
+from pyspark_kafka.adapters.prometheus import PrometheusLagExporter, PrometheusProgressListener
 from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
 from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
@@ -48,16 +56,12 @@ from pyspark_kafka.adapters.security.oidc import OidcTokenProvider
 from pyspark_kafka.adapters.security.tokens import FunctionTokenProvider, RenewedTokens
 from pyspark_kafka.adapters.spark.jobs import SparkTaskRunner
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
-from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
-from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
-from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.system.clock import SystemClock
 from pyspark_kafka.adapters.system.logged import (
     LoggingLagExporter,
     LoggingProgressListener,
     LoggingSourceEvents,
 )
-from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
 from pyspark_kafka.ports.checkpoints import EditableLog, MetadataLog
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.cluster import ClusterDescriber

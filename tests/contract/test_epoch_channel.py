@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
-from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
-from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
-from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
-from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
+from pyspark_kafka.adapters.continuous.directory_channel import (
+    DirectoryEpochChannel,
+    DirectoryTaskChannel,
+)
+from pyspark_kafka.adapters.continuous.socket_channel import SocketEpochChannel
+from pyspark_kafka.adapters.continuous.socket_task_channel import SocketTaskChannel
+from pyspark_kafka.adapters.continuous.threads import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.testing import EpochChannelContract
 

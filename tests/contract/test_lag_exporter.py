@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
+from pyspark_kafka.adapters.prometheus import PrometheusLagExporter
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.testing import LagExporterContract
 

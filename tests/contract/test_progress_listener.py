@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
+from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingProgressListener
 from pyspark_kafka.testing import ProgressListenerContract

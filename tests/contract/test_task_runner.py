@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
+from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.testing import TaskRunnerContract
 
 if TYPE_CHECKING:

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsspec.implementations.memory import MemoryFileSystem
 
+from pyspark_kafka.adapters.checkpoints.directory import batch_id_of, file_name, is_temporary
+from pyspark_kafka.adapters.checkpoints.files import query_id_of
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.checkpoints.storages import MemoryDirectory
+from pyspark_kafka.adapters.continuous.channel_directory import (
+    SignedFiles,
+    beat_number,
+    digest_of,
+    message_number,
+)
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
-from pyspark_kafka.adapters.storage.channel_names import beat_number, digest_of, message_number
-from pyspark_kafka.adapters.storage.file_names import batch_id_of, file_name, is_temporary
-from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.adapters.storage.memory_directory import MemoryDirectory
-from pyspark_kafka.adapters.storage.signed_files import SignedFiles
-from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
 from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
 from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.reading.offsets import InitialOffsets

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
-from pyspark_kafka.adapters.epoch_channel.frames import FrameError, FrameReader, FrameWriter
+from pyspark_kafka.adapters.continuous.frames import FrameError, FrameReader, FrameWriter
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.sasl import scram_messages
 from pyspark_kafka.adapters.security.jks import read_jks

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.adapters.checkpoints.storages import location_of
 from pyspark_kafka.adapters.confluent.settings import client_config as librdkafka_config
 from pyspark_kafka.adapters.kafka_python.settings import client_config
-from pyspark_kafka.adapters.storage.location import location_of
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.options.client_settings import read_java_settings

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.storage.channel_names import digest_of, message_name
-from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
-from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
-from pyspark_kafka.adapters.storage.local_directory import LocalDirectory
-from pyspark_kafka.adapters.storage.log_directory import LogFile
-from pyspark_kafka.adapters.storage.memory_directory import MemoryDirectory
-from pyspark_kafka.adapters.storage.signed_files import SignedFiles
-from pyspark_kafka.adapters.storage.storages import opener_of
+from pyspark_kafka.adapters.checkpoints.directory import LogFile
+from pyspark_kafka.adapters.checkpoints.local import LocalDirectory
+from pyspark_kafka.adapters.checkpoints.storages import MemoryDirectory, opener_of
+from pyspark_kafka.adapters.continuous.channel_directory import SignedFiles, digest_of, message_name
+from pyspark_kafka.adapters.continuous.directory_channel import (
+    DirectoryEpochChannel,
+    DirectoryTaskChannel,
+)
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import (
     StopTask,

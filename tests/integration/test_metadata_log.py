@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.storage.file_names import is_temporary
-from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.adapters.storage.log_directory import MAX_FILE_BYTES
+from pyspark_kafka.adapters.checkpoints.directory import MAX_FILE_BYTES, is_temporary
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
 

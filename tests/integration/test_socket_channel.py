@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.epoch_channel import connection_loop, task_connection
-from pyspark_kafka.adapters.epoch_channel.frames import FrameWriter
-from pyspark_kafka.adapters.epoch_channel.handshake import (
+from pyspark_kafka.adapters.continuous import socket_channel
+from pyspark_kafka.adapters.continuous.frames import (
     GREETING,
     HELLO_BYTES,
     NONCE_BYTES,
     PROOF_BYTES,
     REPLY_BYTES,
+    FrameWriter,
     Handshake,
     Role,
     new_key,
     new_nonce,
 )
-from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
-from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
+from pyspark_kafka.adapters.continuous.socket_channel import SocketEpochChannel
+from pyspark_kafka.adapters.continuous.socket_task_channel import SocketTaskChannel
 from pyspark_kafka.domain.continuous.messages import (
     AssignPartitions,
     StopTask,
@@ -220,7 +220,7 @@ def test_a_crowd_of_strangers_does_not_keep_tasks_out(
     channel: SocketEpochChannel, monkeypatch: pytest.MonkeyPatch, task: SocketTaskChannel
 ) -> None:
     """Their number is bounded, and so is the time that each of them has."""
-    monkeypatch.setattr(connection_loop, "MAX_UNAUTHENTICATED", 4)
+    monkeypatch.setattr(socket_channel, "MAX_UNAUTHENTICATED", 4)
     host, _, port = channel.address.location.rpartition(":")
     strangers = [socket.create_connection((host, int(port))) for _ in range(12)]
     late = SocketTaskChannel(channel.address)
@@ -389,7 +389,7 @@ def test_a_task_that_reads_nothing_does_not_hold_up_the_driver(
     channel: SocketEpochChannel, task: SocketTaskChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is dropped when too much waits for it; other tasks get their commands."""
-    monkeypatch.setattr(task_connection, "_MAX_UNSENT_BYTES", 1_000)
+    monkeypatch.setattr(socket_channel, "_MAX_UNSENT_BYTES", 1_000)
     deaf = SocketTaskChannel(channel.address)
     deaf.send(TaskDrained(OTHER))
     assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pyspark_kafka.adapters.storage import hdfs_directory
-from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.checkpoints import hdfs as hdfs_directory
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
 

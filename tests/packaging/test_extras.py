@@ -90,7 +90,7 @@ PROTO: Final = 'syntax = "proto3";\nmessage Order { int64 id = 1; }\n'
 AVRO: Final = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
 
 CHECKPOINT: Final = """
-from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 for name in ("offsets", "commits"):
     log = FsspecMetadataLog(StoragePath({path!r} + "/" + name, {options!r}))

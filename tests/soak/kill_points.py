@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from dependency_injector import providers
 
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
-from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.writing import Transactions

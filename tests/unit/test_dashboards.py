@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pyspark_kafka.adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
-from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
-from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
+from pyspark_kafka.adapters.prometheus import (
+    PrometheusCheckpointExporter,
+    PrometheusLagExporter,
+    PrometheusProgressListener,
+)
 from tests.documents import DOCS, ROOT
 
-from .adapters.test_checkpoint_exporter import FAILED, MEASURED
-from .adapters.test_lag_exporters import BAD, lag
-from .adapters.test_progress_listeners import PROGRESS
+from .adapters.test_prometheus import BAD, FAILED, MEASURED, PROGRESS, lag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,12 +15,12 @@ import pytest
 
 import pyspark_kafka
 from pyspark_kafka.adapters.confluent.transactions import PartitionTransactions
-from pyspark_kafka.adapters.epoch_channel.connection_loop import ConnectionLoop
+from pyspark_kafka.adapters.continuous.channel_directory import PollingThread
+from pyspark_kafka.adapters.continuous.socket_channel import ConnectionLoop
+from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.adapters.kafka_python.sasl import _ask_kdc
 from pyspark_kafka.adapters.security import memory_files
 from pyspark_kafka.adapters.spark import jobs
-from pyspark_kafka.adapters.storage.polling_thread import PollingThread
-from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
 from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.application.lag import worker as lag_worker
 from pyspark_kafka.bootstrap.pool import ContainerPool
@@ -142,13 +142,13 @@ def order_feed(patch: pytest.MonkeyPatch) -> None:
 
 PLANTS: Final[dict[str, Plant]] = {
     "adapters/confluent/transactions.py::self._run": transactions,
-    "adapters/epoch_channel/connection_loop.py::self._run": connection_loop,
+    "adapters/continuous/socket_channel.py::self._run": connection_loop,
     "adapters/kafka_python/sasl.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
     "adapters/security/memory_files.py::_write": piped_secret,
     "adapters/spark/jobs.py::_cancel": executors,
     "adapters/spark/jobs.py::self._run": spark_job,
-    "adapters/storage/polling_thread.py::self._run": polling,
-    "adapters/system/task_threads.py::self._run": task_thread,
+    "adapters/continuous/channel_directory.py::self._run": polling,
+    "adapters/continuous/threads.py::self._run": task_thread,
     "application/continuous/query.py::self._run": continuous_query,
     "application/lag/worker.py::self._run": lag,
     "bootstrap/pool.py::self._evict": pool,

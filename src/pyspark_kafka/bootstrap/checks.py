@@ -103,7 +103,7 @@ def writer_factory(
 
 
 def _check_storage(options: SourceOptions | SinkOptions) -> None:
-    from ..adapters.storage.storages import opener_of
+    from ..adapters.checkpoints.storages import opener_of
 
     if options.metadata_path is not None:
         opener_of(options.metadata_path)

@@ -47,7 +47,7 @@ from .values import ValueDecoders, open_registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+    from ..adapters.checkpoints.metadata_log import FsspecMetadataLog
     from ..application.values.sink_encoding import SinkEncoding
     from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.settings import ContinuousSettings
@@ -119,7 +119,7 @@ def metadata_log_at(path: StoragePath) -> FsspecMetadataLog:
 
     :raises UnsupportedFeatureError: if its storage cannot arbitrate between concurrent writers.
     """
-    from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+    from ..adapters.checkpoints.metadata_log import FsspecMetadataLog
 
     return FsspecMetadataLog(path)
 
@@ -150,7 +150,7 @@ def _sink_encoding(
 
 
 def _read_schema_file(path: StoragePath) -> bytes:
-    from ..adapters.storage.schema_files import read_schema_file
+    from ..adapters.checkpoints.files import read_schema_file
 
     return read_schema_file(path)
 
@@ -183,7 +183,7 @@ def _typed_read(
 
 
 def _query_id(checkpoint: StoragePath | None) -> str | None:
-    from ..adapters.storage.stream_metadata import stored_query_id
+    from ..adapters.checkpoints.files import stored_query_id
 
     return None if checkpoint is None else stored_query_id(checkpoint)
 

@@ -163,7 +163,7 @@ def start_query(
     :raises OptionsError: if the client does not support continuous queries.
     :raises MetadataLogError: if the checkpoint cannot be used.
     """
-    from ..adapters.storage.stream_metadata import query_id_of
+    from ..adapters.checkpoints.files import query_id_of
     from ..adapters.system.logged import LoggingProgressListener
 
     with ExitStack() as stack:
@@ -231,7 +231,7 @@ def _with_schemas(
 
 def start_in_threads(plan: QueryPlan) -> ContinuousQuery:
     """Start a query whose tasks are threads of this process; raises as ``start_query``."""
-    from ..adapters.system.task_threads import ThreadTaskRunner
+    from ..adapters.continuous.threads import ThreadTaskRunner
 
     return start_query(plan, ThreadTaskRunner(), open_channel(MEMORY), is_own_process=False)
 
@@ -295,17 +295,17 @@ def open_channel(
     """
     match kind:
         case "directory":
-            from ..adapters.storage.directory_channel import DirectoryEpochChannel
+            from ..adapters.continuous.directory_channel import DirectoryEpochChannel
 
             if directory is None:
                 raise ValueError("a channel of the kind 'directory' needs a directory")
             return DirectoryEpochChannel(directory)
         case "socket":
-            from ..adapters.epoch_channel.socket_channel import SocketEpochChannel
+            from ..adapters.continuous.socket_channel import SocketEpochChannel
 
             return SocketEpochChannel(bind_address, advertised_host)
         case "memory":
-            from ..adapters.memory.epoch_channel import MemoryEpochChannel
+            from ..adapters.continuous.threads import MemoryEpochChannel
 
             return MemoryEpochChannel()
         case _:
@@ -320,15 +320,15 @@ def connect_task(address: ChannelAddress, task: TaskId) -> TaskChannel:
     """
     match address.kind:
         case "directory":
-            from ..adapters.storage.directory_task_channel import DirectoryTaskChannel
+            from ..adapters.continuous.directory_channel import DirectoryTaskChannel
 
             return DirectoryTaskChannel(address, task)
         case "socket":
-            from ..adapters.epoch_channel.socket_task_channel import SocketTaskChannel
+            from ..adapters.continuous.socket_task_channel import SocketTaskChannel
 
             return SocketTaskChannel(address)
         case "memory":
-            from ..adapters.memory.epoch_channel import MemoryTaskChannel
+            from ..adapters.continuous.threads import MemoryTaskChannel
 
             return MemoryTaskChannel(address)
         case kind:

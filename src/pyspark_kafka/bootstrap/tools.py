@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from ..adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
+    from ..adapters.prometheus import PrometheusCheckpointExporter
     from ..application.checkpoints.logs import CheckpointState, QueryCheckpoint
     from ..application.checkpoints.offsets import OffsetCheckpoint, OffsetTargets
     from ..application.cluster.doctor import Doctor, Resources
@@ -74,7 +74,7 @@ def checkpoint_watch_for(
     timeout_seconds: float,
 ) -> Iterator[CheckpointWatch]:
     """Yield what measures the lag behind checkpoints; the rest is as in ``lag_monitor_for``."""
-    from ..adapters.storage.stream_metadata import stored_query_id
+    from ..adapters.checkpoints.files import stored_query_id
     from ..application.lag.checkpoint_lag import CheckpointWatch, WatchedCheckpoint
 
     watched = [
@@ -98,8 +98,7 @@ def checkpoint_exporter_at(
     :raises MissingDependencyError: if prometheus-client is not installed.
     :raises OSError: if the address cannot be used.
     """
-    from ..adapters.prometheus.checkpoint_exporter import PrometheusCheckpointExporter
-    from ..adapters.prometheus.http_server import new_registry, serving
+    from ..adapters.prometheus import PrometheusCheckpointExporter, new_registry, serving
 
     registry = new_registry()
     exporter = PrometheusCheckpointExporter(registry)

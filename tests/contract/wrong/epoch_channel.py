@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
+from pyspark_kafka.adapters.continuous.threads import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.domain.continuous.messages import TaskReport
 from pyspark_kafka.domain.errors import DriverLostError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
+from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.ports.continuous import TaskRunner
 from pyspark_kafka.testing import TaskRunnerContract as Suite
 from pyspark_kafka.testing import await_until

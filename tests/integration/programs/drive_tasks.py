@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
+from pyspark_kafka.adapters.continuous.socket_channel import SocketEpochChannel
 from pyspark_kafka.domain.continuous.messages import StopTask
 
 channel = SocketEpochChannel(ping_interval_s=0.1)

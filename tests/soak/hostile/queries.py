@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from dependency_injector import providers
 
-from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
+from pyspark_kafka.adapters.checkpoints.files import query_id_of
 from pyspark_kafka.application.checkpoints.logs import end_of_batch
 from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import (

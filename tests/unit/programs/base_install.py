@@ -42,7 +42,7 @@ NEED_EXTRAS = (
     "adapters.protobuf_values",
     "adapters.schema_registry",
     "adapters.spark",
-    "adapters.storage.hdfs_directory",
+    "adapters.checkpoints.hdfs",
     "bootstrap.spark",
     "testing",
 )

@@ -13,9 +13,9 @@ import pytest
 from dependency_injector import providers
 from prometheus_client import CollectorRegistry
 
+from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
-from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
+from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
 from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
 from pyspark_kafka.application.continuous import execution as continuous_execution
 from pyspark_kafka.application.continuous.errors import (

@@ -1,0 +1,1 @@
+"""Metadata logs on the filesystems of fsspec."""

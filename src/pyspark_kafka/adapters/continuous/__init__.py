@@ -1,0 +1,1 @@
+"""Tasks of continuous queries, and the channels between these and their driver."""

@@ -1,0 +1,294 @@
+"""Both ends of a channel in a directory of a storage."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import time
+from collections import defaultdict, deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.checkpoints.storage_path import StoragePath
+from ...domain.continuous.messages import (
+    TaskCommand,
+    TaskMessage,
+    read_command,
+    read_message,
+    write_command,
+    write_message,
+)
+from ...domain.errors import DriverLostError
+from ...ports.continuous import DRIVER_TIMEOUT_S, ChannelAddress, EpochChannel, TaskChannel
+from ..checkpoints.failures import failures_of, problem_of
+from ..checkpoints.storages import opener_of
+from .channel_directory import (
+    DRIVER,
+    PollingThread,
+    SignedFiles,
+    beat_name,
+    beat_number,
+    command_name,
+    digest_of,
+    message_name,
+    message_number,
+)
+from .threads import Inbox
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from ...domain.continuous.messages import TaskId
+
+log = logging.getLogger("pyspark_kafka")
+
+DIRECTORY: Final = "directory"
+"""The ``kind`` of this channel's address; the directory and its options are in ``options``."""
+
+HEARTBEAT_INTERVAL_S: Final = DRIVER_TIMEOUT_S / 5
+_KEY_BYTES: Final = 32
+_CLOSE_TIMEOUT_S: Final = 10.0
+
+
+@final
+class DirectoryEpochChannel(EpochChannel):
+    """Messages are files, for drivers that executors cannot reach.
+
+    The driver lists the directory, and removes what it has read. Messages are read one after
+    another: with many tasks on an object storage, that takes a second or more. Files of a channel
+    are removed when it is closed; a later channel removes a killed one's files, after a day.
+
+    :raises UnsupportedFeatureError: if the storage cannot create a file exclusively.
+    :raises MetadataLogError: if the directory cannot be written.
+    """
+
+    def __init__(
+        self, path: StoragePath, *, heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S
+    ) -> None:
+        key = secrets.token_bytes(_KEY_BYTES)
+        # The URL may contain credentials; an address never shows its options.
+        options = {"url": path.url, "storageOptions": path.storage_options}
+        self._address = ChannelAddress(DIRECTORY, str(path), key, json.dumps(options))
+        self._heartbeat_interval_s = heartbeat_interval_s
+        self._inbox: Inbox[TaskMessage] = Inbox()
+        self._next_message: dict[str, int] = {}
+        self._next_command: defaultdict[str, int] = defaultdict(int)
+        self._commands: deque[tuple[str, bytes]] = deque()
+        self._is_closed = False
+        with failures_of(path):
+            self._files = SignedFiles(opener_of(path)(), key)
+            self._files.remove_abandoned()
+            self._files.write(DRIVER, b"")
+        self._beats = 0
+        self._next_beat = time.monotonic() + heartbeat_interval_s
+        self._thread = PollingThread(path, self._poll, self._finish)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self._address.location}')"
+
+    @property
+    def address(self) -> ChannelAddress:
+        return self._address
+
+    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
+        return self._inbox.take(timeout_s)
+
+    def send(self, task: TaskId, command: TaskCommand) -> None:
+        digest = digest_of(task)
+        if digest in self._next_message:
+            self._commands.append((digest, write_command(command).encode()))
+
+    def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._thread.close(_CLOSE_TIMEOUT_S)
+
+    def _poll(self) -> None:
+        self._beat()
+        self._send_commands()
+        for digest, numbers in self._listed().items():
+            self._receive_from(digest, numbers)
+            self._beat()
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if now < self._next_beat:
+            return
+        self._files.write(beat_name(self._beats + 1), b"")
+        self._beats += 1
+        self._next_beat = now + self._heartbeat_interval_s
+        self._files.remove([beat_name(self._beats - 1)])
+
+    def _send_commands(self) -> None:
+        while self._commands:
+            digest, command = self._commands[0]
+            self._files.write(command_name(digest, self._next_command[digest]), command)
+            self._next_command[digest] += 1
+            self._commands.popleft()
+
+    def _listed(self) -> dict[str, set[int]]:
+        """Return the numbers of the files of messages, by the digests of their tasks."""
+        listed = defaultdict(set)
+        for name in self._files.names():
+            found = message_number(name)
+            if found is not None:
+                listed[found[0]].add(found[1])
+        return listed
+
+    def _receive_from(self, digest: str, numbers: Collection[int]) -> None:
+        first = self._next_message.get(digest, 0)
+        number, last = first, max(numbers)
+        # A storage may list a file before an earlier one, which is awaited then.
+        while number <= last:
+            payload = self._files.read(message_name(digest, number))
+            if payload is None:
+                break
+            number += 1
+            self._next_message[digest] = number
+            self._deliver(digest, payload)
+        # Those before the first are left from a removal that failed.
+        done = {*range(first, number), *(each for each in numbers if each < first)}
+        self._files.remove([message_name(digest, each) for each in sorted(done)])
+
+    def _deliver(self, digest: str, payload: bytes) -> None:
+        for line in payload.split(b"\n"):
+            try:
+                message = read_message(line)
+            except ValueError:
+                log.warning("Dropped a malformed message of a task")
+                continue
+            if digest_of(message.task) == digest:
+                self._inbox.put(message)
+            else:
+                log.warning("Dropped a message of another task")
+
+    def _finish(self) -> None:
+        # Tasks look for this file.
+        self._files.remove([DRIVER])
+        with suppress(FileNotFoundError):
+            self._files.remove(list(self._files.names()))
+
+
+_TASK_CLOSE_TIMEOUT_S: Final = 1.0
+_MAX_CHECK_INTERVAL_S: Final = 1.0
+
+
+@final
+class DirectoryTaskChannel(TaskChannel):
+    """A thread writes messages, reads commands, and looks for the driver every second.
+
+    A driver that cannot be heard is lost after ``driver_timeout_s``, and the time-out of a request
+    to the storage if that does not answer.
+
+    :raises DriverLostError: if the directory has no such channel, or the address has another key.
+    """
+
+    def __init__(
+        self, address: ChannelAddress, task: TaskId, *, driver_timeout_s: float = DRIVER_TIMEOUT_S
+    ) -> None:
+        self._location = address.location
+        self._digest = digest_of(task)
+        self._driver_timeout_s = driver_timeout_s
+        self._outbox: Inbox[TaskMessage] = Inbox()
+        self._inbox: Inbox[TaskCommand] = Inbox()
+        self._unwritten: list[bytes] = []
+        self._files_written = 0
+        self._commands_read = 0
+        self._last_beat = 0
+        self._next_check = 0.0
+        self._lost: str | None = None
+        self._is_closed = False
+        self._files, path = _open(address)
+        self._last_heard = time.monotonic()
+        self._thread = PollingThread(path, self._poll, self._flush)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self._location}')"
+
+    def send(self, message: TaskMessage) -> None:
+        self._raise_if_lost()
+        self._outbox.put(message)
+
+    def receive(self) -> Sequence[TaskCommand]:
+        commands = self._inbox.take()
+        if not commands:
+            self._raise_if_lost()
+        return commands
+
+    def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._thread.close(_TASK_CLOSE_TIMEOUT_S)
+            self._lost = self._lost or "the task closed the channel"
+
+    def _raise_if_lost(self) -> None:
+        if self._lost is not None:
+            raise DriverLostError(self._lost)
+
+    def _poll(self) -> None:
+        if self._lost is not None:
+            return
+        try:
+            self._check_driver()
+            self._flush()
+            self._read_commands()
+        finally:
+            # After looking for it: a process that was stopped has not lost its driver.
+            silent_s = time.monotonic() - self._last_heard
+            if silent_s > self._driver_timeout_s and self._lost is None:
+                self._lost = f"nothing was heard from it for {silent_s:.1f} seconds"
+
+    def _check_driver(self) -> None:
+        now = time.monotonic()
+        if now < self._next_check:
+            return
+        self._next_check = now + min(_MAX_CHECK_INTERVAL_S, self._driver_timeout_s / 5)
+        if self._files.read(DRIVER) is None:
+            self._lost = "the driver closed the channel"
+            return
+        beats = [number for number in map(beat_number, self._files.names()) if number is not None]
+        newest = max(beats, default=0)
+        if newest > self._last_beat and self._files.read(beat_name(newest)) is not None:
+            self._last_beat, self._last_heard = newest, time.monotonic()
+
+    def _flush(self) -> None:
+        """Write the messages that are due into one file, again if that has failed."""
+        if self._lost is not None:
+            return
+        if not self._unwritten:
+            self._unwritten = [write_message(each).encode() for each in self._outbox.take()]
+        if self._unwritten:
+            name = message_name(self._digest, self._files_written)
+            self._files.write(name, b"\n".join(self._unwritten))
+            self._files_written += 1
+            self._unwritten = []
+
+    def _read_commands(self) -> None:
+        while True:
+            name = command_name(self._digest, self._commands_read)
+            payload = self._files.read(name)
+            if payload is None:
+                return
+            self._commands_read += 1
+            try:
+                self._inbox.put(read_command(payload))
+            except ValueError:
+                self._lost = "it sent a malformed command"
+                return
+            self._files.remove([name])
+
+
+def _open(address: ChannelAddress) -> tuple[SignedFiles, StoragePath]:
+    options = json.loads(address.options)
+    path = StoragePath(options["url"], options["storageOptions"])
+    try:
+        files = SignedFiles(opener_of(path)(), address.key)
+        is_open = files.read(DRIVER) is not None
+    except Exception as error:  # noqa: BLE001 - the storages' exceptions have no common base
+        raise DriverLostError(f"{path}: {problem_of(error, path)}") from None
+    if not is_open:
+        raise DriverLostError(f"it has closed the channel in '{path}', or has another key")
+    return files, path

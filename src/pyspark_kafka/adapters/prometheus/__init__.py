@@ -1,1 +1,0 @@
-"""Metrics for Prometheus, with the package prometheus-client."""

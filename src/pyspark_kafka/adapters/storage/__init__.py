@@ -1,1 +1,0 @@
-"""Metadata logs, and channels of continuous queries, on the filesystems of fsspec."""

@@ -1,0 +1,42 @@
+"""Reading the file of a schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.checkpoints import files, local
+from pyspark_kafka.adapters.checkpoints.files import read_schema_file
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.errors import OptionsError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an absolute path, a URL, or a path in the working directory."""
+    file = tmp_path / "a.avsc"
+    file.write_bytes(b"{}")
+    monkeypatch.chdir(tmp_path)
+    for path in (str(file), f"file://{file}", "a.avsc"):
+        assert read_schema_file(StoragePath(path)) == b"{}"
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the file and shows nothing of its content."""
+    with pytest.raises(OptionsError, match=r"a.avsc cannot be used: it does not exist"):
+        read_schema_file(StoragePath(f"{tmp_path}/a.avsc"))
+    with pytest.raises(OptionsError, match=r"a.avsc cannot be used: The storage failed"):
+        read_schema_file(StoragePath("/dev/null/a.avsc"))
+    with pytest.raises(UnsupportedFeatureError):
+        read_schema_file(StoragePath("http://127.0.0.1:1/a.avsc"))
+    (tmp_path / "b.avsc").write_bytes(b"12345")
+    monkeypatch.setattr(files, "MAX_SCHEMA_BYTES", 4)
+    with pytest.raises(OptionsError, match=r"b.avsc cannot be used: it is larger than"):
+        read_schema_file(StoragePath(f"{tmp_path}/b.avsc"))
+    monkeypatch.setattr("pyspark_kafka.adapters.checkpoints.directory.MAX_FILE_BYTES", 4)
+    monkeypatch.setattr(local, "MAX_FILE_BYTES", 4)
+    with pytest.raises(OptionsError, match=r"b.avsc cannot be used: it is larger than"):
+        read_schema_file(StoragePath(f"{tmp_path}/b.avsc"))

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from fsspec.registry import _registry as known_to_fsspec
+
+from pyspark_kafka.adapters.checkpoints.hdfs import webhdfs_options
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.checkpoints.storages import location_of
+from pyspark_kafka.bootstrap.checks import check_sink, check_source
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.errors import (
+    MetadataLogError,
+    MissingDependencyError,
+    UnsupportedFeatureError,
+)
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("given", "scheme", "url"),
+    [
+        ("/data/x", "file", "/data/x"),
+        ("data/x", "file", "data/x"),
+        ("/data/a::b:/c", "file", "/data/a::b:/c"),
+        ("file:///data/x", "file", "/data/x"),
+        ("file:/data/x", "file", "/data/x"),
+        ("hdfs:/x", "hdfs", "hdfs:///x"),
+        ("hdfs://host:8020/x", "hdfs", "hdfs://host:8020/x"),
+        ("WebHDFS://host:9870/x", "webhdfs", "WebHDFS://host:9870/x"),
+        ("s3a://bucket/x@y", "s3a", "s3a://bucket/x@y"),
+        ("memory://x", "memory", "memory://x"),
+    ],
+)
+def test_every_spelling_is_understood(given: str, scheme: str, url: str) -> None:
+    """A local path or a URL of Hadoop, the JVM or fsspec becomes a URL of fsspec."""
+    location = location_of(StoragePath(given))
+    assert (location.scheme, location.url) == (scheme, url)
+
+
+def test_keys_in_the_url_of_a_bucket_become_options() -> None:
+    """Keys in URLs, as in older Hadoops, become options; given options override them."""
+    given = location_of(StoragePath("s3://k:s%2Ft@b/x", '{"token": "t"}'))
+    assert (given.url, given.options) == ("s3://b/x", {"key": "k", "secret": "s/t", "token": "t"})
+    assert location_of(StoragePath("s3://k:s@b/x", '{"key": "o"}')).options["key"] == "o"
+    assert repr(given) == "Location(scheme='s3')"
+
+
+def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default user is Hadoop's or the process's, unless other authentication is set."""
+    monkeypatch.setenv("HADOOP_USER_NAME", "ada")
+    assert webhdfs_options({"host": "h"}) == {"host": "h", "port": 9870, "user": "ada"}
+    assert webhdfs_options({"token": "t", "port": 1}) == {"token": "t", "port": 1}
+    assert "user" not in webhdfs_options({"kerberos": True})
+
+
+@pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "http://host/x"])
+def test_a_storage_that_may_replace_files_is_refused(url: str) -> None:
+    """An unknown storage is refused immediately, with the supported ones."""
+    with pytest.raises(UnsupportedFeatureError, match=r"Supported are file, .*webhdfs, s3, s3a"):
+        FsspecMetadataLog(StoragePath(url))
+
+
+def without_package(monkeypatch: pytest.MonkeyPatch, module: str, scheme: str) -> None:
+    """Simulate a missing package, although fsspec may have cached its class."""
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(known_to_fsspec, scheme, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "package", "requirement"),
+    [
+        ("s3", "s3fs", "'pyspark-kafka[s3]'"),
+        ("hdfs", "requests", "'pyspark-kafka[hdfs]'"),
+        ("webhdfs", "requests", "'pyspark-kafka[hdfs]'"),
+        ("gs", "gcsfs", "gcsfs"),
+        ("gcs", "gcsfs", "gcsfs"),
+        ("az", "adlfs", "adlfs"),
+        ("abfs", "adlfs", "adlfs"),
+        ("abfss", "adlfs", "adlfs"),
+    ],
+)
+def test_a_missing_package_is_named(
+    scheme: str, package: str, requirement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A storage whose package is not installed says what to install, also when options are checked.
+
+    Spark checks them in ``load()`` and when a write starts, before a stream asks for the log.
+    """
+    without_package(monkeypatch, package, scheme)
+    path = StoragePath(f"{scheme}://host/x")
+    expected = re.escape(
+        f"'{scheme}://' is not installed. Install it with: pip install {requirement}"
+    )
+    with pytest.raises(MissingDependencyError, match=f"{expected}$"):
+        FsspecMetadataLog(path)
+    given = {"kafka.bootstrap.servers": "memory", "client": "memory", "metadataPath": path.url}
+    with pytest.raises(MissingDependencyError, match=expected):
+        check_source(parse_source_options({**given, "subscribe": "t"}, QueryKind.STREAM))
+    exactly_once = {**given, "topic": "t", "deliveryGuarantee": "exactly-once"}
+    with pytest.raises(MissingDependencyError, match=expected):
+        check_sink(parse_sink_options(exactly_once, QueryKind.STREAM))
+
+
+def test_hdfs_without_a_host_is_refused() -> None:
+    """Hadoop's configuration is not read to find the NameNode."""
+    with pytest.raises(MetadataLogError, match="have a 'host'"):
+        FsspecMetadataLog(StoragePath("hdfs:///x")).get(0)
+
+
+def test_a_relative_path_starts_at_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path is resolved in the process's working directory."""
+    monkeypatch.chdir(tmp_path)
+    FsspecMetadataLog(StoragePath("log")).add(0, b"x")
+    assert os.listdir(tmp_path / "log") == ["0"]
+
+
+def test_a_log_is_shown_without_credentials() -> None:
+    """Neither `str` nor `repr` contains a secret."""
+    log = FsspecMetadataLog(StoragePath("s3://key:secret@bucket/x", '{"token": "hush"}'))
+    assert str(log) == "s3://bucket/x"
+    assert repr(log) == "FsspecMetadataLog('s3://bucket/x')"
