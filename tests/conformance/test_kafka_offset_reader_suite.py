@@ -26,7 +26,7 @@ from .unsteady_fetcher import UnsteadyFetcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pyspark_kafka.application.reading.batch import KafkaBatch
+    from pyspark_kafka.application.reading.planner import KafkaBatch
 
     from .conftest import OpenContainer
     from .jvm_connector import JvmConnector, JvmOffsetReader

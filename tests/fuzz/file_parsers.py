@@ -10,7 +10,7 @@ from pyspark_kafka.adapters.checkpoints.directory import batch_id_of, file_name,
 from pyspark_kafka.adapters.checkpoints.files import query_id_of
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.checkpoints.storages import MemoryDirectory
-from pyspark_kafka.adapters.continuous.channel_directory import (
+from pyspark_kafka.adapters.continuous.directory_channel import (
     SignedFiles,
     beat_number,
     digest_of,

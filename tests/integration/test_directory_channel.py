@@ -12,10 +12,12 @@ import pytest
 from pyspark_kafka.adapters.checkpoints.directory import LogFile
 from pyspark_kafka.adapters.checkpoints.local import LocalDirectory
 from pyspark_kafka.adapters.checkpoints.storages import MemoryDirectory, opener_of
-from pyspark_kafka.adapters.continuous.channel_directory import SignedFiles, digest_of, message_name
 from pyspark_kafka.adapters.continuous.directory_channel import (
     DirectoryEpochChannel,
     DirectoryTaskChannel,
+    SignedFiles,
+    digest_of,
+    message_name,
 )
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import (

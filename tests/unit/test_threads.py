@@ -15,7 +15,7 @@ import pytest
 
 import pyspark_kafka
 from pyspark_kafka.adapters.confluent.transactions import PartitionTransactions
-from pyspark_kafka.adapters.continuous.channel_directory import PollingThread
+from pyspark_kafka.adapters.continuous.directory_channel import PollingThread
 from pyspark_kafka.adapters.continuous.socket_channel import ConnectionLoop
 from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.adapters.kafka_python.sasl import _ask_kdc
@@ -147,7 +147,7 @@ PLANTS: Final[dict[str, Plant]] = {
     "adapters/security/memory_files.py::_write": piped_secret,
     "adapters/spark/jobs.py::_cancel": executors,
     "adapters/spark/jobs.py::self._run": spark_job,
-    "adapters/continuous/channel_directory.py::self._run": polling,
+    "adapters/continuous/directory_channel.py::self._run": polling,
     "adapters/continuous/threads.py::self._run": task_thread,
     "application/continuous/query.py::self._run": continuous_query,
     "application/lag/worker.py::self._run": lag,
@@ -165,7 +165,7 @@ REASONS: Final = {
         "adapters/test_confluent_idle_watch.py::test_an_unexpected_error_ends_no_watch"
     ),
     "adapters/http.py::_end": "the socket has a time-out of its own",
-    "application/lag/checkpoint_lag.py::self._run": (
+    "application/lag/monitor.py::self._run": (
         "application/lag/test_checkpoint_lag.py::test_an_unexpected_error_is_a_report"
     ),
 }

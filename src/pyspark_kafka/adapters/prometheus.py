@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-    from ..application.lag.checkpoint_lag import CheckpointReport
+    from ..application.lag.monitor import CheckpointReport
     from ..domain.continuous.progress import EpochProgress
     from ..domain.lag.lag import PartitionLag, QueryLag
     from ..domain.values.errors import BadRecordStats

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..domain.security.policy import OptionPolicy
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema
-    from .reading.batch import KafkaBatch
+    from .reading.planner import KafkaBatch
     from .reading.range_read import RangeRead
     from .reading.stream import KafkaMicroBatchStream
     from .values.sink_encoding import SinkEncoding

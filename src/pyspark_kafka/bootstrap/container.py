@@ -16,10 +16,9 @@ from ..adapters.value_framing import wire_format
 from ..application.cluster.topic_list import TopicList
 from ..application.continuous.stream import KafkaContinuousStream
 from ..application.lag.meter import LagMeter
-from ..application.reading.batch import KafkaBatch
 from ..application.reading.kafka_source import KafkaSource
 from ..application.reading.offsets import InitialOffsets, KafkaOffsetReader
-from ..application.reading.planner import RangePlanner, TaskPlanner
+from ..application.reading.planner import KafkaBatch, RangePlanner, TaskPlanner
 from ..application.reading.range_read import RangeRead
 from ..application.reading.stream import (
     Admission,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ..adapters.spark.range_frames import RangeFrames
-    from ..application.reading.batch import KafkaBatch
+    from ..application.reading.planner import KafkaBatch
     from ..application.reading.range_read import RangeRead
     from ..application.reading.stream import KafkaMicroBatchStream
     from ..application.values.sink_encoding import SinkEncoding

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from ..application.checkpoints.logs import CheckpointState, QueryCheckpoint
     from ..application.checkpoints.offsets import OffsetCheckpoint, OffsetTargets
     from ..application.cluster.doctor import Doctor, Resources
-    from ..application.lag.checkpoint_lag import CheckpointWatch
     from ..application.lag.meter import LagMeter
-    from ..application.lag.monitor import LagMonitor
+    from ..application.lag.monitor import CheckpointWatch, LagMonitor
     from ..application.letters.dead_letter_log import DeadLetterLog, LetterCounter, LetterReplay
     from ..application.reading.record_tail import RecordTail
     from ..domain.checkpoints.entries import SinkLogEntry
@@ -75,7 +74,7 @@ def checkpoint_watch_for(
 ) -> Iterator[CheckpointWatch]:
     """Yield what measures the lag behind checkpoints; the rest is as in ``lag_monitor_for``."""
     from ..adapters.checkpoints.files import stored_query_id
-    from ..application.lag.checkpoint_lag import CheckpointWatch, WatchedCheckpoint
+    from ..application.lag.monitor import CheckpointWatch, WatchedCheckpoint
 
     watched = [
         WatchedCheckpoint(

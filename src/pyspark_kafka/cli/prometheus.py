@@ -17,7 +17,7 @@ from .process import logs_redirected_to, until_interrupted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..application.lag.checkpoint_lag import CheckpointReport, CheckpointWatch
+    from ..application.lag.monitor import CheckpointReport, CheckpointWatch
     from .prometheus_arguments import PrometheusSettings
 
 

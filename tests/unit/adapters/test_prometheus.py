@@ -20,8 +20,7 @@ from pyspark_kafka.adapters.prometheus import (
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingProgressListener
 from pyspark_kafka.application.checkpoints.logs import CheckpointState
-from pyspark_kafka.application.lag.checkpoint_lag import CheckpointReport, MeasurementFailure
-from pyspark_kafka.application.lag.monitor import LagSnapshot
+from pyspark_kafka.application.lag.monitor import CheckpointReport, LagSnapshot, MeasurementFailure
 from pyspark_kafka.domain.checkpoints.checkpoint_log import CheckpointedBatch
 from pyspark_kafka.domain.continuous.messages import TaskProgress
 from pyspark_kafka.domain.continuous.progress import EpochProgress, LatencyHistogram, QueryIdentity

@@ -9,8 +9,7 @@ from typing import Final
 from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError, OptionsError, PysparkKafkaError
 from ...domain.json_text import read_json
-from .directory import OversizedFileError
-from .failures import failures_of, problem_of
+from .directory import OversizedFileError, failures_of, problem_of
 from .storages import opener_of
 
 _NAME: Final = "metadata"

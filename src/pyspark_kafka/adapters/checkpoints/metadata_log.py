@@ -12,8 +12,7 @@ from ...domain.errors import MetadataLogError
 from ...domain.options.option import INT64_MAX
 from ...ports.checkpoints import EditableLog
 from ..process_local import ProcessLocal
-from .directory import LogDirectory, LogFile, batch_id_of, file_name, is_temporary
-from .failures import failures_of
+from .directory import LogDirectory, LogFile, batch_id_of, failures_of, file_name, is_temporary
 from .storages import opener_of
 
 _ABANDONED_SECONDS: Final = 24 * 60 * 60.0

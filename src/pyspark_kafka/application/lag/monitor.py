@@ -1,15 +1,24 @@
-"""Monitoring the lag of a query by its checkpoint."""
+"""Monitoring the lag of queries by their checkpoints, each round within one deadline."""
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final, final
 
+from ...domain.errors import PysparkKafkaError
+from ...domain.lag.lag import QueryLag
 from ...domain.lag.trend import Direction, LagSample, LagTrend, Trend
-from ..checkpoints.logs import CheckpointState
+from ...domain.text import describe_error
+from ...ports.clock import Deadline
+from ..checkpoints.logs import CheckpointState, no_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from ...domain.lag.lag import SourceLag
     from ...domain.topic_partition import TopicPartition
@@ -77,3 +86,152 @@ class LagMonitor:
         sources = dict(zip(offsets, measured, strict=True))
         sample = LagSample(self._clock.now_ms(), state.committed.batch_id, sources)
         return LagSnapshot(state, sources, self._trend.add(sample))
+
+
+TIMEOUT: Final = "TIMEOUT"
+"""Stands for a condition where a measurement has not ended in time."""
+
+UNEXPECTED: Final = "UNEXPECTED"
+"""Stands for the condition of an error that is not this library's."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeasurementFailure:
+    """Why a lag is not known: the condition of the error, and its text on one line."""
+
+    condition: str
+    text: str
+
+    @classmethod
+    def of(cls, error: Exception) -> MeasurementFailure:
+        """Return the failure that an error is."""
+        condition = error.condition if isinstance(error, PysparkKafkaError) else UNEXPECTED
+        return cls(condition, describe_error(error))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckpointReport:
+    """What a measurement found: a snapshot or a failure. ``name`` identifies the checkpoint."""
+
+    name: str
+    query_id: str
+    seconds: float
+    snapshot: LagSnapshot | None = None
+    failure: MeasurementFailure | None = None
+
+    @property
+    def lag(self) -> QueryLag | None:
+        """The lag of the query; ``None`` before its first commit and after a failure."""
+        if self.snapshot is None or self.snapshot.state.committed is None:
+            return None
+        committed = self.snapshot.state.committed
+        return QueryLag(
+            self.query_id,
+            "",
+            self.name,
+            committed.batch_id,
+            committed.timestamp_ms or 0,
+            self.snapshot.sources,
+        )
+
+
+@final
+class WatchedCheckpoint:
+    """A checkpoint, of which at most one measurement runs at a time, in a thread of its own."""
+
+    def __init__(
+        self,
+        name: str,
+        open_monitor: Callable[[], AbstractContextManager[LagMonitor]],
+        read_query_id: Callable[[], str],
+    ) -> None:
+        """Take its name, and what the first measurement calls; each may be called again."""
+        self.name = name
+        self._open_monitor = open_monitor
+        self._read_query_id = read_query_id
+        self._query_id = ""
+        self._monitor: LagMonitor | None = None
+        self._clients = ExitStack()
+        self._is_measuring = threading.Lock()
+
+    def start(self, results: SimpleQueue[CheckpointReport]) -> None:
+        """Put a report into a queue later; if a measurement still runs, it puts its own."""
+        if self._is_measuring.acquire(blocking=False):
+            name = f"lag of {self.name}"
+            # A daemon: a storage that hangs must not keep the process from ending.
+            threading.Thread(target=self._run, args=(results,), name=name, daemon=True).start()
+
+    def close(self) -> None:
+        """Close the clients, unless a measurement uses them: they end with the process then."""
+        if self._is_measuring.acquire(blocking=False):
+            self._clients.close()
+
+    def _run(self, results: SimpleQueue[CheckpointReport]) -> None:
+        try:
+            report = self._measure()
+        finally:
+            self._is_measuring.release()
+        results.put(report)
+
+    def _measure(self) -> CheckpointReport:
+        begin = time.monotonic()
+        snapshot, failure = None, None
+        try:
+            snapshot = self._snapshot()
+        except Exception as error:  # noqa: BLE001 - the report has it
+            failure = MeasurementFailure.of(error)
+        seconds = time.monotonic() - begin
+        return CheckpointReport(self.name, self._query_id, seconds, snapshot, failure)
+
+    def _snapshot(self) -> LagSnapshot:
+        if self._monitor is None:
+            self._monitor = self._clients.enter_context(self._open_monitor())
+        snapshot = self._monitor.snapshot()
+        if snapshot.state.is_empty:
+            raise no_checkpoint(self.name)
+        self._query_id = self._query_id or self._read_query_id()
+        return snapshot
+
+
+@final
+class CheckpointWatch:
+    """Measures the lag behind checkpoints in rounds; one thread at a time may use it."""
+
+    def __init__(self, checkpoints: Sequence[WatchedCheckpoint], timeout_seconds: float) -> None:
+        self._checkpoints = checkpoints
+        self._timeout = timeout_seconds
+        self._results: SimpleQueue[CheckpointReport] = SimpleQueue()
+
+    def measure(self) -> Iterator[CheckpointReport]:
+        """Yield a report of each checkpoint as it comes, and failures at the deadline.
+
+        A measurement that has not ended goes on, and counts for the round in which it ends.
+        """
+        deadline = Deadline.after(self._timeout)
+        while self._next(Deadline.after(0)):
+            """Drop what came between the rounds."""
+        for checkpoint in self._checkpoints:
+            checkpoint.start(self._results)
+        awaited = [checkpoint.name for checkpoint in self._checkpoints]
+        while awaited and (report := self._next(deadline)):
+            if report.name in awaited:
+                awaited.remove(report.name)
+                yield report
+        failure = MeasurementFailure(
+            TIMEOUT, f"The measurement has not ended within {self._timeout:g} s"
+        )
+        for name in awaited:
+            yield CheckpointReport(name, "", self._timeout, failure=failure)
+
+    def close(self) -> None:
+        """Close the clients of all checkpoints."""
+        for checkpoint in self._checkpoints:
+            checkpoint.close()
+
+    def _next(self, deadline: Deadline) -> CheckpointReport | None:
+        try:
+            return self._results.get(timeout=deadline.remaining)
+        except Empty:
+            return None

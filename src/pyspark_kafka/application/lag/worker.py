@@ -1,4 +1,4 @@
-"""A thread that measures the lag of queries and exports it."""
+"""Measuring and exporting the lag of queries in a thread, and following it as an iterator."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weakref import WeakSet
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import QueryLag, SourceLag
-from .feed import MAX_BUFFERED, LagFeed
+from ...ports.clock import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from ...domain.partition_offsets import PartitionOffsets
@@ -23,6 +23,54 @@ if TYPE_CHECKING:
     from ...ports.lag import LagExporter
     from ..letters.dead_letter_log import LetterCounter
     from .meter import LagMeter
+
+MAX_BUFFERED: Final = 100
+"""For a slow reader; beyond it the oldest entries are dropped."""
+
+
+@final
+class LagFeed:
+    """A bounded buffer between the thread that measures lag and one that reads it."""
+
+    def __init__(self, run_id: str | None, begin: Iterable[QueryLag] = ()) -> None:
+        """Take the lag of one run, or of all queries if ``None``; ``begin`` is buffered first."""
+        self._run_id = run_id
+        self._changed = threading.Condition()
+        self._buffer = deque(begin, MAX_BUFFERED)
+        self._is_ended = False
+
+    def put(self, lag: QueryLag) -> None:
+        """Add the lag of a query, if the feed is for its run."""
+        if self._run_id in (None, lag.run_id):
+            with self._changed:
+                self._buffer.append(lag)
+                self._changed.notify_all()
+
+    def query_ended(self, run_id: str) -> None:
+        """End the feed if it is for this run."""
+        if self._run_id == run_id:
+            self.end()
+
+    def end(self) -> None:
+        """End the feed once its buffer is empty."""
+        with self._changed:
+            self._is_ended = True
+            self._changed.notify_all()
+
+    def follow(self, seconds: float | None) -> Iterator[QueryLag]:
+        """Yield lag until the feed ends, or for a number of seconds."""
+        deadline = Deadline.after(seconds)
+        while (lag := self._next(deadline)) is not None:
+            yield lag
+
+    def _next(self, deadline: Deadline) -> QueryLag | None:
+        with self._changed:
+            while not self._buffer:
+                if self._is_ended or deadline.has_passed:
+                    return None
+                self._changed.wait(min(deadline.remaining, threading.TIMEOUT_MAX))
+            return self._buffer.popleft()
+
 
 log = logging.getLogger("pyspark_kafka")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.adapters.checkpoints.failures import failures_of, problem_of
+from pyspark_kafka.adapters.checkpoints.directory import failures_of, problem_of
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
 

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.application.lag.feed import MAX_BUFFERED, LagFeed
-from pyspark_kafka.application.lag.worker import LagWorker, QueryProgress, SourceProgress
+from pyspark_kafka.application.lag.worker import (
+    MAX_BUFFERED,
+    LagFeed,
+    LagWorker,
+    QueryProgress,
+    SourceProgress,
+)
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.domain.errors import BrokerUnreachableError
