@@ -12,6 +12,7 @@ import pytest
 from pyspark_kafka import adapters, ports, testing
 from pyspark_kafka.bootstrap.plugins import client_names
 from pyspark_kafka.ports.continuous import TaskChannel
+from pyspark_kafka.ports.lag import QueryReports
 from pyspark_kafka.testing import ALL, Capability
 
 from .registry import (
@@ -49,8 +50,9 @@ def classes(package: ModuleType) -> Iterator[type]:
 
 
 def test_every_port_is_in_the_registry() -> None:
-    """Adapters of a missing port would not be tested."""
-    assert REGISTRY.keys() == {found for found in classes(ports) if inspect.isabstract(found)}
+    """Adapters of a missing port would not be tested. ``QueryReports`` is a part of two ports."""
+    found = {found for found in classes(ports) if inspect.isabstract(found)}
+    assert REGISTRY.keys() == found - {QueryReports}
 
 
 def test_every_port_has_a_public_suite() -> None:

@@ -12,9 +12,8 @@ from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.checkpoints.storages import MemoryDirectory
 from pyspark_kafka.adapters.continuous.directory_channel import (
     SignedFiles,
-    beat_number,
     digest_of,
-    message_number,
+    numbers_of,
 )
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
@@ -162,9 +161,7 @@ def _listed_log(content: bytes) -> None:
 
 def _names(content: bytes) -> None:
     name = content.decode(errors="replace")
-    found = message_number(name)
-    beat = beat_number(name)
-    assert found is None or beat is None
+    assert sum(map(len, numbers_of([name]).values())) <= 1
     assert not (is_temporary(name) and batch_id_of(name) is not None)
 
 

@@ -166,7 +166,7 @@ REASONS: Final = {
     ),
     "adapters/http.py::_end": "the socket has a time-out of its own",
     "application/lag/monitor.py::self._run": (
-        "application/lag/test_checkpoint_lag.py::test_an_unexpected_error_is_a_report"
+        "application/lag/test_monitor.py::test_an_unexpected_error_is_a_report"
     ),
 }
 """Why other threads need none: the test that plants one, or what ends the wait without it."""

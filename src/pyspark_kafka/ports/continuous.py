@@ -206,7 +206,7 @@ class StreamClient(ABC):
 
 
 class TaskRunner(ABC):
-    """Runs one job at a time, whose tasks run at once and without an end."""
+    """Runs one job at a time, whose tasks run at once, until they are stopped."""
 
     @abstractmethod
     def start(self, tasks: int, run: Callable[[int, str], None]) -> None:

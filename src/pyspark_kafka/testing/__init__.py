@@ -32,11 +32,10 @@ from .cluster_describer_contract import ClusterDescriberContract
 from .dead_letters_contract import DeadLettersContract
 from .epoch_channel_contract import EpochChannelContract
 from .kafka_world import KafkaWorld
-from .lag_exporter_contract import LagExporterContract
 from .memory_world import MemoryWorld
 from .metadata_log_contract import EditableLogContract, MetadataLogContract
 from .offset_fetcher_contract import OffsetFetcherContract
-from .progress_listener_contract import ProgressListenerContract
+from .query_reports_contract import LagExporterContract, ProgressListenerContract
 from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
 from .schema_registry_contract import SchemaRegistryContract

@@ -180,8 +180,10 @@ class ClosesOnce(Keeping):
         del self.lags
 
 
-def _suite(adapter: type[Keeping]) -> type:
+def _suite(adapter: type[Keeping], seconds: float = 0.1) -> type:
     class Held(Suite):
+        max_seconds = seconds
+
         @pytest.fixture
         def exporter(self) -> LagExporter:
             return adapter()
@@ -197,24 +199,24 @@ _wrong: Final = wrong_with(_suite)
 
 
 FAULTS: Final = PortFaults(
-    _suite(Keeping),
+    _suite(Keeping, 10),
     (
-        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsNothing),
-        *_wrong(Suite.test_each_query_has_its_lag, ExportsFirstQuery),
-        *_wrong(Suite.test_each_query_has_its_lag, ExportsLastQuery),
-        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsFirstBatch),
-        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsLargestLag),
-        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsSomeLag),
-        *_wrong(Suite.test_a_lag_may_be_exported_twice, AddsUp),
-        *_wrong(Suite.test_each_query_has_its_lag, ExportsFirstSource),
-        *_wrong(Suite.test_each_query_has_its_lag, ExportsFirstPartitions),
-        *_wrong(Suite.test_a_query_needs_no_name_and_no_partitions, NeedsName),
-        *_wrong(Suite.test_a_query_needs_no_name_and_no_partitions, NeedsPartitions),
+        *_wrong(Suite.test_each_report_replaces_the_last, ExportsNothing),
+        *_wrong(Suite.test_each_query_has_its_reports, ExportsFirstQuery),
+        *_wrong(Suite.test_each_query_has_its_reports, ExportsLastQuery),
+        *_wrong(Suite.test_each_report_replaces_the_last, ExportsFirstBatch),
+        *_wrong(Suite.test_each_report_replaces_the_last, ExportsLargestLag),
+        *_wrong(Suite.test_each_report_replaces_the_last, ExportsSomeLag),
+        *_wrong(Suite.test_each_report_replaces_the_last, AddsUp),
+        *_wrong(Suite.test_each_query_has_its_reports, ExportsFirstSource),
+        *_wrong(Suite.test_each_query_has_its_reports, ExportsFirstPartitions),
+        *_wrong(Suite.test_a_query_needs_no_name, NeedsName),
+        *_wrong(Suite.test_a_query_needs_no_partitions, NeedsPartitions),
         *_wrong(Suite.test_queries_end_independently, NeverForgets),
         *_wrong(Suite.test_queries_end_independently, ForgetsAll),
         *_wrong(Suite.test_the_end_of_an_earlier_run_is_not_that_of_a_later_one, ForgetsLaterRun),
         *_wrong(Suite.test_a_query_that_has_ended_may_start_again, RemembersTheEnd),
-        *_wrong(Suite.test_a_query_may_end_without_a_batch, KnowsEveryQuery),
+        *_wrong(Suite.test_a_query_may_end_without_a_report, KnowsEveryQuery),
         *_wrong(Suite.test_closing_twice_is_allowed, ClosesOnce),
     ),
 )

@@ -113,7 +113,7 @@ def test_the_thread_of_a_query_has_its_name(scripted: ScriptedQuery, name: str |
 
 
 def test_the_error_of_a_query_is_kept_for_all_who_ask(scripted: ScriptedQuery) -> None:
-    """Stopping a query that has ended raises nothing. What closing meets then is not told."""
+    """Stopping a query that has ended raises nothing; errors in closing are suppressed."""
 
     def script(_: ContinuousQuery) -> Script:
         scripted.fail(task(0), "it broke", is_permanent=True)

@@ -35,7 +35,7 @@ from ..checkpoints.storages import opener_of
 from .threads import Inbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from ...domain.continuous.messages import TaskId
     from ..checkpoints.directory import LogDirectory
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 DRIVER: Final = "driver"
 """Exists as long as the driver has not closed the channel."""
 
+_BEAT: Final = "beat"
 _NUMBERED: Final = re.compile(r"(beat|[0-9a-f]{32}\.message)\.(0|[1-9][0-9]{0,17})")
-_MESSAGE: Final = ".message"
+
+log = logging.getLogger("pyspark_kafka")
 
 
 def digest_of(task: TaskId) -> str:
@@ -55,7 +57,7 @@ def digest_of(task: TaskId) -> str:
 
 def message_name(digest: str, number: int) -> str:
     """Return the name of a task's file of messages."""
-    return f"{digest}{_MESSAGE}.{number}"
+    return f"{digest}.message.{number}"
 
 
 def command_name(digest: str, number: int) -> str:
@@ -65,24 +67,16 @@ def command_name(digest: str, number: int) -> str:
 
 def beat_name(number: int) -> str:
     """Return the name of a heartbeat of the driver."""
-    return f"beat.{number}"
+    return f"{_BEAT}.{number}"
 
 
-def beat_number(name: str) -> int | None:
-    """Return the number of a heartbeat, or ``None`` for any other file."""
-    found = _NUMBERED.fullmatch(name)
-    return int(found[2]) if found and found[1] == "beat" else None
+def numbers_of(names: Iterable[str]) -> dict[str, set[int]]:
+    """Return the numbers of heartbeats, and of files of messages by the digests of their tasks."""
+    numbers: defaultdict[str, set[int]] = defaultdict(set)
+    for found in filter(None, map(_NUMBERED.fullmatch, names)):
+        numbers[found[1].removesuffix(".message")].add(int(found[2]))
+    return numbers
 
-
-def message_number(name: str) -> tuple[str, int] | None:
-    """Return the digest and the number of a file of messages, or ``None`` for any other file."""
-    found = _NUMBERED.fullmatch(name)
-    if found is None or not found[1].endswith(_MESSAGE):
-        return None
-    return found[1].removesuffix(_MESSAGE), int(found[2])
-
-
-log = logging.getLogger("pyspark_kafka")
 
 _MAC_BYTES: Final = hashlib.sha256().digest_size
 _ID_BYTES: Final = 16
@@ -286,9 +280,10 @@ class DirectoryEpochChannel(EpochChannel):
     def _poll(self) -> None:
         self._beat()
         self._send_commands()
-        for digest, numbers in self._listed().items():
-            self._receive_from(digest, numbers)
-            self._beat()
+        for digest, numbers in numbers_of(self._files.names()).items():
+            if digest != _BEAT:
+                self._receive_from(digest, numbers)
+                self._beat()
 
     def _beat(self) -> None:
         now = time.monotonic()
@@ -305,15 +300,6 @@ class DirectoryEpochChannel(EpochChannel):
             self._files.write(command_name(digest, self._next_command[digest]), command)
             self._next_command[digest] += 1
             self._commands.popleft()
-
-    def _listed(self) -> dict[str, set[int]]:
-        """Return the numbers of the files of messages, by the digests of their tasks."""
-        listed = defaultdict(set)
-        for name in self._files.names():
-            found = message_number(name)
-            if found is not None:
-                listed[found[0]].add(found[1])
-        return listed
 
     def _receive_from(self, digest: str, numbers: Collection[int]) -> None:
         first = self._next_message.get(digest, 0)
@@ -427,8 +413,7 @@ class DirectoryTaskChannel(TaskChannel):
         if self._files.read(DRIVER) is None:
             self._lost = "the driver closed the channel"
             return
-        beats = [number for number in map(beat_number, self._files.names()) if number is not None]
-        newest = max(beats, default=0)
+        newest = max(numbers_of(self._files.names()).get(_BEAT, ()), default=0)
         if newest > self._last_beat and self._files.read(beat_name(newest)) is not None:
             self._last_beat, self._last_heard = newest, time.monotonic()
 

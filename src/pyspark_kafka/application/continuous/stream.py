@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
     from ...domain.options.source import SourceOptions
@@ -81,5 +80,4 @@ class KafkaContinuousStream:
         self._offset_reader.close()
 
     def _starting_offsets(self) -> PartitionOffsets:
-        reader, limit = self._offset_reader, self._options.starting_offsets
-        return reader.resolve_open(reader.unresolved(limit, "start", StreamOffsetsMismatchError))
+        return self._offset_reader.start_of_stream(self._options.starting_offsets)

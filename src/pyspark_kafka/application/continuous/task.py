@@ -1,4 +1,4 @@
-"""One task of a continuous query: it polls, calls the function, and writes, without an end."""
+"""One task of a continuous query: it polls, calls the function, and writes until it is stopped."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from ...domain.reading.errors import (
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
     OffsetsMismatchError,
+    StreamOffsetsMismatchError,
     TimestampsMismatchError,
     TopicOffsetsMismatchError,
 )
@@ -120,6 +121,14 @@ class KafkaOffsetReader:
         return offsets.merge(self._fetch_all(self._fetcher.earliest, earliest)).merge(
             self._fetch_all(self._fetcher.latest, latest)
         )
+
+    def start_of_stream(self, limit: StartingOffsets) -> PartitionOffsets:
+        """Return the offsets at which a stream starts, without -2 and -1.
+
+        :raises StreamOffsetsMismatchError: if it names offsets for other partitions; otherwise as
+            ``unresolved``.
+        """
+        return self.resolve_open(self.unresolved(limit, "start", StreamOffsetsMismatchError))
 
     def unresolved(
         self,

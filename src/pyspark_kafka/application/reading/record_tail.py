@@ -1,4 +1,4 @@
-"""The records of a topic as they come, for a person who looks at them."""
+"""The records of a topic as they arrive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POLL_S: Final = 0.5
 
 @final
 class RecordTail:
-    """Reads partitions without an end. Memory is bounded by what the client fetches ahead."""
+    """Reads partitions until it is stopped. Memory is bounded by what the client fetches ahead."""
 
     def __init__(
         self, fetcher: OffsetFetcher, client: StreamClient, typed: TypedRecords | None = None
@@ -75,7 +75,7 @@ class RecordTail:
     def follow(
         self, starts: PartitionOffsets, ends: PartitionOffsets | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield records from these offsets on, up to ``ends`` or without an end."""
+        """Yield records from these offsets on, up to ``ends``, or until the caller stops."""
         unfinished = {
             each for each, start in starts.items() if ends is None or start < ends.get(each, 0)
         }

@@ -19,7 +19,6 @@ from ...domain.reading.admission import (
     rate_limit_bytes,
 )
 from ...domain.reading.available_now import check_available_now
-from ...domain.reading.errors import StreamOffsetsMismatchError
 from ...domain.reading.ranges import OffsetRange
 from ...domain.reading.records import Projection
 
@@ -308,10 +307,7 @@ class KafkaMicroBatchStream:
         return start
 
     def _starting_offsets(self) -> PartitionOffsets:
-        limit = self._options.starting_offsets
-        return self._offset_reader.resolve_open(
-            self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
-        )
+        return self._offset_reader.start_of_stream(self._options.starting_offsets)
 
     def _fetch_latest(self, start: PartitionOffsets) -> PartitionOffsets:
         if not self._stops_at_first_latest:

@@ -294,7 +294,7 @@ def test_a_feed_gives_what_comes_and_ends_with_its_run() -> None:
 
 
 def test_a_feed_ends_with_its_own_run_alone() -> None:
-    """The end of another run is none; the feed of all runs goes on until the worker is closed."""
+    """The end of another run is ignored; the feed of all runs ends with the worker."""
     one, every = LagFeed("run"), LagFeed(None)
     for feed in (one, every):
         feed.query_ended("other")
