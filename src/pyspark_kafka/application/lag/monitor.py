@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack
+from concurrent.futures import Future, as_completed
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import QueryLag
 from ...domain.lag.trend import Direction, LagSample, LagTrend, Trend
 from ...domain.text import describe_error
-from ...ports.clock import Deadline
 from ..checkpoints.logs import CheckpointState, no_checkpoint
 
 if TYPE_CHECKING:
@@ -154,26 +153,24 @@ class WatchedCheckpoint:
         self._query_id = ""
         self._monitor: LagMonitor | None = None
         self._clients = ExitStack()
-        self._is_measuring = threading.Lock()
+        self._last: Future[CheckpointReport] | None = None
 
-    def start(self, results: SimpleQueue[CheckpointReport]) -> None:
-        """Put a report into a queue later; if a measurement still runs, it puts its own."""
-        if self._is_measuring.acquire(blocking=False):
-            name = f"lag of {self.name}"
+    def start(self) -> Future[CheckpointReport]:
+        """Return the report of the measurement that still runs, or else of one that starts now."""
+        if self._last is None or self._last.done():
+            self._last = Future()
+            name, report = f"lag of {self.name}", self._last
             # A daemon: a storage that hangs must not keep the process from ending.
-            threading.Thread(target=self._run, args=(results,), name=name, daemon=True).start()
+            threading.Thread(target=self._run, args=(report,), name=name, daemon=True).start()
+        return self._last
 
     def close(self) -> None:
         """Close the clients, unless a measurement uses them: they end with the process then."""
-        if self._is_measuring.acquire(blocking=False):
+        if self._last is None or self._last.done():
             self._clients.close()
 
-    def _run(self, results: SimpleQueue[CheckpointReport]) -> None:
-        try:
-            report = self._measure()
-        finally:
-            self._is_measuring.release()
-        results.put(report)
+    def _run(self, report: Future[CheckpointReport]) -> None:
+        report.set_result(self._measure())
 
     def _measure(self) -> CheckpointReport:
         begin = time.monotonic()
@@ -202,36 +199,25 @@ class CheckpointWatch:
     def __init__(self, checkpoints: Sequence[WatchedCheckpoint], timeout_seconds: float) -> None:
         self._checkpoints = checkpoints
         self._timeout = timeout_seconds
-        self._results: SimpleQueue[CheckpointReport] = SimpleQueue()
 
     def measure(self) -> Iterator[CheckpointReport]:
         """Yield a report of each checkpoint as it comes, and failures at the deadline.
 
         A measurement that has not ended goes on, and counts for the round in which it ends.
         """
-        deadline = Deadline.after(self._timeout)
-        while self._next(Deadline.after(0)):
-            """Drop what came between the rounds."""
-        for checkpoint in self._checkpoints:
-            checkpoint.start(self._results)
-        awaited = [checkpoint.name for checkpoint in self._checkpoints]
-        while awaited and (report := self._next(deadline)):
-            if report.name in awaited:
-                awaited.remove(report.name)
-                yield report
+        awaited = {checkpoint.start(): checkpoint.name for checkpoint in self._checkpoints}
+        with suppress(TimeoutError):
+            for measured in as_completed(awaited, self._timeout):
+                del awaited[measured]
+                yield measured.result()
         failure = MeasurementFailure(
             TIMEOUT, f"The measurement has not ended within {self._timeout:g} s"
         )
-        for name in awaited:
-            yield CheckpointReport(name, "", self._timeout, failure=failure)
+        for measured, name in awaited.items():
+            late = CheckpointReport(name, "", self._timeout, failure=failure)
+            yield measured.result() if measured.done() else late
 
     def close(self) -> None:
         """Close the clients of all checkpoints."""
         for checkpoint in self._checkpoints:
             checkpoint.close()
-
-    def _next(self, deadline: Deadline) -> CheckpointReport | None:
-        try:
-            return self._results.get(timeout=deadline.remaining)
-        except Empty:
-            return None

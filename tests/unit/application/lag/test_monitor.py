@@ -215,7 +215,9 @@ def test_what_came_between_two_rounds_is_dropped(orders: Checkpoint) -> None:
     watch = CheckpointWatch([orders.watched], SHORT)
     assert reports(watch)["orders"].failure is not None
     orders.answers.set()
-    await_until(lambda: not watch._results.empty())
+    measured = orders.watched._last
+    assert measured is not None
+    await_until(measured.done)
     orders.kit.produce(5)
     lag = None
     while lag is None:
