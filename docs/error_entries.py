@@ -18,7 +18,7 @@ from pyspark_kafka.application.continuous.errors import (
 )
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
-from pyspark_kafka.cli.spark_errors import SparkQueryError
+from pyspark_kafka.cli.spark import SparkQueryError
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     DisallowedOptionError,

@@ -5,12 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from .parser import command_parser
+from .arguments import Commands, add_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .completion_arguments import CompletionSettings
+SHELLS: Final = ("bash", "zsh")
+
+_COMPLETION: Final = """\
+Print a script that completes commands and options in a shell.
+
+bash:  pyspark-kafka completion bash > ~/.local/share/bash-completion/completions/pyspark-kafka
+zsh:   pyspark-kafka completion zsh > ~/.pyspark-kafka.zsh
+       and in ~/.zshrc, after compinit: source ~/.pyspark-kafka.zsh
+"""
 
 _FILE: Final = "FILE"
 
@@ -37,9 +45,18 @@ complete -F _pyspark_kafka pyspark-kafka
 _FOR_ZSH: Final = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
-def run_completion(settings: CompletionSettings) -> int:
+def add_completion(commands: Commands) -> None:
+    """Add the command ``completion``."""
+    summary = "print a script that completes commands and options in a shell"
+    completion = add_command(commands, "completion", summary, _COMPLETION, run_completion)
+    completion.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+def run_completion(given: argparse.Namespace) -> int:
     """Print the script, and return the exit status."""
-    print(completion_script(command_parser(), settings.shell), end="")
+    from .parser import command_parser
+
+    print(completion_script(command_parser(), given.shell), end="")
     return 0
 
 

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from .. import continuous
 from ..domain.continuous.progress import LatencyHistogram
-from .console import progress_bar
 from .order_feed import PER_SECOND, OrderFeed
 from .order_stream import JSON, show_result
+from .output import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ..application.continuous.query import ContinuousQuery
     from ..domain.continuous.progress import EpochProgress
-    from .console import Console
-    from .topics import TopicSource
+    from .demo_topics import TopicSource
+    from .output import Console
 
 HEADINGS: Final = "epoch  rows/s in  rows/s out      lag  p50 ms  p99 ms  restarts"
 

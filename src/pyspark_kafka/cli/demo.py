@@ -2,78 +2,134 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import sys
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
 
-from ..brokers import require_java
-from .console import Console
-from .continuous_orders import stream_orders_continuously
-from .demo_arguments import DemoSettings
-from .order_stream import stream_orders
-from .process import logs_redirected_to
-from .spark_errors import readable_spark_errors
-from .spark_session import require_pyspark, spark_session
-from .topic_summary import summarize_topic
-from .topics import TopicSource, embedded_topic, existing_topic, temporary_topic
+from .arguments import Commands, add_client, add_command, positive
+from .output import Console, logs_redirected_to
+
+if TYPE_CHECKING:
+    from .demo_topics import TopicSource
+
+DEFAULT_EVENTS: Final = 60_000
+MAX_EMBEDDED_EVENTS: Final = 80_000
+"""As many as always fit into the embedded broker, which drops older records."""
+
+_DEMO: Final = """\
+Stream generated shop orders from Kafka through Spark and back, and show the result.
+
+without options                   on a broker in this process
+--bootstrap-servers               on your Kafka, in new topics that are deleted
+                                  at the end
+--bootstrap-servers and --topic   reads your topic, from its first record to its
+                                  current end; nothing is written
+--continuous                      by a continuous query, which passes each order
+                                  on within milliseconds
+"""
 
 
-def run_demo(settings: DemoSettings) -> int:
+def add_demo(commands: Commands) -> None:
+    """Add the command ``demo``."""
+    summary = "stream records from Kafka through Spark"
+    demo = add_command(commands, "demo", summary, _DEMO, run_demo)
+    demo.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT,...", help="a Kafka cluster to run on"
+    )
+    demo.add_argument("--topic", help="a topic of that cluster to read instead of generated orders")
+    add_client(demo)
+    demo.add_argument(
+        "--events",
+        metavar="N",
+        type=positive,
+        help=f"the number of orders (default: {DEFAULT_EVENTS}; "
+        f"without --bootstrap-servers at most {MAX_EMBEDDED_EVENTS})",
+    )
+    demo.add_argument(
+        "--continuous", action="store_true", help="run a continuous query, not micro-batches"
+    )
+    demo.add_argument("--spark-log", metavar="FILE", type=Path, help="write Spark's log to FILE")
+
+
+def _check(given: argparse.Namespace) -> None:
+    if given.topic is not None and given.bootstrap_servers is None:
+        given.error("--topic needs --bootstrap-servers")
+    if given.topic is not None and given.events is not None:
+        given.error("--events cannot go with --topic: the demo only reads your topic")
+    if given.topic is not None and given.continuous:
+        given.error("--continuous cannot go with --topic: the demo only reads your topic")
+    if given.bootstrap_servers is None and (given.events or 0) > MAX_EMBEDDED_EVENTS:
+        need = f"more than {MAX_EMBEDDED_EVENTS} --events need a Kafka: set --bootstrap-servers"
+        given.error(need)
+
+
+def run_demo(given: argparse.Namespace) -> int:
     """Run the demo, and return the exit status.
 
     :raises PysparkKafkaError: if a dependency is missing, or the demo fails.
     """
+    _check(given)
+    from ..brokers import require_java
+    from .continuous_orders import stream_orders_continuously
+    from .order_stream import stream_orders
+    from .spark import readable_spark_errors, require_pyspark, spark_session
+    from .topic_summary import summarize_topic
+
     console = Console(sys.stdout)
     require_java()
     with ExitStack() as stack:
         # The JVM deletes its own files in it when it ends, perhaps at the same time.
         temporary = TemporaryDirectory(prefix="pyspark-kafka-", ignore_cleanup_errors=True)
         directory = Path(stack.enter_context(temporary))
-        log = settings.spark_log or directory / "log"
+        log = given.spark_log or directory / "log"
         stack.enter_context(logs_redirected_to(logging.FileHandler(log, delay=True)))
         stack.callback(console.clear)
         version = require_pyspark()
-        source = stack.enter_context(_source(settings))
-        _introduce(settings, source, console)
+        source = stack.enter_context(_source(given))
+        _introduce(given, source, console)
         console.live(f"Starting Spark {version} ...")
         stack.enter_context(readable_spark_errors())
         spark = stack.enter_context(spark_session(directory, log))
         checkpoint = directory / "checkpoint"
-        if settings.topic is not None:
+        if given.topic is not None:
             summarize_topic(spark, source, checkpoint, console)
         else:
-            stream = stream_orders_continuously if settings.is_continuous else stream_orders
-            stream(spark, source, settings.events, checkpoint, console)
-        _what_next(settings, console)
+            stream = stream_orders_continuously if given.continuous else stream_orders
+            stream(spark, source, given.events or DEFAULT_EVENTS, checkpoint, console)
+        _what_next(given, console)
         console.live("Stopping Spark ...")
     return 0
 
 
-def _source(settings: DemoSettings) -> AbstractContextManager[TopicSource]:
-    if settings.bootstrap_servers is None:
-        return embedded_topic(settings.client)
-    if settings.topic is None:
-        return temporary_topic(settings.bootstrap_servers, settings.client)
-    connection = {"kafka.bootstrap.servers": settings.bootstrap_servers}
-    return nullcontext(existing_topic(connection, settings.topic, settings.client))
+def _source(given: argparse.Namespace) -> AbstractContextManager[TopicSource]:
+    from .demo_topics import embedded_topic, existing_topic, temporary_topic
+
+    if given.bootstrap_servers is None:
+        return embedded_topic(given.client)
+    if given.topic is None:
+        return temporary_topic(given.bootstrap_servers, given.client)
+    connection = {"kafka.bootstrap.servers": given.bootstrap_servers}
+    return nullcontext(existing_topic(connection, given.topic, given.client))
 
 
-def _introduce(settings: DemoSettings, source: TopicSource, console: Console) -> None:
-    kind = "embedded broker" if settings.bootstrap_servers is None else "Kafka"
+def _introduce(given: argparse.Namespace, source: TopicSource, console: Console) -> None:
+    kind = "embedded broker" if given.bootstrap_servers is None else "Kafka"
     console.line(f"{kind} at {source.options['kafka.bootstrap.servers']}")
     console.line(f"topic '{source.topic}', {source.partitions} partitions")
-    console.line(f"client '{settings.client}', no jars")
+    console.line(f"client '{given.client}', no jars")
     console.line()
 
 
-def _what_next(settings: DemoSettings, console: Console) -> None:
-    other = "kafka-python" if settings.client == "confluent" else "confluent"
+def _what_next(given: argparse.Namespace, console: Console) -> None:
+    other = "kafka-python" if given.client == "confluent" else "confluent"
     console.line()
     console.line(f"Try next: --client {other}")
-    if not settings.is_continuous:
+    if not given.continuous:
         console.line("          --continuous   (results in milliseconds)")
-    if settings.topic is None:
+    if given.topic is None:
         console.line("          --bootstrap-servers host:9092 --topic mine   (only reads)")
     console.line("Your own query: see the README.")

@@ -7,40 +7,79 @@ import logging
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ..bootstrap.tools import doctor_for, facts_of
-from ..brokers import require_java
 from ..domain.cluster.finding import Level, worst
-from .console import quantity
-from .process import ending_with_the_pipe, logs_redirected_to
-from .spark_errors import SparkQueryError
+from ..domain.text import printable
+from .arguments import Commands, Connection, add_client, add_command, add_connection
+from .output import ending_with_the_pipe, logs_redirected_to, quantity
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
+    from rich.table import Table
+
     from ..domain.cluster.finding import Finding, SparkFacts
-    from .doctor_arguments import DoctorSettings
+
+_DOCTOR: Final = """\
+Check what a query needs: versions, network, TLS, login, brokers and rights.
+
+Each finding is ok, a warning or an error, with what to do next. The exit status is
+0 if all is well, 3 if the worst finding is a warning, and 1 if it is an error.
+Nothing is written to Kafka, and no secret is printed.
+"""
+
+_COLORS: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
+_LEVEL_WIDTH: Final = 7
+_CHECK_WIDTH: Final = 15
 
 
-def run_doctor(settings: DoctorSettings) -> int:
+def add_doctor(commands: Commands) -> None:
+    """Add the command ``doctor``."""
+    summary = "check a cluster, and what a query needs to use it"
+    doctor = add_command(commands, "doctor", summary, _DOCTOR, run_doctor)
+    add_connection(doctor)
+    add_client(doctor)
+    for name, metavar, text in (
+        ("--topic", "TOPIC", "check this topic, and the rights to read and write it"),
+        ("--group", "NAME", "check the rights on this consumer group"),
+        ("--transactional-id", "ID", "check the rights on this transactional id"),
+    ):
+        doctor.add_argument(
+            name, metavar=metavar, action="append", default=[], help=f"{text}; may be repeated"
+        )
+    doctor.add_argument(
+        "--master",
+        metavar="URL",
+        help="check the executors of this Spark master, too, such as spark://host:7077",
+    )
+    doctor.add_argument("--json", action="store_true", help="print a line of JSON per finding")
+
+
+def run_doctor(given: argparse.Namespace) -> int:
     """Print findings as they are made, and return the exit status of the worst.
 
     :raises PysparkKafkaError: if the options are invalid.
     """
-    show = _print_json if settings.as_json else _printer()
-    spark = None if settings.master is None else partial(_facts, settings.master)
-    options = settings.connection.source_options(subscribePattern=".*")
+    from ..application.cluster.doctor import Resources
+    from ..bootstrap.tools import doctor_for
+    from ..brokers import require_java
+
+    show = _print_json if given.json else _printer()
+    spark = None if given.master is None else partial(_facts, given.master)
+    options = Connection.given(given).source_options(subscribePattern=".*")
+    resources = Resources(tuple(given.topic), tuple(given.group), tuple(given.transactional_id))
     found: list[Finding] = []
     with (
         logs_redirected_to(logging.NullHandler()),
         ending_with_the_pipe(),
-        doctor_for(options, settings.resources, lambda: str(require_java()), spark) as doctor,
+        doctor_for(options, resources, lambda: str(require_java()), spark) as doctor,
     ):
         for finding in doctor.examine():
             found.append(finding)
             show(finding)
-        if not settings.as_json:
+        if not given.json:
             print(_totals(found), flush=True)
     return worst(found).exit_status
 
@@ -50,7 +89,8 @@ def _facts(master: str) -> SparkFacts:
 
     :raises SparkQueryError: if it runs no job.
     """
-    from .spark_session import EXAMINED, require_pyspark, spark_session
+    from ..bootstrap.tools import facts_of
+    from .spark import EXAMINED, SparkQueryError, require_pyspark, spark_session
 
     require_pyspark()
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -82,10 +122,24 @@ def _print_json(finding: Finding) -> None:
 def _printer() -> Callable[[Finding], None]:
     from rich.console import Console
 
-    from .doctor_view import finding_row
-
     console = Console(highlight=False)
-    return lambda finding: console.print(finding_row(finding))
+    return lambda finding: console.print(_row(finding))
+
+
+def _row(finding: Finding) -> Table:
+    """Return the level, the check and the summary of a finding; its advice is below."""
+    from rich.table import Table
+    from rich.text import Text
+
+    row = Table.grid(padding=(0, 2))
+    row.add_column(width=_LEVEL_WIDTH, no_wrap=True)
+    row.add_column(width=_CHECK_WIDTH, no_wrap=True, style="dim")
+    row.add_column(overflow="fold")
+    text = Text(printable(finding.summary))
+    if finding.advice:
+        text.append(f"\n{printable(finding.advice)}", "bold")
+    row.add_row(Text(finding.level.value, _COLORS[finding.level]), finding.check, text)
+    return row
 
 
 def _totals(found: Sequence[Finding]) -> str:

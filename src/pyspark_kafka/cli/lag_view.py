@@ -15,7 +15,7 @@ from ..application.lag.monitor import LagSnapshot
 from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
 from ..domain.lag.lag import PartitionLag
 from ..domain.lag.trend import Direction, Trend
-from .console import quantity
+from .output import quantity
 
 _BAR_WIDTH: Final = 12
 _OTHER_LINES: Final = 14

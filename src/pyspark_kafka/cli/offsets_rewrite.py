@@ -10,58 +10,56 @@ from typing import TYPE_CHECKING
 from ..bootstrap.tools import offset_checkpoint_at
 from ..domain.errors import MetadataLogError, OptionsError
 from ..domain.json_text import utc_text
-from .offsets import other_offsets
+from .offsets import checkpoint_of, other_offsets, require_cluster
 from .offsets_view import offset_pairs, print_offsets
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
 
     from ..domain.checkpoints.offset_rewrite import ResumePoint
     from ..domain.checkpoints.storage_path import StoragePath
-    from .offsets_arguments import ChangeSettings, RewriteOffsetsSettings, UndoRewriteSettings
 
 
-def run_rewrite(settings: RewriteOffsetsSettings) -> int:
+def run_rewrite(given: argparse.Namespace) -> int:
     """Change the offsets of a checkpoint, and return the exit status.
 
     :raises PysparkKafkaError: if the query may be running, the offsets cannot be determined or
         used, or the checkpoint cannot be read or written.
     """
-    checkpoint = offset_checkpoint_at(settings.checkpoint)
+    require_cluster(given)
+    checkpoint = offset_checkpoint_at(checkpoint_of(given))
     before = checkpoint.read()
-    if not settings.change.query_is_stopped:
+    if not given.query_is_stopped:
         checkpoint.require_stopped(before)
     ours = dict(before.offsets)
-    others = other_offsets(settings.target, settings.kafka, ours)
-    after = before.moved_to(others)
+    after = before.moved_to(other_offsets(given, ours))
     return _change(
-        settings.checkpoint,
-        settings.change,
+        given,
         (before, after),
         lambda: checkpoint.change(before, after),
         is_undoable=True,
     )
 
 
-def run_undo(settings: UndoRewriteSettings) -> int:
+def run_undo(given: argparse.Namespace) -> int:
     """Undo the last rewrite of a checkpoint, and return the exit status.
 
     :raises PysparkKafkaError: if the query may be running, there is no rewrite to undo, or the
         checkpoint cannot be read or written.
     """
-    checkpoint = offset_checkpoint_at(settings.checkpoint)
+    checkpoint = offset_checkpoint_at(checkpoint_of(given))
     found = checkpoint.backup()
     if found is None:
         problem = "There is no rewrite to undo. Check that the path is the query's checkpoint"
-        raise MetadataLogError(str(settings.checkpoint), problem)
+        raise MetadataLogError(str(checkpoint_of(given)), problem)
     number, backup = found
     before = checkpoint.read()
-    if not settings.change.query_is_stopped:
+    if not given.query_is_stopped:
         checkpoint.require_stopped(before)
     after = checkpoint.point_of_undo(before, backup)
     return _change(
-        settings.checkpoint,
-        settings.change,
+        given,
         (before, after),
         lambda: checkpoint.undo(before, number, backup),
         # Only if the query has run since is there another backup.
@@ -70,22 +68,21 @@ def run_undo(settings: UndoRewriteSettings) -> int:
 
 
 def _change(
-    path: StoragePath,
-    settings: ChangeSettings,
+    given: argparse.Namespace,
     points: tuple[ResumePoint, ResumePoint],
     apply: Callable[[], None],
     *,
     is_undoable: bool,
 ) -> int:
     """Show a change, ask, and carry it out."""
-    before, after = points
-    if not settings.as_json:
+    (before, after), path = points, checkpoint_of(given)
+    if not given.json:
         _show(path, before, after)
     is_needed = before.has_unread_batch or after.has_unread_batch or before.offsets != after.offsets
-    is_wanted = is_needed and not settings.is_dry and _is_confirmed(settings)
+    is_wanted = is_needed and not given.dry_run and _is_confirmed(given)
     if is_wanted:
         apply()
-    if settings.as_json:
+    if given.json:
         _print_json(path, before, after, is_done=is_wanted)
     elif is_wanted:
         print(f"Done. To undo it: pyspark-kafka offsets undo {path}" if is_undoable else "Done.")
@@ -118,13 +115,13 @@ def _print_json(
     print(json.dumps(answer))
 
 
-def _is_confirmed(settings: ChangeSettings) -> bool:
+def _is_confirmed(given: argparse.Namespace) -> bool:
     """Ask on a terminal, unless the command line says yes.
 
     :raises OptionsError: if there is none.
     """
-    if settings.is_confirmed:
+    if given.yes:
         return True
-    if settings.as_json or not sys.stdin.isatty():
+    if given.json or not sys.stdin.isatty():
         raise OptionsError(["There is no terminal to ask on: confirm the change with --yes"])
     return input("Change the offsets? [y/N] ").strip().lower() in {"y", "yes"}

@@ -6,10 +6,10 @@ import time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from .console import progress_bar
 from .order_feed import PER_SECOND, OrderFeed
+from .output import progress_bar
 from .progress import HEADINGS, new_batches
-from .spark_errors import SparkQueryError
+from .spark import SparkQueryError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from .console import Console
-    from .topics import TopicSource
+    from .demo_topics import TopicSource
+    from .output import Console
 
 JSON: Final = {
     "valueFormat": "json",

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from .console import Console
-    from .topics import TopicSource
+    from .demo_topics import TopicSource
+    from .output import Console
 
 _TABLE: Final = "records_by_partition"
 _SHOWN_PARTITIONS: Final = 20

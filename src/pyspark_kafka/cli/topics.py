@@ -1,86 +1,104 @@
-"""The topics of the demo: on the embedded broker, temporary ones on a Kafka, or the user's."""
+"""``pyspark-kafka topics``: list topics."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Final, final
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
-from ..bootstrap.container import closing_clients, container_for
-from ..bootstrap.option_policy import operator_policy
-from ..brokers import EmbeddedBroker, temporary_topics
-from ..domain.options.option import QueryKind
-from ..domain.options.source import parse_source_options
+from .arguments import Commands, Connection, add_client, add_command, add_connection
+from .output import ending_with_the_pipe, logs_redirected_to
 
-PARTITIONS: Final = 4
-TIMEOUT_SECONDS: Final = 10
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
-_NAME: Final = "pyspark-kafka-demo"
+    from ..domain.cluster.topics import PartitionSummary, TopicSummary
+
+ANY: Final = ".*"
+
+_TOPICS: Final = """\
+List topics with their partitions, offsets, sizes, retention and leaders.
+
+Records are counted in offsets, an upper bound that includes transaction markers and
+compacted records. Sizes are those of the leaders' logs; the client confluent cannot
+tell them. What the broker does not tell is shown as "-".
+"""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class TopicSource:
-    """A topic, and the options of a query that reads it from its beginning.
+def add_topics(commands: Commands) -> None:
+    """Add the command ``topics``."""
+    topics = add_command(commands, "topics", "list topics", _TOPICS, run_topics)
+    topics.add_argument(
+        "pattern",
+        nargs="?",
+        default=ANY,
+        metavar="PATTERN",
+        help="only topics whose name has a match of this regular expression; without one, all "
+        "topics but Kafka's internal ones",
+    )
+    add_connection(topics)
+    add_client(topics)
+    topics.add_argument("--partitions", action="store_true", help="list each partition")
+    topics.add_argument("--json", action="store_true", help="print a line of JSON per topic")
 
-    ``results`` is the topic that the demo writes to; ``None`` if ``topic`` is the user's own.
+
+def run_topics(given: argparse.Namespace) -> int:
+    """List topics, and return the exit status.
+
+    :raises PysparkKafkaError: if the cluster cannot be asked.
     """
+    from ..bootstrap.container import closing_clients, container_for
 
-    topic: str
-    options: Mapping[str, str]
-    partitions: int
-    results: str | None = None
-
-    @property
-    def connection(self) -> dict[str, str]:
-        """The client and the ``kafka.*`` options, for queries on other topics."""
-        return {
-            name: value
-            for name, value in self.options.items()
-            if name == "client" or name.startswith("kafka.")
-        }
-
-
-@contextmanager
-def embedded_topic(client: str) -> Iterator[TopicSource]:
-    """Run a broker in this process, with a topic to read and one for results."""
-    with EmbeddedBroker() as broker:
-        results = _results_of(_NAME)
-        for topic in (_NAME, results):
-            broker.create_topic(topic, PARTITIONS)
-        yield replace(existing_topic(broker.options, _NAME, client), results=results)
+    options = Connection.given(given).source_options(subscribePattern=given.pattern)
+    with (
+        logs_redirected_to(logging.NullHandler()),
+        closing_clients(container_for(options)) as container,
+    ):
+        topics = container.topic_list().fetch(options.subscription)
+    with ending_with_the_pipe():
+        if given.json:
+            for topic in topics:
+                print(_topic_json(topic), flush=True)
+        else:
+            _print_table(topics, by_partition=given.partitions)
+    return 0
 
 
-@contextmanager
-def temporary_topic(bootstrap_servers: str, client: str) -> Iterator[TopicSource]:
-    """Create a topic to read and one for results on a Kafka, and delete both at the end."""
-    topic = f"{_NAME}-{secrets.token_hex(4)}"
-    results = _results_of(topic)
-    partitions = {topic: PARTITIONS, results: PARTITIONS}
-    with temporary_topics(bootstrap_servers, partitions, TIMEOUT_SECONDS):
-        connection = {"kafka.bootstrap.servers": bootstrap_servers}
-        yield replace(existing_topic(connection, topic, client), results=results)
+def _print_table(topics: Sequence[TopicSummary], *, by_partition: bool) -> None:
+    from rich.console import Console
+
+    from .topics_view import TopicListView
+
+    Console(highlight=False).print(TopicListView(topics, by_partition=by_partition))
 
 
-def existing_topic(connection: Mapping[str, str], topic: str, client: str) -> TopicSource:
-    """Look a topic up with the client that is going to read it.
-
-    :raises PysparkKafkaError: if no broker answers, there is no such topic, or no such client.
-    """
-    options = {
-        **connection,
-        "kafka.default.api.timeout.ms": str(TIMEOUT_SECONDS * 1_000),
-        "client": client,
-        "subscribe": topic,
-        "startingOffsets": "earliest",
+def _topic_json(topic: TopicSummary) -> str:
+    """Return a topic as one line of JSON; what is not known is ``null``."""
+    described = topic.description
+    answer = {
+        "topic": topic.name,
+        "offsets": topic.offsets,
+        "bytes": topic.size,
+        "retentionMs": described.retention_ms,
+        "retentionBytes": described.retention_bytes,
+        "cleanupPolicy": described.cleanup_policy,
+        "replicationFactor": topic.replication_factor,
+        "underReplicated": topic.under_replicated,
+        "partitions": [_partition(each) for each in topic.partitions],
     }
-    parsed = parse_source_options(options, QueryKind.STREAM, operator_policy())
-    with closing_clients(container_for(parsed)) as container:
-        partitions = container.offset_fetcher().partitions(parsed.subscription)
-    return TopicSource(topic, options, len(partitions))
+    return json.dumps(answer)
 
 
-def _results_of(topic: str) -> str:
-    return f"{topic}-by-country"
+def _partition(partition: PartitionSummary) -> dict[str, Any]:
+    described = partition.description
+    return {
+        "partition": partition.number,
+        "earliest": partition.earliest,
+        "latest": partition.latest,
+        "offsets": partition.offsets,
+        "bytes": described.size,
+        "leader": described.leader,
+        "replicas": sorted(described.replicas),
+        "inSync": sorted(described.in_sync),
+    }

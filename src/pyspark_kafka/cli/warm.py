@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
+import argparse
+from typing import Final
 
-from .console import Console
+from .arguments import Commands, add_command
 
-if TYPE_CHECKING:
-    from .warm_arguments import WarmSettings
+_WARM: Final = """\
+This command does nothing, and can be removed from images and init scripts: the
+package has its kernels as machine code. Older releases compiled them on each
+machine.
+"""
 
 
-def run_warm(_settings: WarmSettings) -> int:
+def add_warm(commands: Commands) -> None:
+    """Add the command ``warm``, with the options of older releases."""
+    warm = add_command(commands, "warm", "does nothing any more", _WARM, run_warm)
+    warm.add_argument("--cpu", help=argparse.SUPPRESS)
+    for name in ("--records-only", "--json"):
+        warm.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+
+
+def run_warm(_given: argparse.Namespace) -> int:
     """Say that there is nothing to do, and return the exit status."""
-    Console(sys.stdout).line("Nothing to do: the package has its kernels as machine code.")
+    print("Nothing to do: the package has its kernels as machine code.")
     return 0

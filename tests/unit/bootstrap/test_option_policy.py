@@ -12,9 +12,8 @@ from pyspark_kafka import continuous
 from pyspark_kafka.bootstrap.continuous import ConstantFunction, TaskProgram
 from pyspark_kafka.bootstrap.option_policy import operator_policy, worker_environment
 from pyspark_kafka.bootstrap.spark import ContainerUseCases, range_frames
-from pyspark_kafka.cli.lag_arguments import LagSettings
+from pyspark_kafka.cli.demo_topics import existing_topic
 from pyspark_kafka.cli.order_feed import OrderFeed
-from pyspark_kafka.cli.topics import existing_topic
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import DisallowedOptionError, OptionPolicyError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -190,7 +189,7 @@ def test_every_entry_honours_the_lists(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, error: type[Exception]
 ) -> None:
     """Continuous queries, listeners and commands refuse what the operator does not allow."""
-    from pyspark_kafka.cli.lag import run_lag
+    from pyspark_kafka.cli.parser import command_parser
 
     monkeypatch.setenv(VARIABLE, "fetch.min.bytes")
     given = {"kafka.bootstrap.servers": "b:9092", f"kafka.{name}": value}
@@ -207,14 +206,10 @@ def test_every_entry_honours_the_lists(
         OrderFeed(given, "t", 1)
     with pytest.raises(error):
         existing_topic(given, "t", "kafka-python")
-    settings = LagSettings(
-        checkpoint=str(tmp_path),
-        bootstrap_servers="b:9092",
-        client="kafka-python",
-        options=((f"kafka.{name}", value),),
-    )
+    lag = ["lag", "--checkpoint", str(tmp_path), "--bootstrap-servers", "b:9092"]
+    parsed = command_parser().parse_args([*lag, "--option", f"kafka.{name}={value}"])
     with pytest.raises(error):
-        run_lag(settings)
+        parsed.run(parsed)
 
 
 def test_a_session_s_list_holds_for_continuous_queries(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from pyspark_kafka.application.checkpoints.logs import CheckpointState
 from pyspark_kafka.application.lag.monitor import LagSnapshot
-from pyspark_kafka.cli.lag_json import lag_json
+from pyspark_kafka.cli.lag import lag_json
 from pyspark_kafka.cli.lag_view import MAX_ROWS, LagView, duration
 from pyspark_kafka.domain.checkpoints.checkpoint_log import CheckpointedBatch
 from pyspark_kafka.domain.lag.lag import PartitionLag, SourceLag

@@ -1,44 +1,48 @@
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from pyspark_kafka.bootstrap.plugins import client_names
-from pyspark_kafka.cli.parser import (
-    BrokerSettings,
-    DemoSettings,
-    LagSettings,
-    parse_arguments,
-)
+from pyspark_kafka.cli.arguments import Connection, storage_options
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from tests.unit.cli.arguments import parsed, refused
 
 
 def test_demo_without_options() -> None:
     """The demo needs no option: its broker is embedded and its client the library's default."""
-    assert parse_arguments(["demo"]) == DemoSettings(
-        bootstrap_servers=None, topic=None, client="kafka-python", events=60_000, spark_log=None
-    )
+    assert parsed("demo") == {
+        "bootstrap_servers": None,
+        "topic": None,
+        "client": "kafka-python",
+        "events": None,
+        "spark_log": None,
+        "continuous": False,
+    }
 
 
 def test_demo_with_options() -> None:
-    """All options end up in the settings."""
+    """Each option has its value."""
     given = [
         *("demo", "--bootstrap-servers", "h:9092", "--client", "confluent"),
         *("--events", "100000", "--spark-log", "x.log", "--continuous"),
     ]
-    assert parse_arguments(given) == DemoSettings(
-        bootstrap_servers="h:9092",
-        client="confluent",
-        events=100_000,
-        spark_log=Path("x.log"),
-        is_continuous=True,
-    )
+    assert parsed(*given) == {
+        "bootstrap_servers": "h:9092",
+        "topic": None,
+        "client": "confluent",
+        "events": 100_000,
+        "spark_log": Path("x.log"),
+        "continuous": True,
+    }
 
 
 def test_demo_of_a_topic() -> None:
     """A topic of a cluster can be chosen."""
-    settings = parse_arguments(["demo", "--bootstrap-servers", "h:9092", "--topic", "mine"])
-    assert settings == DemoSettings(bootstrap_servers="h:9092", topic="mine")
+    given = parsed("demo", "--bootstrap-servers", "h:9092", "--topic", "mine")
+    assert (given["bootstrap_servers"], given["topic"]) == ("h:9092", "mine")
 
 
 LAG = ("lag", "--checkpoint", "s3a://b/c", "--bootstrap-servers", "h:9092")
@@ -46,7 +50,13 @@ LAG = ("lag", "--checkpoint", "s3a://b/c", "--bootstrap-servers", "h:9092")
 
 def test_lag_without_options() -> None:
     """A checkpoint and a cluster are enough to show a query's lag."""
-    assert parse_arguments(LAG) == LagSettings("s3a://b/c", "h:9092")
+    given = parsed(*LAG)
+    assert Connection.given(Namespace(**given)) == Connection("h:9092")
+    assert storage_options(Namespace(**given)) == "{}"
+    assert given["checkpoint"] == "s3a://b/c"
+    assert (given["interval"], given["count_up_to"]) == (None, 1_000)
+    assert not given["json"]
+    assert not given["once"]
 
 
 def test_lag_with_options() -> None:
@@ -57,30 +67,27 @@ def test_lag_with_options() -> None:
         *("--storage-option", 'client_kwargs={"region_name":"x"}', "--storage-option", 'n="1"'),
         *("--client", "confluent", "--count-up-to", "0", "--json", "--interval", "0.5"),
     ]
-    assert parse_arguments([*LAG, *given]) == LagSettings(
-        "s3a://b/c",
-        "h:9092",
-        client="confluent",
-        interval=0.5,
-        as_json=True,
-        max_counted=0,
-        options=(("kafka.security.protocol", "SASL_SSL"), ("kafka.sasl.x", "a=b")),
-        storage_options='{"anon": true, "key": "AK", "client_kwargs": {"region_name": "x"}, '
-        '"n": "1"}',
+    found = parsed(*LAG, *given)
+    options = (("kafka.security.protocol", "SASL_SSL"), ("kafka.sasl.x", "a=b"))
+    assert Connection.given(Namespace(**found)) == Connection("h:9092", "confluent", options)
+    assert storage_options(Namespace(**found)) == (
+        '{"anon": true, "key": "AK", "client_kwargs": {"region_name": "x"}, "n": "1"}'
     )
+    assert (found["interval"], found["json"], found["count_up_to"]) == (0.5, True, 0)
 
 
 def test_lag_hides_what_may_be_secret(tmp_path: Path) -> None:
-    """The `repr` of settings has neither options nor the settings of the storage."""
+    """The `repr` of a connection and of a checkpoint has no settings of either."""
     config, storage = tmp_path / "client.properties", tmp_path / "storage.json"
     config.write_text("sasl.jaas.config=geheim")
     storage.write_text('{"secret": "geheim", "key": "AK"}')
     files = ("--command-config", str(config), "--storage-options-file", str(storage))
-    settings = parse_arguments([*LAG, *files, "--storage-option", "key=other"])
-    assert isinstance(settings, LagSettings)
-    assert settings.options == (("kafka.sasl.jaas.config", "geheim"),)
-    assert settings.storage_options == '{"secret": "geheim", "key": "other"}'
-    assert "geheim" not in repr(settings)
+    given = Namespace(**parsed(*LAG, *files, "--storage-option", "key=other"))
+    connection = Connection.given(given)
+    assert connection.options == (("kafka.sasl.jaas.config", "geheim"),)
+    assert storage_options(given) == '{"secret": "geheim", "key": "other"}'
+    checkpoint = StoragePath(given.checkpoint, storage_options(given))
+    assert "geheim" not in repr((connection, checkpoint))
 
 
 CLUSTER = ("--bootstrap-servers", "h:9092")
@@ -105,9 +112,7 @@ def test_secrets_are_refused_on_the_command_line(
     given: list[str], instead: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The error says why, where to put the secret, and not what it is."""
-    with pytest.raises(SystemExit):
-        parse_arguments(given)
-    said = capsys.readouterr().err
+    said = refused(given, capsys)
     assert "holds a secret, and other users of this machine can read the command line" in said
     assert said.rstrip().endswith(f"write it to a file and pass the file with {instead}")
     assert "geheim" not in said
@@ -115,9 +120,8 @@ def test_secrets_are_refused_on_the_command_line(
 
 def test_a_wrong_argument_is_shown_without_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
     """The error names what is wrong, which is logged elsewhere than the command line is."""
-    with pytest.raises(SystemExit):
-        parse_arguments([*LAG, "--interval", "s3://k:geheim@b/c"])
-    assert "'s3://b/c' is not a number" in capsys.readouterr().err
+    said = refused([*LAG, "--interval", "s3://k:geheim@b/c"], capsys)
+    assert "'s3://b/c' is not a number" in said
 
 
 @pytest.mark.parametrize("text", ["geheim", "[1]", '{"secret": "geheim"'])
@@ -127,32 +131,28 @@ def test_a_file_of_storage_options_must_be_a_json_object(
     """The error names the file and shows nothing of it."""
     file = tmp_path / "storage.json"
     file.write_text(text)
-    with pytest.raises(SystemExit):
-        parse_arguments([*LAG, "--storage-options-file", str(file)])
-    said = capsys.readouterr().err
+    said = refused([*LAG, "--storage-options-file", str(file)], capsys)
     assert f"'{file}' holds no JSON object" in said
     assert "geheim" not in said
 
 
 def test_broker_without_options() -> None:
     """The mock broker needs no option, and has no topics by default."""
-    assert parse_arguments(["broker"]) == BrokerSettings(
-        kafka=False, brokers=1, port=None, topics=()
-    )
+    assert parsed("broker") == {"kafka": False, "brokers": 1, "port": None, "topics": []}
 
 
 def test_broker_with_options() -> None:
-    """All options end up in the settings."""
+    """Each option has its value."""
     given = ["--kafka", "--brokers", "3", "--port", "9092", "--topic", "a:4", "--topic", "b"]
-    assert parse_arguments(["broker", *given]) == BrokerSettings(
-        kafka=True, brokers=3, port=9092, topics=(("a", 4), ("b", 1))
-    )
+    topics = [("a", 4), ("b", 1)]
+    expected = {"kafka": True, "brokers": 3, "port": 9092, "topics": topics}
+    assert parsed("broker", *given) == expected
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_clients_are_those_of_the_option_client(client: str) -> None:
     """Every client that can be chosen exists."""
-    assert parse_arguments(["demo", "--client", client]) == DemoSettings(client=client)
+    assert parsed("demo", "--client", client)["client"] == client
     assert client in client_names()
 
 
@@ -191,16 +191,13 @@ def test_what_cannot_be_run(
     given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An invalid command line ends with status 2 and the reason."""
-    with pytest.raises(SystemExit) as ended:
-        parse_arguments(given)
-    assert ended.value.code == 2
-    assert problem in capsys.readouterr().err
+    assert problem in refused(given, capsys)
 
 
 def test_help_tells_what_is_written_where(capsys: pytest.CaptureFixture[str]) -> None:
     """The help says that nothing is written to a user's topic."""
     with pytest.raises(SystemExit) as ended:
-        parse_arguments(["demo", "--help"])
+        parsed("demo", "--help")
     assert ended.value.code == 0
     assert "nothing is written" in capsys.readouterr().out
 
@@ -216,9 +213,8 @@ def test_client_settings_are_read_from_a_file(tmp_path: Path) -> None:
         '    username="u" password="p=q";\n'
     )
     given = ["lag", "--checkpoint", "/c", "--bootstrap-servers", "b:1"]
-    settings = parse_arguments([*given, "--command-config", str(file), "--option", "assign={}"])
-    assert isinstance(settings, LagSettings)
-    assert settings.options == (
+    found = parsed(*given, "--command-config", str(file), "--option", "assign={}")
+    assert Connection.given(Namespace(**found)).options == (
         ("kafka.security.protocol", "SASL_SSL"),
         ("kafka.sasl.jaas.config", 'a.Module required username="u" password="p=q";'),
         ("assign", "{}"),
@@ -234,17 +230,13 @@ def test_an_invalid_settings_file_is_refused(
     if text is not None:
         file.write_text(text)
     given = ["lag", "--checkpoint", "/c", "--bootstrap-servers", "b:1"]
-    with pytest.raises(SystemExit):
-        parse_arguments([*given, "--command-config", str(file)])
-    assert "--command-config" in capsys.readouterr().err
+    assert "--command-config" in refused([*given, "--command-config", str(file)], capsys)
 
 
 def test_clients_of_other_distributions_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plug-in's client can be named on the command line; the one in memory cannot."""
     names = ["confluent", "kafka-python", "memory", "mine"]
-    monkeypatch.setattr("pyspark_kafka.cli.argument_values.client_names", lambda: names)
-    assert parse_arguments([*LAG, "--client", "mine"]) == LagSettings(
-        "s3a://b/c", "h:9092", client="mine"
-    )
+    monkeypatch.setattr("pyspark_kafka.cli.arguments.client_names", lambda: names)
+    assert parsed(*LAG, "--client", "mine")["client"] == "mine"
     with pytest.raises(SystemExit):
-        parse_arguments([*LAG, "--client", "memory"])
+        parsed(*LAG, "--client", "memory")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.cli.spark_errors import SparkQueryError
+from pyspark_kafka.cli.spark import SparkQueryError
 from pyspark_kafka.domain.errors import (
     Fault,
     OptionsError,

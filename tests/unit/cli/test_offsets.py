@@ -1,20 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.cli.connection import Connection
-from pyspark_kafka.cli.offsets_arguments import (
-    ChangeSettings,
-    DiffOffsetsSettings,
-    ExportOffsetsSettings,
-    RewriteOffsetsSettings,
-    ShowOffsetsSettings,
-    Target,
-    UndoRewriteSettings,
-)
-from pyspark_kafka.cli.parser import parse_arguments
+from pyspark_kafka.__main__ import main
+from pyspark_kafka.cli.arguments import Connection
+from pyspark_kafka.cli.offsets import Target, checkpoint_of
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.offset_limits import (
@@ -25,6 +19,7 @@ from pyspark_kafka.domain.reading.offset_limits import (
     OnNoMatch,
     Specific,
 )
+from tests.unit.cli.arguments import parsed, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,34 +30,51 @@ SERVERS = ("--bootstrap-servers", "h:9092")
 
 def test_without_options() -> None:
     """A checkpoint is enough, and Kafka's latest offsets are compared with."""
-    assert parse_arguments(["offsets", "show", "s3a://b/c"]) == ShowOffsetsSettings(CHECKPOINT)
-    assert parse_arguments(["offsets", "export", "s3a://b/c"]) == ExportOffsetsSettings(CHECKPOINT)
-    assert parse_arguments(["offsets", "diff", "s3a://b/c", *SERVERS]) == DiffOffsetsSettings(
-        CHECKPOINT, Latest(), Connection("h:9092")
-    )
-    assert parse_arguments(["offsets", "undo", "s3a://b/c"]) == UndoRewriteSettings(
-        CHECKPOINT, ChangeSettings()
-    )
+    for command in ("show", "export", "undo"):
+        assert checkpoint_of(given(command, "s3a://b/c")) == CHECKPOINT
+    assert parsed("offsets", "export", "s3a://b/c")["source"] is None
+    diff = given("diff", "s3a://b/c", *SERVERS)
+    assert (checkpoint_of(diff), diff.target) == (CHECKPOINT, Latest())
+    assert Connection.given(diff) == Connection("h:9092")
+    undo = given("undo", "s3a://b/c")
+    assert (undo.yes, undo.dry_run, undo.query_is_stopped, undo.json) == (False,) * 4
 
 
 def test_with_options() -> None:
-    """All options end up in the settings; both checkpoints are on the same storage."""
+    """Each option has its value."""
     storage = ("--storage-option", "anon=true")
     kafka = (*SERVERS, "--client", "confluent", "--option", "kafka.client.id=x")
     change = ("--yes", "--dry-run", "--query-is-stopped", "--json")
-    given = ("--to", "checkpoint:s3a://b/d", *storage, *kafka, *change)
-    assert parse_arguments(["offsets", "rewrite", "s3a://b/c", *given]) == RewriteOffsetsSettings(
-        StoragePath("s3a://b/c", '{"anon": true}'),
-        StoragePath("s3a://b/d", '{"anon": true}'),
-        Connection("h:9092", "confluent", (("kafka.client.id", "x"),)),
-        ChangeSettings(is_confirmed=True, is_dry=True, query_is_stopped=True, as_json=True),
-    )
+    options = ("--to", "checkpoint:s3a://b/d", *storage, *kafka, *change)
+    rewrite = given("rewrite", "s3a://b/c", *options)
+    assert checkpoint_of(rewrite) == StoragePath("s3a://b/c", '{"anon": true}')
+    assert rewrite.target == StoragePath("s3a://b/d")
+    expected = Connection("h:9092", "confluent", (("kafka.client.id", "x"),))
+    assert Connection.given(rewrite) == expected
+    assert (rewrite.yes, rewrite.dry_run, rewrite.query_is_stopped, rewrite.json) == (True,) * 4
+
+
+def test_two_checkpoints_are_on_the_same_storage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings of the storage are those of both."""
+    opened: list[StoragePath] = []
+
+    def opening(path: StoragePath) -> Any:
+        opened.append(path)
+        return SimpleNamespace(read=lambda: SimpleNamespace(offsets={}))
+
+    monkeypatch.setattr("pyspark_kafka.bootstrap.tools.offset_checkpoint_at", opening)
+    storage = ("--storage-option", "anon=true")
+    assert main(["offsets", "diff", "s3a://b/c", "--with", "checkpoint:s3a://b/d", *storage]) == 0
+    assert opened == [StoragePath(f"s3a://b/{name}", '{"anon": true}') for name in "cd"]
+
+
+def given(*argv: str) -> Namespace:
+    return Namespace(**parsed("offsets", *argv))
 
 
 def target(text: str) -> Target:
-    settings = parse_arguments(["offsets", "diff", "c", "--with", text, *SERVERS])
-    assert isinstance(settings, DiffOffsetsSettings)
-    return settings.target
+    found: Target = given("diff", "c", "--with", text, *SERVERS).target
+    return found
 
 
 @pytest.mark.parametrize(
@@ -104,9 +116,7 @@ def test_no_offsets(
     file = tmp_path / "to.json"
     if content is not None:
         file.write_text(content)
-    with pytest.raises(SystemExit):
-        target(str(file))
-    assert problem in capsys.readouterr().err
+    assert problem in refused(["offsets", "diff", "c", "--with", str(file), *SERVERS], capsys)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +133,6 @@ def test_wrong_command_lines(
     given: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is missing is named, and no secret is taken or shown."""
-    with pytest.raises(SystemExit):
-        parse_arguments(["offsets", *given])
-    problems = capsys.readouterr().err
+    problems = refused(["offsets", *given], capsys)
     assert problem in problems
     assert "geheim" not in problems

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from pyspark_kafka.cli.topic_list_view import TopicListView, size
+from pyspark_kafka.cli.topics_view import TopicListView, size
 from pyspark_kafka.domain.cluster.topics import (
     PartitionDescription,
     PartitionSummary,

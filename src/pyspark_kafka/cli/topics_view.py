@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..domain.text import excerpt
-from .console import quantity
 from .lag_view import duration
+from .output import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

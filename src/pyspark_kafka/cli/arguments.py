@@ -1,4 +1,4 @@
-"""Values of command-line arguments, shared by the commands."""
+"""Command-line arguments that several commands have, and their values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from ..bootstrap.plugins import MEMORY, client_names
 from ..domain.options.option import PREFIX
@@ -16,6 +17,8 @@ from ..domain.options.source_table import CLIENT
 from ..domain.security.secrets import holds_secret
 
 if TYPE_CHECKING:
+    from ..domain.options.source import SourceOptions
+
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name
 else:
     Commands = object
@@ -24,14 +27,27 @@ STORAGE_FILE: Final = "write it to a file and pass the file with --storage-optio
 
 _COMMAND_CONFIG: Final = "write it to a file and pass the file with --command-config"
 
+_CONNECTION_DEFAULTS: Final = {
+    # How long a person waits for an answer; the query's own timeouts may be much longer.
+    "kafka.default.api.timeout.ms": "10000",
+    "kafkaConsumer.pollTimeoutMs": "5000",
+}
+
 
 def add_command(
-    commands: Commands, name: str, summary: str, description: str, settings: Callable[..., object]
+    commands: Commands,
+    name: str,
+    summary: str,
+    description: str,
+    run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
-    """Add a command whose settings a function makes from the parsed arguments."""
+    """Add a command; ``run`` takes the parsed arguments, and returns the exit status.
+
+    For wrong arguments ``run`` calls their ``error``, which ends the process with status 2.
+    """
     raw = argparse.RawDescriptionHelpFormatter
     command = commands.add_parser(name, help=summary, description=description, formatter_class=raw)
-    command.set_defaults(settings=settings, error=command.error)
+    command.set_defaults(run=run, error=command.error)
     return command
 
 
@@ -70,10 +86,51 @@ def add_connection(command: argparse.ArgumentParser, *, is_required: bool = True
     )
 
 
-def connection_options(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
-    """Return the options of ``--command-config`` and ``--option``, in this order."""
-    settings = ((f"{PREFIX}{name}", value) for name, value in given.command_config)
-    return (*settings, *given.options)
+@final
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A cluster and the client to use; ``options`` may contain secrets."""
+
+    bootstrap_servers: str
+    client: str = CLIENT.default
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def given(cls, given: argparse.Namespace, *defaults: tuple[str, str]) -> Self:
+        """Return what ``add_connection`` and ``add_client`` have parsed; it overrides defaults."""
+        settings = ((f"{PREFIX}{name}", value) for name, value in given.command_config)
+        options = (*defaults, *settings, *given.options)
+        return cls(given.bootstrap_servers, given.client, options)
+
+    def source_options(self, **query: str) -> SourceOptions:
+        """Return the options of a stream; ``query`` takes precedence over those given.
+
+        :raises OptionsError: if one is not valid.
+        :raises DisallowedOptionError: if the operator forbids one.
+        """
+        return self._parsed({**self._given(), **query})
+
+    def lag_options(self) -> SourceOptions:
+        """Return the options of a stream whose topics a checkpoint has; raise as the others."""
+        from ..domain.options.source import with_any_topic
+
+        return self._parsed(with_any_topic(self._given()))
+
+    def _given(self) -> dict[str, str]:
+        return {
+            **_CONNECTION_DEFAULTS,
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "client": self.client,
+            **dict(self.options),
+        }
+
+    @staticmethod
+    def _parsed(raw: dict[str, str]) -> SourceOptions:
+        from ..bootstrap.option_policy import operator_policy
+        from ..domain.options.option import QueryKind
+        from ..domain.options.source import parse_source_options
+
+        return parse_source_options(raw, QueryKind.STREAM, operator_policy())
 
 
 def add_storage_options(command: argparse.ArgumentParser) -> None:

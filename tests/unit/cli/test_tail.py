@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from pyspark_kafka.cli.tail_view import record_json, record_line
+from pyspark_kafka.cli.tail import record_json, record_line
 from pyspark_kafka.domain.text import Rendering
 
 TIME = datetime(2026, 1, 31, 12, 0, 0, 5_000, UTC)

@@ -1,37 +1,38 @@
 from __future__ import annotations
 
+from argparse import Namespace
+
 import pytest
 
-from pyspark_kafka.cli.parser import PrometheusSettings, parse_arguments
+from pyspark_kafka.cli.prometheus import _checkpoints
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from tests.unit.cli.arguments import parsed, refused
 
 GIVEN = ("prometheus", "--bootstrap-servers", "h:9092")
 
 
-def parsed(*arguments: str) -> PrometheusSettings:
-    settings = parse_arguments([*GIVEN, *arguments])
-    assert isinstance(settings, PrometheusSettings)
-    return settings
+def given(*arguments: str) -> Namespace:
+    return Namespace(**parsed(*GIVEN, *arguments))
 
 
 def test_checkpoints_are_named_by_their_last_part() -> None:
     """Unless they are given a name; only this machine can connect."""
-    settings = parsed(
+    found = given(
         *("--checkpoint", "s3a://bucket/queries/orders/"),
         *("--checkpoint", "clicks=hdfs://n/day=5/c"),
         *("--checkpoint", "/data/day=7"),
     )
-    assert settings.checkpoints == {
+    assert _checkpoints(found) == {
         "orders": StoragePath("s3a://bucket/queries/orders/"),
         "clicks": StoragePath("hdfs://n/day=5/c"),
         "day=7": StoragePath("/data/day=7"),
     }
-    assert (settings.host, settings.port, settings.as_json) == ("127.0.0.1", 9464, False)
-    assert (settings.interval, settings.timeout, settings.max_counted) == (15, 15, 1_000)
+    assert (found.host, found.port, found.json) == ("127.0.0.1", 9464, False)
+    assert (found.interval, found.timeout, found.count_up_to) == (15, 15, 1_000)
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("arguments", "problem"),
     [
         ((), "the following arguments are required: --checkpoint"),
         (
@@ -45,11 +46,9 @@ def test_checkpoints_are_named_by_their_last_part() -> None:
     ],
 )
 def test_what_is_wrong_is_said(
-    given: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        parsed(*given)
-    errors = capsys.readouterr().err
+    errors = refused([*GIVEN, *arguments], capsys)
     assert problem in errors
     assert "geheim" not in errors
 
@@ -57,6 +56,6 @@ def test_what_is_wrong_is_said(
 def test_settings_hide_secrets(tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("secrets") / "storage.json"
     file.write_text('{"secret": "geheim"}')
-    settings = parsed("--checkpoint", "s3a://b/c", "--storage-options-file", str(file))
-    assert settings.checkpoints["c"].options == {"secret": "geheim"}
-    assert "geheim" not in repr(settings)
+    found = _checkpoints(given("--checkpoint", "s3a://b/c", "--storage-options-file", str(file)))
+    assert found["c"].options == {"secret": "geheim"}
+    assert "geheim" not in repr(found)

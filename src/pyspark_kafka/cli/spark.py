@@ -1,4 +1,4 @@
-"""A Spark session whose output goes to a log file."""
+"""Spark sessions of commands, and the errors of Spark in short."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 import sysconfig
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Self
 
-from ..domain.errors import requires_extra
-from .spark_errors import SparkQueryError
+from ..domain.errors import Fault, PysparkKafkaError, requires_extra
+from ..domain.text import find_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,13 +36,50 @@ _CONFIG: Final = {
     "spark.sql.shuffle.partitions": "2",
 }
 
-
 EXAMINED: Final = {
     "spark.app.name": "pyspark-kafka doctor",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 """Settings of a session on any master."""
+
+
+class SparkQueryError(PysparkKafkaError):
+    """Spark could not start, or a query of it failed."""
+
+    condition = "SPARK_QUERY_FAILED"
+    fault = Fault.ENVIRONMENT
+
+    @classmethod
+    def from_spark(cls, text: str) -> Self:
+        """Return the error of this library that Spark's text quotes, or else its first line."""
+        ours = find_error(text)
+        if ours is None:
+            first = text.strip().partition("\n")[0]
+            return cls(f"Spark failed: {first} (--spark-log FILE keeps all that Spark logs)")
+        error = cls(ours.text)
+        error.args = (error.message,)
+        error.fault = _fault_of(ours.kind)  # type: ignore[misc]
+        return error
+
+
+def _fault_of(name: str) -> Fault:
+    kinds = [PysparkKafkaError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    return next((kind.fault for kind in kinds if kind.__name__ == name), SparkQueryError.fault)
+
+
+@contextmanager
+def readable_spark_errors() -> Iterator[None]:
+    """Raise what Spark raises as a short ``SparkQueryError``."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkQueryError.from_spark(str(error)) from error
 
 
 def require_pyspark() -> str:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
-from pyspark_kafka.cli.console import Console, progress_bar, table_lines
+from pyspark_kafka.cli.output import Console, advancing, progress_bar, table_lines
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Terminal(io.StringIO):
@@ -54,3 +58,20 @@ def test_a_table_without_rows() -> None:
 def test_a_bar() -> None:
     """A bar is filled in proportion to what is done."""
     assert [progress_bar(part, 4, width=4) for part in (0, 1, 4)] == ["[....]", "[#...]", "[####]"]
+
+
+def test_a_terminal_shows_how_far_a_command_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar advances by the size of each item, and is gone at the end."""
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    assert list(advancing("Reading", ["a", "bc"], total=3, size=len, out=out)) == ["a", "bc"]
+    assert "Reading" in out.getvalue()
+    assert "3/3" in out.getvalue()
+    assert out.getvalue().rstrip("\n").endswith("\x1b[2K")
+
+
+def test_a_file_gets_no_bar() -> None:
+    """Without a terminal nothing is printed."""
+    out = io.StringIO()
+    assert list(advancing("Reading", ["a", "bc"], total=3, size=len, out=out)) == ["a", "bc"]
+    assert out.getvalue() == ""

@@ -1,0 +1,147 @@
+"""What a command prints, and the signals, log lines and warnings of its process."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO, TypeVar, final
+
+Item = TypeVar("Item")
+
+_BACK_AND_ERASE: Final = "\r\033[K"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Prints lines; on a terminal also a live line below them, which is overwritten."""
+
+    out: TextIO
+
+    def line(self, text: str = "") -> None:
+        """Print a line."""
+        self.clear()
+        print(text, file=self.out, flush=True)
+
+    def live(self, text: str) -> None:
+        """Replace the live line; do nothing if the output is not a terminal."""
+        if self.out.isatty():
+            # A line as wide as the terminal would wrap, and only its last part could be erased.
+            room = shutil.get_terminal_size().columns - 1
+            print(f"{_BACK_AND_ERASE}{text[:room]}", end="", file=self.out, flush=True)
+
+    def clear(self) -> None:
+        """Remove the live line."""
+        self.live("")
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table: the first column is left-aligned, the others right-aligned."""
+        for text in table_lines(headings, rows):
+            self.line(text)
+
+
+def table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, with columns as wide as their longest cell."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    return [_row(cells, widths) for cells in (headings, rule, *rows)]
+
+
+def quantity(number: int, unit: str) -> str:
+    """Return a number with its unit, such as ``1 record`` or ``2,000 records``."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def progress_bar(done: int, total: int, width: int = 24) -> str:
+    """Return a bar that is filled in proportion to what is done."""
+    filled = width * done // total
+    return f"[{'#' * filled}{'.' * (width - filled)}]"
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(cells, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+
+
+def advancing(
+    what: str,
+    items: Iterable[Item],
+    *,
+    total: int,
+    size: Callable[[Item], int],
+    out: TextIO | None = None,
+) -> Iterator[Item]:
+    """Yield the items, and show a bar that each one advances by its size.
+
+    The bar is on ``out``, by default stderr, and is removed at the end. Without a terminal there is
+    none.
+    """
+    out = sys.stderr if out is None else out
+    if not out.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=out), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        for item in items:
+            progress.advance(task, size(item))
+            yield item
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Run a block until Ctrl-C or SIGTERM, which end it without an error."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def ending_with_the_pipe() -> Iterator[None]:
+    """Run a block that prints until the reader of a pipe has ended."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python would fail again when it flushes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as error:
+        # rich's Console.on_broken_pipe, which has done the same.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+
+
+def prepare_output() -> None:
+    """Let commands print any text, also without an output and in an encoding that lacks it."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def logs_redirected_to(handler: logging.Handler) -> Iterator[None]:
+    """Send the log lines and warnings of all libraries to a handler, and close it at the end."""
+    root = logging.getLogger()
+    root.addHandler(handler)
+    logging.captureWarnings(capture=True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        root.removeHandler(handler)
+        handler.close()

@@ -1,0 +1,29 @@
+"""Parsed command lines, and what is wrong with others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.__main__ import main
+from pyspark_kafka.cli.parser import command_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def parsed(*argv: str) -> dict[str, Any]:
+    """Return the arguments of a command by their names."""
+    given = vars(command_parser().parse_args(argv))
+    assert callable(given.pop("run"))
+    assert callable(given.pop("error"))
+    return given
+
+
+def refused(argv: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what is printed about arguments that end a command with status 2."""
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
