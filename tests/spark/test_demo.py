@@ -9,8 +9,9 @@ import pyspark
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.cli.continuous_orders import HEADINGS
+from pyspark_kafka.cli.demo_queries import COLUMNS, LATENCY, aligned
 
+HEADINGS = aligned(COLUMNS | LATENCY, COLUMNS | LATENCY)
 ORDERS = 2_000
 TYPED = "Values are read from JSON, and written as JSON (valueFormat=json)."
 LEFT_BY_SPARK = {"artifacts"} if pyspark.__version__ == "4.0.0" else set()

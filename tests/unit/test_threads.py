@@ -24,7 +24,6 @@ from pyspark_kafka.adapters.spark import jobs
 from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.application.lag import worker as lag_worker
 from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.cli.order_feed import OrderFeed
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
@@ -132,14 +131,6 @@ def pool(patch: pytest.MonkeyPatch) -> None:
     await_until(lambda: made._evictor.get() is None)
 
 
-def order_feed(patch: pytest.MonkeyPatch) -> None:
-    feed = OrderFeed({"kafka.bootstrap.servers": "memory", "client": "memory"}, "t", 1)
-    patch.setattr(feed, "_write", fail)
-    with feed:
-        feed._thread.join()
-    feed.is_done()
-
-
 PLANTS: Final[dict[str, Plant]] = {
     "adapters/confluent/transactions.py::self._run": transactions,
     "adapters/continuous/socket_channel.py::self._run": connection_loop,
@@ -152,7 +143,6 @@ PLANTS: Final[dict[str, Plant]] = {
     "application/continuous/query.py::self._run": continuous_query,
     "application/lag/worker.py::self._run": lag,
     "bootstrap/pool.py::self._evict": pool,
-    "cli/order_feed.py::self._run": order_feed,
 }
 """What plants an error in each thread, and returns or raises what its caller is told of it."""
 

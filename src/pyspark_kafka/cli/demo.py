@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
+import secrets
 import sys
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,10 @@ from .arguments import Commands, add_client, add_command, positive
 from .output import Console, logs_redirected_to
 
 if TYPE_CHECKING:
-    from .demo_topics import TopicSource
+    import argparse
+    from collections.abc import Iterator
+
+    from .demo_queries import DemoTopic
 
 DEFAULT_EVENTS: Final = 60_000
 MAX_EMBEDDED_EVENTS: Final = 80_000
@@ -31,6 +34,10 @@ without options                   on a broker in this process
 --continuous                      by a continuous query, which passes each order
                                   on within milliseconds
 """
+
+_NAME: Final = "pyspark-kafka-demo"
+_PARTITIONS: Final = 4
+_TIMEOUT_SECONDS: Final = 10
 
 
 def add_demo(commands: Commands) -> None:
@@ -74,10 +81,7 @@ def run_demo(given: argparse.Namespace) -> int:
     """
     _check(given)
     from ..brokers import require_java
-    from .continuous_orders import stream_orders_continuously
-    from .order_stream import stream_orders
     from .spark import readable_spark_errors, require_pyspark, spark_session
-    from .topic_summary import summarize_topic
 
     console = Console(sys.stdout)
     require_java()
@@ -89,37 +93,53 @@ def run_demo(given: argparse.Namespace) -> int:
         stack.enter_context(logs_redirected_to(logging.FileHandler(log, delay=True)))
         stack.callback(console.clear)
         version = require_pyspark()
-        source = stack.enter_context(_source(given))
-        _introduce(given, source, console)
+        topic = stack.enter_context(_topic(given))
+        partitions = topic.partitions()
+        _introduce(given, topic, partitions, console)
         console.live(f"Starting Spark {version} ...")
         stack.enter_context(readable_spark_errors())
+        from .demo_queries import Demo
+
         spark = stack.enter_context(spark_session(directory, log))
-        checkpoint = directory / "checkpoint"
-        if given.topic is not None:
-            summarize_topic(spark, source, checkpoint, console)
+        demo = Demo(spark, topic, directory / "checkpoint", console)
+        if topic.results is None:
+            demo.summarize_topic(partitions)
         else:
-            stream = stream_orders_continuously if given.continuous else stream_orders
-            stream(spark, source, given.events or DEFAULT_EVENTS, checkpoint, console)
+            demo.stream_orders(given.events or DEFAULT_EVENTS, is_continuous=given.continuous)
         _what_next(given, console)
         console.live("Stopping Spark ...")
     return 0
 
 
-def _source(given: argparse.Namespace) -> AbstractContextManager[TopicSource]:
-    from .demo_topics import embedded_topic, existing_topic, temporary_topic
+@contextmanager
+def _topic(given: argparse.Namespace) -> Iterator[DemoTopic]:
+    """Yield the user's topic, or one on an embedded broker, or one that is deleted at the end."""
+    from ..brokers import EmbeddedBroker, temporary_topics
+    from .demo_queries import DemoTopic
 
-    if given.bootstrap_servers is None:
-        return embedded_topic(given.client)
-    if given.topic is None:
-        return temporary_topic(given.bootstrap_servers, given.client)
-    connection = {"kafka.bootstrap.servers": given.bootstrap_servers}
-    return nullcontext(existing_topic(connection, given.topic, given.client))
+    servers = given.bootstrap_servers
+    connection = {"kafka.bootstrap.servers": servers}
+    name = _NAME if servers is None else f"{_NAME}-{secrets.token_hex(4)}"
+    name, results = (given.topic, None) if given.topic else (name, f"{name}-by-country")
+    with ExitStack() as stack:
+        if servers is None:
+            broker = stack.enter_context(EmbeddedBroker())
+            connection = broker.options
+            for created in (name, str(results)):
+                broker.create_topic(created, _PARTITIONS)
+        elif results is not None:
+            partitions = dict.fromkeys((name, results), _PARTITIONS)
+            stack.enter_context(temporary_topics(servers, partitions, _TIMEOUT_SECONDS))
+        timeout = {"kafka.default.api.timeout.ms": str(1_000 * _TIMEOUT_SECONDS)}
+        yield DemoTopic(name, results, {**connection, **timeout, "client": given.client})
 
 
-def _introduce(given: argparse.Namespace, source: TopicSource, console: Console) -> None:
+def _introduce(
+    given: argparse.Namespace, topic: DemoTopic, partitions: int, console: Console
+) -> None:
     kind = "embedded broker" if given.bootstrap_servers is None else "Kafka"
-    console.line(f"{kind} at {source.options['kafka.bootstrap.servers']}")
-    console.line(f"topic '{source.topic}', {source.partitions} partitions")
+    console.line(f"{kind} at {topic.connection['kafka.bootstrap.servers']}")
+    console.line(f"topic '{topic.name}', {partitions} partitions")
     console.line(f"client '{given.client}', no jars")
     console.line()
 

@@ -8,11 +8,14 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO, TypeVar, final
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar, final
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Item = TypeVar("Item")
 
@@ -42,33 +45,22 @@ class Console:
         """Remove the live line."""
         self.live("")
 
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table: the first column is left-aligned, the others right-aligned."""
-        for text in table_lines(headings, rows):
-            self.line(text)
-
-
-def table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, with columns as wide as their longest cell."""
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    rule = ["-" * width for width in widths]
-    return [_row(cells, widths) for cells in (headings, rule, *rows)]
-
 
 def quantity(number: int, unit: str) -> str:
     """Return a number with its unit, such as ``1 record`` or ``2,000 records``."""
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def progress_bar(done: int, total: int, width: int = 24) -> str:
-    """Return a bar that is filled in proportion to what is done."""
-    filled = width * done // total
-    return f"[{'#' * filled}{'.' * (width - filled)}]"
+def new_table(first: str, *numbers: str) -> Table:
+    """Return a table without rows: its first column holds names, and the others numbers."""
+    from rich import box
+    from rich.table import Table
 
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = zip(cells, widths, strict=True)
-    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
 
 
 def advancing(

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from ..domain.text import excerpt
 from .lag_view import duration
-from .output import quantity
+from .output import new_table, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
 
     from ..domain.cluster.topics import PartitionSummary, TopicDescription, TopicSummary
 
@@ -56,7 +55,9 @@ def size(number: int | None) -> str:
 
 
 def _table(topics: Iterable[TopicSummary]) -> Table:
-    table = _new_table("partitions", "records <=", "size", "retention", "replicas", "leaders")
+    table = new_table(
+        "topic", "partitions", "records <=", "size", "retention", "replicas", "leaders"
+    )
     for topic in topics:
         table.add_row(
             Text(excerpt(topic.name)),
@@ -71,7 +72,9 @@ def _table(topics: Iterable[TopicSummary]) -> Table:
 
 
 def _partition_table(topics: Iterable[TopicSummary]) -> Table:
-    table = _new_table("partition", "earliest", "latest", "records <=", "size", "leader", "in sync")
+    table = new_table(
+        "topic", "partition", "earliest", "latest", "records <=", "size", "leader", "in sync"
+    )
     for topic in topics:
         for each in topic.partitions:
             table.add_row(Text(excerpt(topic.name)), *_partition_cells(each))
@@ -90,14 +93,6 @@ def _partition_cells(partition: PartitionSummary) -> tuple[str | Text, ...]:
         Text("none", "red") if described.leader is None else str(described.leader),
         Text(in_sync, "" if described.in_sync >= described.replicas else "red"),
     )
-
-
-def _new_table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("topic", overflow="fold")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
 
 
 def _number(number: int | None) -> str:

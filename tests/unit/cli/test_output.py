@@ -3,7 +3,9 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from pyspark_kafka.cli.output import Console, advancing, progress_bar, table_lines
+from rich.console import Console as RichConsole
+
+from pyspark_kafka.cli.output import Console, advancing, new_table
 
 if TYPE_CHECKING:
     import pytest
@@ -42,22 +44,17 @@ def test_a_live_line_does_not_wrap() -> None:
 
 def test_a_table() -> None:
     """Names are left-aligned, numbers right-aligned, and columns as wide as their longest cell."""
-    assert table_lines(("name", "n"), [("a", "1,000"), ("bcdef", "7")]) == [
-        "name       n",
-        "-----  -----",
-        "a      1,000",
-        "bcdef      7",
+    table = new_table("name", "n")
+    table.add_row("a", "1,000")
+    table.add_row("bcdef", "7")
+    out = io.StringIO()
+    RichConsole(file=out, width=40).print(table)
+    lines = [line.rstrip() for line in out.getvalue().splitlines() if line.strip(" ─")]
+    assert lines == [
+        " name        n",
+        " a       1,000",
+        " bcdef       7",
     ]
-
-
-def test_a_table_without_rows() -> None:
-    """A table without rows has its headings."""
-    assert table_lines(("name", "n"), []) == ["name  n", "----  -"]
-
-
-def test_a_bar() -> None:
-    """A bar is filled in proportion to what is done."""
-    assert [progress_bar(part, 4, width=4) for part in (0, 1, 4)] == ["[....]", "[#...]", "[####]"]
 
 
 def test_a_terminal_shows_how_far_a_command_is(monkeypatch: pytest.MonkeyPatch) -> None:
