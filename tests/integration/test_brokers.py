@@ -15,9 +15,9 @@ import kafka
 import pytest
 
 from pyspark_kafka.brokers import EmbeddedBroker, KafkaCluster, jars, require_java
-from pyspark_kafka.brokers.class_archive import archive_path
+from pyspark_kafka.brokers.admin import known_leaders
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError
-from pyspark_kafka.brokers.metadata import known_leaders
+from pyspark_kafka.brokers.jars import archive_path
 from pyspark_kafka.domain.errors import KafkaRequestError, MissingDependencyError
 
 HEADERS = [("h", b"1"), ("empty", b""), ("h", b"2")]
@@ -435,7 +435,7 @@ def test_process_ends_with_python(tmp_path: Path) -> None:
     """A process that was started for a cluster ends when Python is killed."""
     program = (
         "import pathlib, time\n"
-        "from pyspark_kafka.brokers.process import JavaProcess\n"
+        "from pyspark_kafka.brokers.java import JavaProcess\n"
         f"here = pathlib.Path({str(tmp_path)!r})\n"
         "print(JavaProcess(['sleep', '300'], here, here / 'log').pid, flush=True)\n"
         "time.sleep(300)\n"

@@ -16,7 +16,7 @@ from kafka import TopicPartition as ClientPartition
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.brokers.metadata import known_leaders
+from pyspark_kafka.brokers.admin import known_leaders
 from pyspark_kafka.brokers.settings import Node, free_ports
 from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets

@@ -12,7 +12,7 @@ import pytest
 from pyspark import InheritableThread
 
 from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.brokers.metadata import known_leaders
+from pyspark_kafka.brokers.admin import known_leaders
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.errors import DataLossError, LogTruncatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.brokers.process import JavaProcess
+from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import free_ports
 from tests.documents import DOCS
 from tests.spark_home.home import java_options

@@ -13,8 +13,7 @@ from urllib.request import urlopen
 
 from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
-from pyspark_kafka.brokers.java import require_java
-from pyspark_kafka.brokers.process import JavaProcess
+from pyspark_kafka.brokers.java import JavaProcess, require_java
 from pyspark_kafka.brokers.settings import free_ports
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pyspark_kafka.adapters.spark.log_filter import SENSITIVE
 from pyspark_kafka.adapters.spark.session import REDACTION
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.brokers.errors import BrokerStartError
-from pyspark_kafka.brokers.process import JavaProcess
+from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.security.policy import AllowList
 

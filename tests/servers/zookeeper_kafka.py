@@ -10,7 +10,7 @@ from kafka.errors import TopicAlreadyExistsError
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.jars import kafka_jars
-from pyspark_kafka.brokers.process import JavaProcess
+from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import as_properties_file
 from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.ports.clock import Deadline

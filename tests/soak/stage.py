@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark_kafka.brokers.metadata import known_leaders
+from pyspark_kafka.brokers.admin import known_leaders
 
 from .base import Opened
 from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup

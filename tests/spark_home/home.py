@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZipFile
 
-from pyspark_kafka.brokers.class_archive import SILENT
+from pyspark_kafka.brokers.jars import SILENT
 
 _JAVA_OPTIONS: Final = (
     # The second compiler, and threads for garbage, cost tests more than they save.

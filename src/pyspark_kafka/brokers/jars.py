@@ -1,25 +1,33 @@
-"""Jars from Maven, resolved by the Ivy in PySpark's jars, and cached for the user."""
+"""Jars from Maven, and archives of the classes that brokers load from them, cached for the user.
+
+The Ivy in PySpark's jars resolves jars. Java calls the archives dynamic archives of application
+class-data sharing (JEP 350); they halve the time that brokers take to start.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
 from ..domain.errors import MissingDependencyError
-from .errors import JarsError, last_lines
-from .java import require_java
+from .errors import BrokerStartError, JarsError, last_lines
+from .java import require_java, version_answer
 
 _RESOLVE_SECONDS = 900.0
+_ARCHIVE_SECONDS = 120.0
 
 _WITHOUT_POMS: Final = (
     '<ivysettings><settings defaultResolver="central"/><resolvers>'
@@ -27,6 +35,10 @@ _WITHOUT_POMS: Final = (
     "</resolvers></ivysettings>"
 )
 """Ivy's settings that download artifacts from Maven Central by their names alone."""
+
+
+SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+"""Java's options to say nothing of an archive that is missing or does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +255,33 @@ def _ivy_jar(jars: JarSet) -> Path:
     if not found:
         raise JarsError(jars.name, f"{directory} contains no Ivy: this PySpark is incomplete.")
     return found[-1]
+
+
+def archive_path(version: str, java: Path) -> Path:
+    """Return where the archive of a version of Kafka is, for exactly this Java."""
+    build = hashlib.sha256(version_answer(java).encode()).hexdigest()[:12]
+    return cache_directory() / f"kafka-{version}-java-{build}.jsa"
+
+
+def archive_options(archive: Path) -> tuple[str, ...]:
+    """Return Java's options to use an archive; one that does not fit is ignored in silence."""
+    return f"-XX:SharedArchiveFile={archive}", *SILENT
+
+
+def make_once(archive: Path, run: Callable[[tuple[str, ...]], None]) -> None:
+    """Make an archive unless it is there; without it, brokers start as well, but later.
+
+    ``run`` starts a broker with further options of Java, and ends it in order.
+    """
+    if archive.exists():
+        return
+    incomplete = archive.with_suffix(".part")
+    with (
+        suppress(BrokerStartError, OSError, Timeout),
+        FileLock(f"{archive}.lock", timeout=_ARCHIVE_SECONDS),
+    ):
+        if not archive.exists():
+            # It is read-only, and Java does not write over one that was left.
+            incomplete.unlink(missing_ok=True)
+            run((f"-XX:ArchiveClassesAtExit={incomplete}", *SILENT))
+            incomplete.rename(archive)

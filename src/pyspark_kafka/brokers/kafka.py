@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, final
+from typing import Any, BinaryIO, Final, Self, final
 
 from ..domain.errors import KafkaRequestError
 from ..ports.clock import Deadline
-from .admin import admin_client, is_assigned, reassign_partition, upgrade_features
-from .class_archive import archive_options, archive_path, make_once
+from .admin import (
+    admin_client,
+    finalized_features,
+    is_assigned,
+    known_brokers,
+    known_leaders,
+    reassign_partition,
+    serves_partitions,
+    upgrade_features,
+)
 from .errors import BrokerStartError
-from .jars import KAFKA_VERSION, kafka_jars
-from .java import require_java
-from .log_segments import corrupt_batch
-from .metadata import finalized_features, known_brokers, known_leaders, serves_partitions
-from .process import JavaProcess
+from .jars import KAFKA_VERSION, archive_options, archive_path, kafka_jars, make_once
+from .java import JavaProcess, require_java
 from .settings import (
     Node,
     as_properties_file,
@@ -34,6 +40,13 @@ _STOP_SECONDS = 20.0
 _ADMIN_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 _NO_CONFIG: Mapping[str, str] = MappingProxyType({})
+
+_HEADER: Final = struct.Struct(">qi")
+"""The first offset of a record batch, and the number of bytes after this."""
+
+_LAST_OFFSET_DELTA: Final = struct.Struct(">i")
+_LAST_OFFSET_DELTA_AT: Final = 23
+"""Where a batch says how far its last offset is from its first (record format 2)."""
 
 
 class KafkaCluster:
@@ -192,7 +205,7 @@ class KafkaCluster:
         """
         self._require_running()
         logs = (node.data / f"{topic}-{partition}" for node in self._live_nodes())
-        if not [log for log in logs if corrupt_batch(log, offset)]:
+        if not [log for log in logs if _corrupt_batch(log, offset)]:
             raise LookupError(f"no broker holds offset {offset} of {topic}-{partition}")
 
     def kill_broker(self, index: int) -> None:
@@ -378,3 +391,35 @@ class _ArchivingBroker(KafkaCluster):
 
     def _launch(self, node: Node) -> None:
         self._processes[node.id] = self._java(node, "server.log", self._options, "kafka.Kafka")
+
+
+def _corrupt_batch(log: Path, offset: int) -> bool:
+    """Invert the last byte of the record batch with an offset; return whether the log has one.
+
+    ``log`` is the directory of a partition. The batch's checksum is then wrong.
+    """
+    return any(_corrupt_in_segment(segment, offset) for segment in sorted(log.glob("*.log")))
+
+
+def _corrupt_in_segment(segment: Path, offset: int) -> bool:
+    with segment.open("r+b") as file:
+        while header := _read(file, _HEADER):
+            first, size = header
+            start = file.tell() - _HEADER.size
+            end = start + _HEADER.size + size
+            file.seek(start + _LAST_OFFSET_DELTA_AT)
+            delta = _read(file, _LAST_OFFSET_DELTA)
+            if delta and first <= offset <= first + delta[0]:
+                file.seek(end - 1)
+                [last] = file.read(1)
+                file.seek(end - 1)
+                file.write(bytes([last ^ 0xFF]))
+                return True
+            file.seek(end)
+    return False
+
+
+def _read(file: BinaryIO, field: struct.Struct) -> tuple[int, ...]:
+    """Return the integers at the current position; none at the end of the file."""
+    found = file.read(field.size)
+    return field.unpack(found) if len(found) == field.size else ()

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark_kafka.brokers.metadata import known_leaders
+from pyspark_kafka.brokers.admin import known_leaders
 
 from ..numbers import SoakError
 from .checkpoints import Checkpoints

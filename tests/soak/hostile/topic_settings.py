@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import DescribeConfigsRequest
 
-from pyspark_kafka.brokers.admin import admin_client
-from pyspark_kafka.brokers.metadata import _ask
+from pyspark_kafka.brokers.admin import _ask, admin_client
 
 from ..numbers import SoakError
 

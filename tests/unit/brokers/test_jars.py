@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.brokers.class_archive import archive_options, archive_path, make_once
 from pyspark_kafka.brokers.errors import BrokerStartError
+from pyspark_kafka.brokers.jars import archive_options, archive_path, make_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
