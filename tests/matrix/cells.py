@@ -112,6 +112,7 @@ INSTALLED_TESTS: Final[Mapping[str, Sequence[str]]] = {
     "registry": (f"{_EXTRAS}::test_a_schema_registry",),
     "protobuf": (f"{_EXTRAS}::test_protobuf_values",),
     "prometheus": (f"{_EXTRAS}::test_an_exporter",),
+    "cli": (f"{_EXTRAS}::test_completion",),
     "testing": (f"{_EXTRAS}::test_the_tests_of_a_page",),
     "msk": (f"{_EXTRAS}::test_a_token", "-k=msk"),
     "azure": (f"{_EXTRAS}::test_a_token", "-k=azure"),

@@ -43,7 +43,7 @@ COMMANDS: Final = re.findall(
     re.MULTILINE,
 )
 NEED_SPARK: Final = ("demo",)
-NEED_EXTRAS: Final = ("broker", "prometheus")
+NEED_EXTRAS: Final = ("broker", "completion", "prometheus")
 
 PAGES_WITH_EXTRAS: Final = (
     "guides/choosing-a-client.md",
@@ -67,6 +67,7 @@ MISSING: Final[dict[str, Sequence[str]]] = {
     "spark": ("demo", *NOWHERE),
     "confluent": ("broker",),
     "prometheus": ("prometheus", "--checkpoint", "/c", *NOWHERE),
+    "cli": ("completion", "bash"),
     "s3": ("lag", "--checkpoint", "s3a://bucket/c", *NOWHERE),
     "hdfs": ("offsets", "show", "webhdfs://127.0.0.1:1/c"),
     "registry": (
@@ -187,7 +188,7 @@ def test_help(name: str, installed: Installed) -> None:
 def test_commands_without_extras(
     installed: Installed, at_kafka: Sequence[str], written: str, topics: Topics, tmp_path: Path
 ) -> None:
-    """All but those that start Spark, the embedded broker or an exporter."""
+    """All but those that start Spark, the embedded broker or an exporter, and the completion."""
     empty, checkpoint = topics.create(), tmp_path / "orders"
     write(checkpoint, 0, f'{{"{written}":{{"0":1}}}}')
     stopped = ("--query-is-stopped", "--yes")
@@ -204,7 +205,6 @@ def test_commands_without_extras(
         "dead-letters list": (("--topic", empty, *at_kafka), "0 records in 0 letters"),
         "dead-letters replay": (("--topic", empty, "--to", written, *at_kafka), "Wrote no records"),
         "warm": (("--records-only",), ""),
-        "completion": (("bash",), "pyspark-kafka"),
     }
     assert {*runs, *NEED_SPARK, *NEED_EXTRAS} == {*COMMANDS}
     for name, (arguments, expected) in runs.items():
@@ -302,6 +302,11 @@ def test_an_exporter(
         await_until(lambda: 2 in scrape(url).values())
         assert exporter.end(signal.SIGTERM) == 0
     assert list(exporter.errors) == []
+
+
+def test_completion(installed: Installed) -> None:
+    """The script completes the commands."""
+    assert "dead-letters" in installed.printed("completion", "bash")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ IMPORTED: Final = {
     "adapters/value_framing": COLUMNS,
     "bootstrap": {"dependency_injector", "pyarrow", "pyspark"},
     "brokers": {"confluent_kafka", "filelock", "kafka", "platformdirs"},
-    "cli": {"py4j", "pyarrow", "pyspark", "rich"},
+    "cli": {"py4j", "pyarrow", "pyspark", "rich", "shtab"},
     "testing": COLUMNS | {"confluent_kafka", "dependency_injector", "pytest"},
 }
 """The packages that each layer and each adapter imports, also in functions and for types."""

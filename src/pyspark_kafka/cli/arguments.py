@@ -51,6 +51,18 @@ def add_command(
     return command
 
 
+def add_file(
+    command: argparse.ArgumentParser,
+    name: str,
+    read: Callable[[str], object],
+    text: str,
+    default: object = None,
+) -> None:
+    """Add an option whose value is the name of a file."""
+    added = command.add_argument(name, metavar="FILE", type=read, default=default, help=text)
+    added.complete = "file"  # type: ignore[attr-defined]  # read by shtab
+
+
 def add_client(command: argparse.ArgumentParser) -> None:
     """Add ``--client``: those installed here that connect to a Kafka, so not ``memory``."""
     names = [name for name in client_names() if name != MEMORY]
@@ -76,13 +88,13 @@ def add_connection(command: argparse.ArgumentParser, *, is_required: bool = True
         help="an option of the query, such as kafka.security.protocol=SASL_SSL or "
         "kafka.isolation.level=read_committed, but no secret; may be repeated",
     )
-    command.add_argument(
+    add_file(
+        command,
         "--command-config",
-        metavar="FILE",
-        type=client_settings,
-        default=(),
-        help="a file of client settings, one name=value a line, without the prefix 'kafka.': "
+        client_settings,
+        "a file of client settings, one name=value a line, without the prefix 'kafka.': "
         "the place for passwords",
+        default=(),
     )
 
 
@@ -145,13 +157,8 @@ def add_storage_options(command: argparse.ArgumentParser) -> None:
         help="a setting of the checkpoint's storage, named as in fsspec, in JSON or as text, "
         "but no secret; may be repeated",
     )
-    command.add_argument(
-        "--storage-options-file",
-        metavar="FILE",
-        type=json_file,
-        default={},
-        help="a file with such settings as a JSON object: the place for keys and tokens",
-    )
+    text = "a file with such settings as a JSON object: the place for keys and tokens"
+    add_file(command, "--storage-options-file", json_file, text, default={})
 
 
 def storage_options(given: argparse.Namespace) -> str:

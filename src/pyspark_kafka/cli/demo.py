@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from .arguments import Commands, add_client, add_command, positive
+from .arguments import Commands, add_client, add_command, add_file, positive
 from .output import Console, logs_redirected_to
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def add_demo(commands: Commands) -> None:
     demo.add_argument(
         "--continuous", action="store_true", help="run a continuous query, not micro-batches"
     )
-    demo.add_argument("--spark-log", metavar="FILE", type=Path, help="write Spark's log to FILE")
+    add_file(demo, "--spark-log", Path, "write Spark's log to FILE")
 
 
 def _check(given: argparse.Namespace) -> None:

@@ -2,27 +2,34 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 
-from pyspark_kafka.cli.completion import completion_script
-from pyspark_kafka.cli.parser import command_parser
+from pyspark_kafka.__main__ import main
 
 _ASK = """
 COMP_WORDS=({words})
 COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
-_pyspark_kafka
+_shtab_pyspark_kafka
 echo "${{COMPREPLY[@]}}"
 """
 
 
-def completed(*words: str) -> list[str]:
+@pytest.fixture
+def script(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the script for bash."""
+    assert main(["completion", "bash"]) == 0
+    return capsys.readouterr().out
+
+
+def completed(script: str, *words: str) -> list[str]:
     """Return how bash completes the last word."""
     given = " ".join(f"'{word}'" for word in ("pyspark-kafka", *words))
-    script = completion_script(command_parser(), "bash") + _ASK.format(words=given)
+    asking = script + _ASK.format(words=given)
     bash = shutil.which("bash")
     assert bash is not None
-    done = subprocess.run([bash, "-u"], input=script, capture_output=True, text=True, check=True)
+    done = subprocess.run([bash], input=asking, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -38,19 +45,31 @@ def completed(*words: str) -> list[str]:
         (["topics", "--client", "kafka"], ["kafka-python"]),
         (["tail", "--from", ""], []),
         (["completion", "z"], ["zsh"]),
+        (["warm", "--c"], []),
     ],
     ids=" ".join,
 )
-def test_words_are_completed(words: list[str], expected: list[str]) -> None:
+def test_words_are_completed(words: list[str], expected: list[str], script: str) -> None:
     """Commands, their options, and values that are known."""
-    assert completed(*words) == expected
+    assert completed(script, *words) == expected
 
 
-def test_files_are_completed(tmp_path: object) -> None:
+def test_files_are_completed(tmp_path: object, script: str) -> None:
     """An option that takes a file completes names of files."""
-    assert completed("lag", "--command-config", f"{tmp_path}"[:-1]) != []
+    assert completed(script, "lag", "--command-config", f"{tmp_path}"[:-1]) != []
 
 
-def test_zsh_uses_the_functions_of_bash() -> None:
-    """The script enables them."""
-    assert completion_script(command_parser(), "zsh").startswith("autoload -U +X bashcompinit")
+@pytest.mark.parametrize(
+    ("shell", "begins"), [("zsh", "#compdef pyspark-kafka"), ("tcsh", "# AUTOMATICALLY GENERATED")]
+)
+def test_other_shells(shell: str, begins: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The script of zsh is a function for ``compinit``."""
+    assert main(["completion", shell]) == 0
+    assert capsys.readouterr().out.startswith(begins)
+
+
+def test_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names the extra."""
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 1
+    assert "pip install 'pyspark-kafka[cli]'" in capsys.readouterr().err
