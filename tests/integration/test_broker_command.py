@@ -70,7 +70,7 @@ def values(options: dict[str, str], client: str, topic: str) -> list[bytes | Non
 def test_a_broker_serves_both_clients_until_it_is_stopped(
     tmp_path: Path, kind: tuple[str, ...], ending: int
 ) -> None:
-    """Its output has all options of a query; it leaves no files and processes."""
+    """The output has all options of a query; no files and processes are left."""
     topics = ("--topic", "orders:2", "--topic", "other")
     with running("broker", *kind, *topics, TMPDIR=str(tmp_path)) as started:
         options = options_of(started)
@@ -101,7 +101,7 @@ def test_brokers_listen_on_the_given_port() -> None:
 
 
 def test_the_port_of_a_broker_that_has_ended_is_free_at_once() -> None:
-    """Its side of a connection is in the state TIME_WAIT for a minute."""
+    """The broker's side of a connection is in the state TIME_WAIT for a minute."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
         with socket.create_connection(address) as client:

@@ -378,7 +378,7 @@ def test_replicas_move_to_other_brokers(three_brokers: KafkaCluster) -> None:
         three_brokers.reassign_partition("moves", 0, brokers)
         three_brokers.elect_leader("moves", 0)
         assert_leader(three_brokers, "moves", brokers[0])
-    # An election that is not needed is none.
+    # An unnecessary election does nothing.
     three_brokers.elect_leader("moves", 0)
     assert confluent_read(three_brokers.options, "moves", 0, 10) == expected(10)
 

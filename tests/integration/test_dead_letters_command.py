@@ -40,7 +40,7 @@ def given(world: KafkaWorld, action: str, topic: str, *more: str) -> list[str]:
 
 
 def test_letters_are_listed(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a table, and as JSON; both are bounded, and say how much there is more."""
+    """The table and the JSON are bounded, and say how much there is more."""
     topic = world.topic()
     write(world, topic, {"offset": 8}, {"offset": 9, "topic": "[red]"})
     write(world, topic, {"offset": 8}, {"offset": 10})
@@ -140,7 +140,7 @@ def test_a_topic_that_does_not_exist_is_an_error(
 def test_a_record_whose_topic_is_gone_is_an_error(
     world: KafkaWorld, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its name is shown, and the group does not go on."""
+    """The name of the topic is shown, and the group does not advance."""
     topic, gone = world.topic(), world.fresh_name()
     write(world, topic, {"topic": gone, "partition": 0})
     replay = given(world, "replay", topic, "--group", world.fresh_name())

@@ -140,7 +140,7 @@ def alerts(api: str) -> set[tuple[str, str, str]]:
     PROMETHEUS is None, reason="prometheus, of Debian's package prometheus, is not installed"
 )
 def test_a_real_prometheus(kafka: KafkaCluster, topics: Topics, tmp_path: Path) -> None:
-    """It scrapes the lag, and evaluates the alert rules on it."""
+    """Prometheus scrapes the lag, and evaluates the alert rules on it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))
     write(tmp_path / "orders", 3, f'{{"{topic}":{{"0":2}}}}')

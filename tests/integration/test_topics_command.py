@@ -41,7 +41,7 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
 
 
 def test_topics_are_listed(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
-    """As JSON and as tables: only those that match, with their offsets and retention."""
+    """JSON and tables have only topics that match, with their offsets and retention."""
     name = world.topic(2, retention__ms="315360000000", retention__bytes="5000000")
     world.produce(TopicPartition(name, 1), numbered(0, 1_200))
     world.delete_records(TopicPartition(name, 1), 5)

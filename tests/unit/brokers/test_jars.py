@@ -20,7 +20,7 @@ def written_to(options: Sequence[str]) -> Path:
 
 
 def test_an_archive_is_made_once(tmp_path: Path) -> None:
-    """It is complete when it has its name, and is not made again."""
+    """An archive is complete when it has its name, and is not made again."""
     archive = tmp_path / "classes.jsa"
     runs = []
 

@@ -33,7 +33,7 @@ def test_a_topic_and_a_cluster_are_enough() -> None:
 
 
 def test_letters_can_be_selected() -> None:
-    """By the topic of the record, its offset and timestamp, and by several reasons."""
+    """Letters are selected by the record's topic, offset and timestamp, and by several reasons."""
     selected = given(
         *("list", "--from-topic", "orders", "--limit", "5", "--json"),
         *("--reason", "MALFORMED", "--reason", "BAD_UTF8", "--offsets", "7:9"),
@@ -48,7 +48,7 @@ def test_letters_can_be_selected() -> None:
 
 
 def test_a_replay_can_go_elsewhere() -> None:
-    """And remember in a group how far it came, or only count."""
+    """A replay can remember its position in a group, or only count."""
     replayed = given("replay", "--to", "fixed", "--group", "replays", "--dry-run")
     assert (replayed.to, replayed.group, replayed.dry_run) == ("fixed", "replays", True)
 
@@ -91,7 +91,7 @@ def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_options_take_precedence_over_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    """As in the other commands: here the servers, which the option takes away."""
+    """Options win in all commands: here the option removes the servers."""
     cluster = ("--topic", "letters", "--bootstrap-servers", "127.0.0.1:1")
     options = ("kafka.bootstrap.servers=", "kafka.default.api.timeout.ms=300")
     listed = [*cluster, *(text for option in options for text in ("--option", option))]

@@ -120,7 +120,7 @@ def test_a_line_of_a_continuous_query_has_its_latencies() -> None:
 
 
 def test_offsets_behind_the_latest() -> None:
-    """They are summed over partitions."""
+    """Offsets are summed over partitions."""
     assert offsets_behind(PROGRESS) == 200
 
 

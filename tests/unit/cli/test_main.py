@@ -48,7 +48,7 @@ def test_every_command_runs_a_function(command: list[str]) -> None:
 
 
 def test_doctor_names_a_server_that_has_no_port(capsys: pytest.CaptureFixture[str]) -> None:
-    """It does not pass over it, and then find no broker."""
+    """The server is not ignored, which would end with no broker found."""
     assert main(["doctor", "--bootstrap-servers", "a:9092,broker:port"]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -69,7 +69,7 @@ def test_what_an_encoding_lacks_is_escaped(
 def test_a_line_of_json_does_not_act_on_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever is in the names of files, topics and groups."""
+    """Control characters in the names of files, topics and groups are escaped."""
     checkpoint = write_checkpoint(tmp_path / "\x9b\u202e\u00e4")
     assert main(["offsets", "show", checkpoint, "--json"]) == 0
     line = capsys.readouterr().out.rstrip("\n")
@@ -79,7 +79,7 @@ def test_a_line_of_json_does_not_act_on_a_terminal(
 
 
 def test_all_lines_of_json_are_ascii() -> None:
-    """As ``json.dumps`` writes them by default; the text of a record passes ``printable``."""
+    """``json.dumps`` escapes the rest by default; the text of a record passes ``printable``."""
     assert [
         (path.name, function.name)
         for path in sorted(Path(parser.__file__).parent.glob("*.py"))

@@ -40,7 +40,7 @@ def test_tables(checkpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_rewrite_to_another_checkpoint(
     checkpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It shows what it does, keeps a backup, and is undone; it refuses without --yes."""
+    """A rewrite shows what it does, keeps a backup, and is undone; it refuses without --yes."""
     other = tmp_path / "other"
     for name, content in {"offsets/7": 'v1\n{}\n{"t":{"0":1}}', "commits/7": "v1\n{}"}.items():
         (other / name).parent.mkdir(parents=True)

@@ -27,7 +27,7 @@ def shown(rendering: Rendering = Rendering.TEXT, **columns: Any) -> Any:
 
 
 def test_a_record_as_json() -> None:
-    """It has its place, time and headers."""
+    """A line of JSON has the place, time and headers of a record."""
     assert json.loads(record_json(ROW, Rendering.JSON)) == {
         "topic": "t",
         "partition": 1,
@@ -68,7 +68,7 @@ def test_a_decoded_value() -> None:
 
 
 def test_a_value_that_cannot_be_decoded() -> None:
-    """Its bytes are shown as text, with what is wrong."""
+    """The bytes of the value are shown as text, with what is wrong."""
     row = {**ROW, "value": None, "valueBytes": b"x\xff", "valueError": "it ends too early"}
     found = json.loads(record_json(row, Rendering.TEXT))
     assert (found["value"], found["error"]) == ("x\\xff", "it ends too early")
