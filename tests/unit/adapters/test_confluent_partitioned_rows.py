@@ -11,6 +11,7 @@ import pytest
 from pyspark_kafka.adapters.confluent.partitioned_rows import PartitionedRows
 from pyspark_kafka.adapters.confluent.produce_kernel import uncounted_bytes
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
+from pyspark_kafka.adapters.partitioning.row_partitioner import PartitionedColumns
 from pyspark_kafka.adapters.partitioning.topic_rows import RowTopics
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def some(rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
 def rows_of(batch: pa.RecordBatch, topics: list[str], partitions: list[int]) -> PartitionedRows:
     named = RowTopics.of(pa.record_batch({"topic": topics}), None)
     columns = ProducerColumns.of(batch, 0)
-    return PartitionedRows.of(batch, columns, named, np.array(partitions, np.int32))
+    found = PartitionedColumns(columns, named, np.array(partitions, np.int32))
+    return PartitionedRows.of(batch, found)
 
 
 def test_rows_of_a_partition_are_put_together() -> None:

@@ -14,9 +14,9 @@ from ..partitioning.topic_rows import require_topic
 from ..process_local import ProcessLocal
 from .cluster import Cluster
 from .idle_watch import IdleWatch
+from .partitioned_rows import BatchPartitioner
 from .producer_config import FORCED, producer_client_config, producer_config
 from .producer_handle import ProducerHandle
-from .row_partitioner import RowPartitioner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ class ConfluentRecordWriter(RecordWriter):
         self._producer = options.producer
         self._topic = options.topic
         self._tuned = producer_config(options.producer)
-        self._partitioner = RowPartitioner(options.producer, self._cluster)
+        self._partitioner = BatchPartitioner(options.producer, self._cluster)
         self._local: ProcessLocal[_Session] = ProcessLocal()
 
     def join_transaction(self, transaction: Transaction) -> None:  # noqa: ARG002  # the port's

@@ -10,9 +10,9 @@ from ...domain.continuous.epochs import OutputTracker
 from ...domain.partition_offsets import PartitionOffsets
 from ..partitioning.topic_rows import require_topic
 from .cluster import Cluster
+from .partitioned_rows import BatchPartitioner
 from .producer_config import FORCED, REPORT_FAILURES_ONLY, producer_client_config, producer_config
 from .producer_handle import ProducerHandle
-from .row_partitioner import RowPartitioner
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -134,7 +134,7 @@ class SinkProducers:
         """
         self.cluster = Cluster(options, producer_client_config)
         self.options = options
-        self._partitioner = RowPartitioner(options.producer, self.cluster)
+        self._partitioner = BatchPartitioner(options.producer, self.cluster)
 
     def create(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> ProducerHandle:
         """Return a new producer; ``forced`` settings override the user's, and these ``tuned``.

@@ -10,10 +10,12 @@ from confluent_kafka import KafkaException
 from ...domain.errors import BrokerUnreachableError
 from ...domain.security.rights import Operation, topic_right
 from ...ports.clock import Deadline
-from ..partitioning.topic_wait import TopicWait
+from ..partitioning.row_partitioner import TopicWait
 from .error_codes import METADATA_RETRIABLE_ERRORS, UNKNOWN_TOPIC_ERRORS, UNREACHABLE_ERRORS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from confluent_kafka import KafkaError
 
     from .cluster_errors import ClusterErrors
@@ -59,6 +61,12 @@ class TopicPartitions:
         self._max_block_s = max_block_s
         self._max_age_s = max_age_s
         self._cache: dict[str, _CachedCount] = {}
+
+    def counts(
+        self, client: MetadataClient, topics: Sequence[str], *, refresh: bool = False
+    ) -> list[int]:
+        """Return the number of partitions of each topic; raises as ``count``."""
+        return [self.count(client, topic, refresh=refresh) for topic in topics]
 
     def count(self, client: MetadataClient, topic: str, *, refresh: bool = False) -> int:
         """Return the number of partitions of a topic.

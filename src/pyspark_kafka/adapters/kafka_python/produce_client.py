@@ -36,8 +36,7 @@ from ..kafka_format.record_encoder import RecordEncoder
 from .cluster_metadata import ClusterMetadata
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of, reason_of
-from .row_partitioner import RowPartitioner
-from .rows import Rows
+from .rows import BatchPartitioner, Rows
 from .settings import client_settings
 from .transactions import TransactionRequests, partitions_rights
 from .wire import ProduceSettings
@@ -335,7 +334,7 @@ class ProducerFactory:
         config, self.errors = client_settings(dict(options.kafka))
         self.config: dict[str, Any] = {**KafkaConsumer.DEFAULT_CONFIG, **config}
         self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
-        self.partitioner = RowPartitioner(self.metadata, self.errors, options.producer)
+        self.partitioner = BatchPartitioner(self.metadata, self.errors, options.producer)
         codec = Codec[options.producer.compression.upper()]
         self._producer = options.producer
         self._encoder = RecordEncoder(Compressor(codec, options.producer.compression_level))

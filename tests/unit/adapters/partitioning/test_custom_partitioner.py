@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.partitioning.custom_partitioner import custom_partitions
+from pyspark_kafka.adapters.partitioning.topic_rows import custom_partitions
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.settings_table import ROUND_ROBIN
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
-from pyspark_kafka.adapters.partitioning.size_limits import require_sizes
+from pyspark_kafka.adapters.partitioning.row_partitioner import require_sizes
 from pyspark_kafka.adapters.partitioning.topic_rows import (
     RowTopics,
     explicit_partitions,

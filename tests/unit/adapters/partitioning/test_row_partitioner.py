@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyspark_kafka.adapters.partitioning.sticky_partitions import StickyPartitions
+from pyspark_kafka.adapters.partitioning.row_partitioner import StickyPartitions
 
 COUNTS = np.array([5, 7])
 
