@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from capability_map import architecture_page
 from command_page import cli_page
 from error_page import errors_page
 
@@ -326,6 +327,7 @@ PAGES: Final = {
     "reference/compatibility.md": compatibility_page,
     "reference/conformance.md": conformance_page,
     "connect/logins.md": logins_page,
+    "project/architecture.md": architecture_page,
 }
 
 

@@ -13,14 +13,18 @@ from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import grimp
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import pyspark_kafka
+from tests.capability_contract import CapabilityContract
 from tests.matrix.project import ROOT, Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 PROGRAM: Final = Path(__file__).parent / "programs" / "base_install.py"
@@ -80,6 +84,34 @@ def test_capabilities_have_the_same_folder_in_each_layer() -> None:
         folders = {path.parent.name for path in (SOURCE / layer).glob("*/__init__.py")}
         assert folders <= firsts.keys()
         assert len([*(SOURCE / layer).glob("[!_]*.py")]) <= 10
+
+
+def test_a_capability_keeps_what_its_package_does_not_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another capability may not import it; the same one in another layer, and tools, may."""
+    files = {
+        "sample_rooms/__init__.py": "",
+        "sample_rooms/domain/__init__.py": "",
+        "sample_rooms/domain/lag/__init__.py": "__all__ = ['named']",
+        "sample_rooms/domain/lag/named.py": "from . import hidden",
+        "sample_rooms/domain/lag/hidden.py": "",
+        "sample_rooms/application/__init__.py": "",
+        "sample_rooms/application/lag/__init__.py": "from ...domain.lag import hidden",
+        "sample_rooms/application/reading/__init__.py": "from ...domain.lag import named",
+        "sample_rooms/application/reading/guest.py": "from ...domain.lag import hidden",
+        "sample_rooms/application/tool.py": "from ..domain.lag import hidden",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    layers = ["sample_rooms.domain", "sample_rooms.application"]
+    contract = CapabilityContract("", {}, {"layers": layers, "capabilities": ["lag", "reading"]})
+    checked = contract.check(grimp.build_graph("sample_rooms", cache_dir=None), verbose=False)
+    [found] = checked.metadata["hidden"]
+    assert found == ("sample_rooms.application.reading.guest", "sample_rooms.domain.lag.hidden")
+    assert not checked.kept
 
 
 def imported(module: ast.Module) -> Iterator[str]:

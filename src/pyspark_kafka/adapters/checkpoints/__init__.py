@@ -1,1 +1,3 @@
 """Metadata logs on the filesystems of fsspec."""
+
+__all__ = ["directory", "storages"]

@@ -1,1 +1,3 @@
 """Reading and rewriting the checkpoints of queries."""
+
+__all__ = ["logs"]

@@ -1,1 +1,3 @@
 """Running continuous queries, and what their tasks do."""
+
+__all__ = ["progress"]

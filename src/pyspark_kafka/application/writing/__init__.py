@@ -1,1 +1,3 @@
 """Writing the rows of queries."""
+
+__all__ = ["sink_task"]

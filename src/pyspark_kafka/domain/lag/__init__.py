@@ -1,1 +1,3 @@
 """How far a query is behind its topics."""
+
+__all__ = ["lag"]

@@ -1,1 +1,11 @@
 """Offsets and ranges of topics, limits of what is read at a time, and what was lost."""
+
+__all__ = [
+    "admission",
+    "data_loss",
+    "errors",
+    "offset_limits",
+    "ranges",
+    "record_limits",
+    "records",
+]

@@ -1,1 +1,3 @@
 """What a sink writes: its columns, batches for the broker, and transactions."""
+
+__all__ = ["errors", "transaction"]

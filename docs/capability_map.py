@@ -1,0 +1,66 @@
+"""The map of the architecture page: the lines of each capability in each layer."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyspark_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SOURCE: Final = Path(pyspark_kafka.__file__).parent
+PAGE: Final = Path(__file__).parent / "project" / "architecture.md"
+LAYERS: Final = ("domain", "ports", "application", "adapters", "bootstrap", "cli", "testing")
+BESIDE: Final = "beside them"
+_MAP: Final = re.compile(
+    r"(?<=<!-- make docs makes this map -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL
+)
+
+
+def architecture_page() -> str:
+    """Return the page with a map of the code as it is."""
+    page = PAGE.read_text()
+    names = re.findall(r"^\| `(\w+)` \|.*\| `[\w/]+\.py` \|$", page, re.MULTILINE)
+    return _MAP.sub(lambda _: _map(names), page)
+
+
+def _map(capabilities: Iterable[str]) -> str:
+    """Return a table with a row for each capability, and for each other folder of adapters."""
+    rooms: defaultdict[str, dict[str, list[Path]]] = defaultdict(dict)
+    known = set(capabilities)
+    for layer in LAYERS:
+        for path in sorted((SOURCE / layer).rglob("*.py")):
+            first = path.relative_to(SOURCE / layer).parts[0].removesuffix(".py")
+            is_room = first in known or (layer == "adapters" and path.parent != SOURCE / layer)
+            rooms[first if is_room else BESIDE].setdefault(layer, []).append(path)
+    rows = [*(name for name in known if name in rooms), *sorted(rooms.keys() - known - {BESIDE})]
+    head = f"| | {' | '.join(f'`{layer}`' for layer in LAYERS)} | total |\n|---{'|---' * 8}|\n"
+    order = {name: place for place, name in enumerate(capabilities)}
+    rows.sort(key=lambda name: (order.get(name, len(order)), name))
+    return head + "\n".join(_row(name, rooms[name]) for name in (*rows, BESIDE))
+
+
+def _row(name: str, room: dict[str, list[Path]]) -> str:
+    sizes = {layer: sum(map(_lines, paths)) for layer, paths in room.items()}
+    cells = (_cell(room[layer], sizes[layer]) if layer in room else "" for layer in LAYERS)
+    title = name if name == BESIDE else f"`{name}`"
+    return f"| {title} | {' | '.join(cells)} | {_rounded(sum(sizes.values()))} |"
+
+
+def _cell(paths: list[Path], lines: int) -> str:
+    """Return the lines, with a link to what the folder says of itself, or else to its file."""
+    first = next((path for path in paths if path.name == "__init__.py"), paths[0])
+    return f"[{_rounded(lines)}](../../src/{first.relative_to(SOURCE.parent).as_posix()})"
+
+
+def _lines(path: Path) -> int:
+    return path.read_text().count("\n")
+
+
+def _rounded(lines: int) -> str:
+    """Return hundreds: the page need not change with each line."""
+    return f"{max(1, round(lines / 100)) / 10:.1f}k"
