@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS
-from pyspark_kafka.ports.reading import record_schema
+from pyspark_kafka.ports.record_schema import record_schema
 
 from .topics import HEADERS, values_of
 

@@ -7,7 +7,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_kafka.adapters.spark.schema import TYPES, projection_of, spark_schema
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, COLUMNS, WITHOUT_HEADERS, Projection
-from pyspark_kafka.ports.reading import record_schema
+from pyspark_kafka.ports.record_schema import record_schema
 
 
 @pytest.mark.parametrize("projection", [ALL_COLUMNS, WITHOUT_HEADERS, Projection(("offset",))])

@@ -27,7 +27,7 @@ from .. import (
 from ..bootstrap.container import closing_clients
 from ..bootstrap.option_policy import operator_policy
 from ..domain.continuous.progress import LatencyHistogram
-from ..ports.reading import TYPES
+from ..ports.record_schema import TYPES
 from .output import new_table
 from .spark import SparkQueryError
 

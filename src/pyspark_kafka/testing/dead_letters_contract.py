@@ -16,7 +16,7 @@ from ..domain.values.dead_letter import HEADERS, DeadLetter, TaskIdentity
 from ..domain.values.errors import DeadLetterLoopError, FailureReason
 from ..domain.writing.errors import RecordTooLargeError
 from ..ports.letters import BadRecords, DeadLetters
-from ..ports.reading import record_schema
+from ..ports.record_schema import record_schema
 from .world import Capability, World, WorldContract
 from .writing_contract import KEYS, MIXED_HEADERS, keys_of_partition
 

@@ -14,7 +14,8 @@ from ..domain.reading.errors import MissingOffsetsError, OffsetOutOfRangeError, 
 from ..domain.reading.ranges import OffsetRange
 from ..domain.reading.records import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
-from ..ports.reading import RecordReader, record_schema
+from ..ports.reading import RecordReader
+from ..ports.record_schema import record_schema
 from .reading_contract import LARGE, VALUES, Reading, ReadingContract
 from .world import COMMITTED, Capability, Record, World, numbered
 

@@ -15,7 +15,7 @@ from ..domain.reading.data_loss import DataLoss
 from ..domain.reading.errors import OffsetOutOfRangeError, OversizedRecordError, TopicRecreatedError
 from ..domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS, Projection
 from ..domain.topic_partition import TopicPartition
-from ..ports.reading import record_schema
+from ..ports.record_schema import record_schema
 from .reading_contract import VALUES, Reading, ReadingContract
 from .stream_task import LONG_S, SOON_S, StreamTask
 from .stream_transactions_contract import StreamTransactionsContract

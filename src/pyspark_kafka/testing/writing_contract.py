@@ -18,7 +18,7 @@ from ..domain.writing.errors import (
     RecordTooLargeError,
     UnknownPartitionError,
 )
-from ..ports.reading import TYPES
+from ..ports.record_schema import TYPES
 from .world import World, WorldContract
 
 _HASHES: Final[Mapping[bytes, int]] = {

@@ -18,7 +18,7 @@ from pyspark_kafka.domain.values import dead_letter
 from pyspark_kafka.domain.values.errors import DeadLetterLoopError
 from pyspark_kafka.domain.writing.errors import RecordTooLargeError
 from pyspark_kafka.ports.letters import BadRecords, DeadLetters
-from pyspark_kafka.ports.reading import TYPES
+from pyspark_kafka.ports.record_schema import TYPES
 from pyspark_kafka.testing import DeadLettersContract, MemoryWorld
 
 from .adapter import PortFaults, suite_with, wrong_with

@@ -30,7 +30,8 @@ from pyspark_kafka.domain.reading.errors import (
 )
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
-from pyspark_kafka.ports.reading import TYPES, RecordReader, record_schema
+from pyspark_kafka.ports.reading import RecordReader
+from pyspark_kafka.ports.record_schema import TYPES, record_schema
 from pyspark_kafka.testing import MemoryWorld
 from pyspark_kafka.testing import RecordReaderContract as Suite
 

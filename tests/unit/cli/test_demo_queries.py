@@ -22,7 +22,7 @@ from pyspark_kafka.cli.demo_queries import (
     orders,
     orders_by_country,
 )
-from pyspark_kafka.ports.reading import TYPES
+from pyspark_kafka.ports.record_schema import TYPES
 
 if TYPE_CHECKING:
     import pytest

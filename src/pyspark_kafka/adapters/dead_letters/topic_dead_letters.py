@@ -15,7 +15,7 @@ from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.values import dead_letter
 from ...domain.values.errors import DeadLetterLoopError, MalformedValueError
 from ...ports.letters import DeadLetters
-from ...ports.reading import concatenated, with_headers
+from ...ports.record_schema import concatenated, with_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

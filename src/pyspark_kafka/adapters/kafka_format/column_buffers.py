@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...ports.reading import HEADERS, TYPES, record_schema
+from ...ports.record_schema import HEADERS, TYPES, record_schema
 from ..kernels.kernel import Flat
 from . import decode_cursor as at
 from . import status

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ...domain.reading.errors import MalformedTimestampError, OversizedRecordError
 from ...domain.reading.record_limits import OversizedRecords, RecordLimits
-from ...ports.reading import HEADERS, TYPES, record_schema
+from ...ports.record_schema import HEADERS, TYPES, record_schema
 from .status import MAX_MILLISECONDS
 
 if TYPE_CHECKING:

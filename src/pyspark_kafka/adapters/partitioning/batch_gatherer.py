@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ...ports.reading import concatenated
+from ...ports.record_schema import concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

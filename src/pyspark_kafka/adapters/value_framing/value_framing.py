@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...domain.options.option import INT32_MAX
 from ...domain.values.errors import FailureReason, UnknownSchemaError
 from ...domain.values.value_options import Framing
-from ...ports.reading import HEADERS
+from ...ports.record_schema import HEADERS
 from ...ports.values.value_format import Payloads, WriterSchema
 from .framing_kernel import BEFORE_PAYLOAD, IN_HEADER, NO_FRAMING, find_payloads
 from .wire_format import header_name, parse_framing

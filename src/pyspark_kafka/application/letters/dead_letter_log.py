@@ -14,7 +14,7 @@ from ...domain.reading.records import Projection
 from ...domain.subscription import Subscribe
 from ...domain.values.dead_letter import DeadLetter, Header, original_headers
 from ...domain.values.errors import BadRecordStats
-from ...ports.reading import TYPES
+from ...ports.record_schema import TYPES
 from ..continuous.progress import milliseconds_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ...domain.values.value_options import (
     SubjectNameStrategy,
     subject_of,
 )
-from ...ports.reading import HEADERS, with_headers
+from ...ports.record_schema import HEADERS, with_headers
 from ...ports.values.value_types import data_type_of
 from .value_schemas import with_schema_file
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from ...domain.errors import PysparkKafkaError
 from ...domain.writing.sink_schema import HEADERS, TYPES, check_sink_schema
 from ...domain.writing.transaction import SLOTS, WriteResult, is_free
-from ...ports.reading import HEADERS as RECORD_HEADERS
-from ...ports.reading import TYPES as RECORD_TYPES
+from ...ports.record_schema import HEADERS as RECORD_HEADERS
+from ...ports.record_schema import TYPES as RECORD_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

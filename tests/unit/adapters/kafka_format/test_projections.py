@@ -7,7 +7,7 @@ import pytest
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import COLUMNS, Projection
-from pyspark_kafka.ports.reading import record_schema
+from pyspark_kafka.ports.record_schema import record_schema
 
 from .batches import GZIP, Batch, Record, log, message_set, raw_batch, wrapped
 from .reading import END, T, decoded

@@ -23,7 +23,7 @@ from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
 from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
 from pyspark_kafka.domain.writing.errors import InvalidRecordError
-from pyspark_kafka.ports.reading import HEADERS
+from pyspark_kafka.ports.record_schema import HEADERS
 
 from .batches import ROOM, T0, Record
 from .reading import Row, rows, rows_of_peer

@@ -17,7 +17,7 @@ from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from pyspark_kafka.domain.values.errors import RegistryUnavailableError
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
-from pyspark_kafka.ports.reading import HEADERS
+from pyspark_kafka.ports.record_schema import HEADERS
 from pyspark_kafka.ports.values.value_format import WriterSchema
 
 from .plain_framing import HEADER, plain_payload

@@ -43,7 +43,7 @@ from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, Ma
 from pyspark_kafka.domain.writing.errors import RecordTooLargeError
 from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskChannel
 from pyspark_kafka.ports.letters import BadRecords, DeadLetters
-from pyspark_kafka.ports.reading import record_schema
+from pyspark_kafka.ports.record_schema import record_schema
 from tests.line_values import VALUE_FORMAT
 
 from ..conftest import Kit, tp

@@ -23,7 +23,7 @@ from pyspark_kafka.domain.values.errors import (
 )
 from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from pyspark_kafka.ports.reading import HEADERS
+from pyspark_kafka.ports.record_schema import HEADERS
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.ports.values.value_format import ValueEncoder, ValueFormat
 

@@ -17,7 +17,7 @@ from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.writing.errors import NullTopicError, SinkSchemaError
 from pyspark_kafka.domain.writing.transaction import DeliveryStats, WriteResult
-from pyspark_kafka.ports.reading import record_schema
+from pyspark_kafka.ports.record_schema import record_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
