@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 
 import pyarrow as pa
@@ -30,6 +32,8 @@ from .faults import Fault, Fired
 from .scheduler import Killed
 
 if TYPE_CHECKING:
+    from pyspark_kafka.application.use_cases import SinkUseCases
+
     from .spark import Application
     from .world import World
 
@@ -258,12 +262,19 @@ class SimulatedUseCases:
         self._transactions = SimulatedTransactions(world, self._calls)
 
     @contextmanager
-    def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
-        """Return the driver's side of a sink."""
+    def sink(self, options: SinkOptions) -> Iterator[SinkUseCases]:
+        """Return both sides of a sink."""
+        made = SimpleNamespace(
+            kafka_sink=partial(self._kafka_sink, options),
+            sink_task=partial(self._sink_task, options),
+        )
+        yield cast("SinkUseCases", made)
+
+    def _kafka_sink(self, options: SinkOptions) -> KafkaSink:
         settings, checkpoint = self._world.settings, self._application.checkpoint
         is_readable = settings.is_log_in_checkpoint or settings.is_checkpoint_readable
         query_id = checkpoint.query_id if is_readable else None
-        yield KafkaSink(
+        return KafkaSink(
             SimulatedLog(self._calls, checkpoint.sinks, SINKS),
             SimulatedLog(self._calls, checkpoint.offsets, "offsets") if is_readable else None,
             lambda: self._transactions,
@@ -272,11 +283,9 @@ class SimulatedUseCases:
             lambda: self._world.scheduler.now_ms + self._application.skew_ms,
         )
 
-    @contextmanager
-    def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
-        """Return the executor's side of a sink."""
+    def _sink_task(self, options: SinkOptions) -> SinkTask:
         writer = SimulatedWriter(self._world, self._calls)
-        yield SinkTask(
+        return SinkTask(
             writer,
             lambda: self._transactions,
             options,

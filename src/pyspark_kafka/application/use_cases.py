@@ -1,9 +1,8 @@
-"""The factory of use cases for the driver and for tasks."""
+"""The use cases of the driver and of tasks, as Spark's readers and writers get them."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -23,20 +22,54 @@ if TYPE_CHECKING:
     from .writing.sink_task import SinkTask
 
 
-class UseCases(ABC):
+class DriverUseCases(Protocol):
+    """The driver's side of a query."""
+
+    def batch(self) -> KafkaBatch:
+        """Return the ranges of a batch query."""
+
+    def micro_batch_stream(self) -> KafkaMicroBatchStream:
+        """Return the offsets and ranges of a stream."""
+
+    def value_schemas(self) -> ValueSchemas:
+        """Return what finds the schemas of typed values."""
+
+
+class TaskUseCases(Protocol):
+    """The executors' side of a query."""
+
+    def range_read(self) -> RangeRead:
+        """Return what reads ranges."""
+
+    def typed_read(self, schema: TypedSchema, task: TaskIdentity) -> TypedRead:
+        """Return what reads ranges with typed values."""
+
+
+class SinkUseCases(Protocol):
+    """Both sides of a sink."""
+
+    def kafka_sink(self) -> KafkaSink:
+        """Return what commits the batches of a stream."""
+
+    def sink_encoding(self) -> SinkEncoding:
+        """Return what encodes the columns that have formats."""
+
+    def sink_task(self) -> SinkTask:
+        """Return what writes the rows of a task."""
+
+
+class UseCases(Protocol):
     """Creates use cases from options. It is pickled to executors, so it has no state.
 
-    Leaving a context releases the use case's clients.
+    Leaving a context releases the clients of its use cases.
     """
 
-    @abstractmethod
     def option_policy(self) -> OptionPolicy:
         """Return what the operator of this process allows queries to set.
 
         :raises OptionPolicyError: if the operator's list is invalid.
         """
 
-    @abstractmethod
     def check_client(self, options: SourceOptions | SinkOptions) -> None:
         """Check what can be known of a client without connecting it.
 
@@ -45,36 +78,15 @@ class UseCases(ABC):
         :raises MissingDependencyError: if its package is not installed.
         """
 
-    @abstractmethod
-    def batch(self, options: SourceOptions) -> AbstractContextManager[KafkaBatch]:
-        """Return the driver's side of a batch query."""
+    def driver(self, options: SourceOptions) -> AbstractContextManager[DriverUseCases]:
+        """Return the use cases of a query's driver, with clients of their own."""
 
-    @abstractmethod
-    def stream(self, options: SourceOptions) -> AbstractContextManager[KafkaMicroBatchStream]:
-        """Return the driver's side of a streaming query."""
+    def task(self, options: SourceOptions) -> AbstractContextManager[TaskUseCases]:
+        """Return the use cases of a query's tasks, which share clients with those before them."""
 
-    @abstractmethod
-    def range_read(self, options: SourceOptions) -> AbstractContextManager[RangeRead]:
-        """Return the executor's side of both."""
+    def sink(self, options: SinkOptions) -> AbstractContextManager[SinkUseCases]:
+        """Return the use cases of a sink, which share clients with those before them.
 
-    @abstractmethod
-    def value_schemas(self, options: SourceOptions) -> AbstractContextManager[ValueSchemas]:
-        """Return what finds the schemas of typed values, on the driver."""
-
-    @abstractmethod
-    def typed_read(
-        self, options: SourceOptions, schema: TypedSchema, task: TaskIdentity
-    ) -> AbstractContextManager[TypedRead]:
-        """Return the executor's side of a query with typed values."""
-
-    @abstractmethod
-    def kafka_sink(self, options: SinkOptions) -> AbstractContextManager[KafkaSink]:
-        """Return the driver's side of an exactly-once sink."""
-
-    @abstractmethod
-    def sink_encoding(self, options: SinkOptions) -> AbstractContextManager[SinkEncoding]:
-        """Return what settles the schemas of a sink, on the driver."""
-
-    @abstractmethod
-    def sink_task(self, options: SinkOptions) -> AbstractContextManager[SinkTask]:
-        """Return the executor's side of a sink."""
+        On the driver as well: Spark asks for a writer for each micro-batch, whose commits reuse
+        connections, and whose schemas are registered once.
+        """

@@ -26,7 +26,6 @@ from ..application.reading.stream import (
     ProgressReports,
     RecordSizes,
 )
-from ..application.reading.verified_start import VerifiedStart
 from ..application.values.typed_records import TypedRead, TypedRecords
 from ..application.values.value_schemas import SchemaVersions, ValueSchemas
 from ..application.writing.kafka_sink import KafkaSink
@@ -237,17 +236,19 @@ class Container(containers.DeclarativeContainer):
     stream_client = providers.Callable(_stream_client, client, options)
     """Of a task of a continuous query: ``stream_client(sink_options, settings)``."""
 
-    legacy_range_planner = providers.Factory(
+    _legacy_planner = providers.Factory(
         RangePlanner, offset_reader, options, events, legacy_partition_offset_changed
     )
-    legacy_stream = providers.Factory(_stream, planner=legacy_range_planner)
-    verified_start = providers.Factory(
-        VerifiedStart, offset_reader, legacy_range_planner, initial_offsets, options
-    )
     kafka_source = providers.Factory(
-        KafkaSource, legacy_stream, verified_start, admission, offset_reader
+        KafkaSource,
+        providers.Factory(_stream, planner=_legacy_planner),
+        _legacy_planner,
+        initial_offsets,
+        offset_reader,
+        options,
     )
-    """The legacy source; its argument loads the data frame of ranges: ``kafka_source(load)``."""
+    """The legacy source; its argument loads the batch of ranges: ``kafka_source(load)``."""
+
     lag_meter = providers.Factory(
         LagMeter, offset_fetcher, record_reader.provider, clock, options.provided.subscription
     )

@@ -221,12 +221,9 @@ def _with_schemas(
     """Return the options of tasks, which read what decoding needs, and the typed columns."""
     if not source.values:
         return source, None
-    schemas = container.value_schemas()
-    typed = schemas.resolve()
-    schemas.keep(typed)
+    typed = container.value_schemas().settle()
     columns = typed.projection(has_letters=source.dead_letter_topic is not None)
-    values = tuple(column.options for column in typed.typed)
-    return replace(source, projection=columns, values=values), typed
+    return replace(source, projection=columns, values=typed.options), typed
 
 
 def start_in_threads(plan: QueryPlan) -> ContinuousQuery:

@@ -50,8 +50,11 @@ class OnePartition:
         return ()
 
     @contextmanager
-    def stream(self, _options: object) -> Iterator[OnePartition]:
+    def driver(self, _options: object) -> Iterator[OnePartition]:
         yield self
+
+    def micro_batch_stream(self) -> OnePartition:
+        return self
 
 
 def reader_of(given: dict[str, str]) -> tuple[OlderStreamReader, OnePartition]:

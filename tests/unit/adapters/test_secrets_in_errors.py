@@ -187,8 +187,8 @@ def planned_read(given: Mapping[str, str]) -> str:
     """Return all that is shown of the error of a read's planning, or an empty text."""
     try:
         parsed = parse_source_options({**KAFKA, "subscribe": "t", **given}, QueryKind.BATCH)
-        with ContainerUseCases().value_schemas(parsed) as schemas:
-            schemas.resolve()
+        with ContainerUseCases().driver(parsed) as driver:
+            driver.value_schemas().resolve()
     except PysparkKafkaError as error:
         return "".join(traceback.format_exception(error))
     return ""
@@ -198,8 +198,8 @@ def planned_write(given: Mapping[str, str]) -> str:
     """Return all that is shown of the error of a write's planning, or an empty text."""
     try:
         parsed = parse_sink_options({**KAFKA, "topic": "t", **given}, QueryKind.BATCH)
-        with ContainerUseCases().sink_encoding(parsed) as encoding:
-            encoding.prepare({"value": parse_struct("a int")})
+        with ContainerUseCases().sink(parsed) as sink:
+            sink.sink_encoding().prepare({"value": parse_struct("a int")})
     except PysparkKafkaError as error:
         return "".join(traceback.format_exception(error))
     return ""

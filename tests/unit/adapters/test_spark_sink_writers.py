@@ -18,7 +18,6 @@ from pyspark_kafka.adapters.spark.sink_writers import (
     TaskCommitMessage,
 )
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
-from pyspark_kafka.application.use_cases import UseCases
 from pyspark_kafka.bootstrap.container import SinkContainer, sink_container_for
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -31,48 +30,37 @@ from pyspark_kafka.domain.writing.transaction import WriteResult
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark_kafka.application.writing.kafka_sink import KafkaSink
-    from pyspark_kafka.application.writing.sink_task import SinkTask
-
 
 @dataclass
-class MemoryUseCases(UseCases):
+class MemoryUseCases:
     """Returns use cases on one cluster and one log, for writing only."""
 
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
     log: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
 
-    def batch(self, options: object) -> NoReturn:
+    def driver(self, options: object) -> NoReturn:
         raise NotImplementedError
 
-    check_client = stream = range_read = value_schemas = sink_encoding = batch
-
-    def typed_read(self, options: object, schema: object, task: object) -> NoReturn:
-        raise NotImplementedError
+    check_client = task = driver
 
     def option_policy(self) -> OptionPolicy:
         return UNRESTRICTED
 
     @contextmanager
-    def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
-        assert options.is_exactly_once, "a driver has nothing to do"
-        yield self._container(options).kafka_sink()
-
-    @contextmanager
-    def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
-        yield self._container(options).sink_task()
+    def sink(self, options: SinkOptions) -> Iterator[SinkContainer]:
+        container = sink_container_for(options)
+        container.memory_cluster.override(self.cluster)
+        container.metadata_log.override(self.log)
+        if not options.is_exactly_once:
+            # A driver has nothing to do.
+            container.kafka_sink.override(None)
+        yield container
 
     def count(self) -> int:
         """Return the number of committed records in the topic ``t``."""
         ends = self.cluster.watermarks(TopicPartition("t", 0), committed_only=True)
         assert ends is not None
         return ends[1]
-
-    def _container(self, options: SinkOptions) -> SinkContainer:
-        container = sink_container_for(options)
-        container.memory_cluster.override(self.cluster)
-        container.metadata_log.override(self.log)
-        return container
 
 
 @final

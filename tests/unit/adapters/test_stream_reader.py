@@ -45,8 +45,11 @@ class RecordingStream:
         self.given.append(end)
 
     @contextmanager
-    def stream(self, _options: object) -> Iterator[RecordingStream]:
+    def driver(self, _options: object) -> Iterator[RecordingStream]:
         yield self
+
+    def micro_batch_stream(self) -> RecordingStream:
+        return self
 
 
 def reader_of(stream: Any) -> KafkaStreamReader:

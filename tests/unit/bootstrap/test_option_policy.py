@@ -123,12 +123,12 @@ def test_use_cases_check_options_again() -> None:
         cases.check_client(source)
     with refused:
         range_frames(session(), source)
-    for open_source in (cases.batch, cases.stream, cases.range_read):
-        with refused, open_source(source):
-            pytest.fail("the options are not allowed")
-    for open_sink in (cases.kafka_sink, cases.sink_task):
-        with refused, open_sink(sink):
-            pytest.fail("the options are not allowed")
+    with refused, cases.driver(source):
+        pytest.fail("the options are not allowed")
+    with refused, cases.task(source):
+        pytest.fail("the options are not allowed")
+    with refused, cases.sink(sink):
+        pytest.fail("the options are not allowed")
 
 
 @pytest.mark.parametrize("refused", ["source", "sink"])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gc
 from functools import cache
+from typing import Any
 
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from pyspark_kafka.bootstrap import spark
-from pyspark_kafka.bootstrap.spark import ContainerUseCases, DefaultSource
+from pyspark_kafka.adapters.spark import stream_reader
+from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 
 SCHEMA = StructType([StructField("value", BinaryType())])
 OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}
@@ -71,10 +70,11 @@ def test_what_a_stream_has_loaded_is_frozen_once(
     """Triggers of thousands of partitions do not collect the garbage of modules."""
     frozen: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
-    monkeypatch.setattr(
-        spark, "freeze_loaded_objects", cache(spark.freeze_loaded_objects.__wrapped__)
-    )
+    frozen_once = cache(stream_reader.freeze_loaded_objects.__wrapped__)
+    monkeypatch.setattr(stream_reader, "freeze_loaded_objects", frozen_once)
     given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "client": client}
     for _ in range(2):
-        with ContainerUseCases().stream(parse_source_options(given, QueryKind.STREAM)):
-            assert frozen == [True]
+        reader: Any = DefaultSource(given).streamReader(SCHEMA)
+        reader._stream()
+        reader.stop()
+        assert frozen == [True]

@@ -45,8 +45,8 @@ class KafkaBatchReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> Sequence[InputPartition]:
-        with strip_tracebacks(), self._use_cases.batch(self._options) as batch:
-            return input_partitions(batch.plan_tasks(self._filter))
+        with strip_tracebacks(), self._use_cases.driver(self._options) as driver:
+            return input_partitions(driver.batch().plan_tasks(self._filter))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_ranges(self._use_cases, self._options, partition, self._columns)

@@ -101,8 +101,8 @@ class KafkaDataSource(DataSource):
             self.use_cases.check_client(options)
             if not options.values:
                 return spark_schema(options.projection)
-            with self.use_cases.value_schemas(options) as schemas:
-                self._typed = schemas.resolve()
+            with self.use_cases.driver(options) as driver:
+                self._typed = driver.value_schemas().resolve()
             return typed_spark_schema(self._typed)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -132,8 +132,8 @@ class KafkaDataSource(DataSource):
             options, columns = self._columns(self._parse(QueryKind.STREAM), schema)
             check_limits(options)
             if isinstance(columns, TypedSchema):
-                with self.use_cases.value_schemas(options) as schemas:
-                    schemas.keep(columns)
+                with self.use_cases.driver(options) as driver:
+                    driver.value_schemas().keep(columns)
             return stream_reader_class()(self.use_cases, options, columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -184,8 +184,8 @@ class KafkaDataSource(DataSource):
         self.use_cases.check_client(options)
         if not options.values:
             return options
-        with self.use_cases.sink_encoding(options) as encoding:
-            return encoding.prepare(sink_types(schema, formats))
+        with self.use_cases.sink(options) as sink:
+            return sink.sink_encoding().prepare(sink_types(schema, formats))
 
     def _columns(self, options: SourceOptions, schema: StructType) -> tuple[SourceOptions, Columns]:
         """Return the columns of a read, and the options with the schemas that were found."""
@@ -194,10 +194,9 @@ class KafkaDataSource(DataSource):
         if not options.values:
             return options, projection_of(schema)
         if self._typed is None or typed_spark_schema(self._typed) != schema:
-            with self.use_cases.value_schemas(options) as schemas:
-                self._typed = schemas.resolve(requested_type(schema))
-        found = tuple(column.options for column in self._typed.typed)
-        return replace(options, values=found), self._typed
+            with self.use_cases.driver(options) as driver:
+                self._typed = driver.value_schemas().resolve(requested_type(schema))
+        return replace(options, values=self._typed.options), self._typed
 
     def _parse(self, query: QueryKind) -> SourceOptions:
         from ...domain.options.source import ignored_options, parse_source_options

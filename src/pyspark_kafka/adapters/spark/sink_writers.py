@@ -60,8 +60,8 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         self._options = options
         self._plan = NO_PLAN
         if options.is_exactly_once:
-            with use_cases.kafka_sink(options) as sink:
-                self._plan = sink.recover()
+            with use_cases.sink(options) as sink:
+                self._plan = sink.kafka_sink().recover()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # as Spark's own
         if not self._options.is_exactly_once:
@@ -92,8 +92,8 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         written = [message.written for message in results]
         query_id = next((message.query_id for message in results if message.query_id), None)
         plan = next((message.plan for message in results), NO_PLAN)
-        with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
-            sink.commit(batchId, query_id, written, plan)
+        with strip_tracebacks(), self._use_cases.sink(self._options) as sink:
+            sink.kafka_sink().commit(batchId, query_id, written, plan)
 
     def abort(
         self,
@@ -104,8 +104,8 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
             return
         results = [each for each in cast("Sequence[TaskCommitMessage | None]", messages) if each]
         query_id = next((message.query_id for message in results if message.query_id), None)
-        with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
-            sink.abort([message.written for message in results], query_id)
+        with strip_tracebacks(), self._use_cases.sink(self._options) as sink:
+            sink.kafka_sink().abort([message.written for message in results], query_id)
 
 
 def _write(
@@ -118,9 +118,9 @@ def _write(
     # Imports Arrow, which the process that commits a batch query does not need.
     from ...application.writing.sink_task import record_columns
 
-    with strip_tracebacks(), use_cases.sink_task(options) as task:
+    with strip_tracebacks(), use_cases.sink(options) as sink:
         needed = (record_columns(batch, options.topic) for batch in batches)
-        return task.write(needed, transactional_id, used_until_ms)
+        return sink.sink_task().write(needed, transactional_id, used_until_ms)
 
 
 def _task_id() -> SinkTaskId:

@@ -48,14 +48,13 @@ def read_ranges(
     """
     if partition.value is None:
         return
-    with strip_tracebacks():
+    with strip_tracebacks(), use_cases.task(options) as task:
         if isinstance(columns, Projection):
-            with use_cases.range_read(options) as range_read:
-                for _, batches in range_read.read_all(partition.value, columns):
-                    yield from batches
+            for _, batches in task.range_read().read_all(partition.value, columns):
+                yield from batches
         else:
-            with use_cases.typed_read(options, columns, task_identity()) as typed_read:
-                yield from typed_read.read_all(partition.value)
+            typed_read = task.typed_read(columns, task_identity())
+            yield from typed_read.read_all(partition.value)
 
 
 def task_identity() -> TaskIdentity:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
-from ...domain.reading.admission import ReadMaxRows
+from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from ...domain.reading import data_loss
+from ...domain.reading.errors import StreamOffsetsMismatchError
+from ...domain.reading.offset_limits import Specific
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from ...domain.partition_offsets import PartitionOffsets
+    from ...domain.options.source import SourceOptions
     from ...domain.reading.admission import ReadLimit
     from ...domain.reading.ranges import OffsetRange
-    from .offsets import KafkaOffsetReader
-    from .stream import Admission, KafkaMicroBatchStream
-    from .verified_start import VerifiedStart
+    from ...domain.topic_partition import TopicPartition
+    from .offsets import InitialOffsets, KafkaOffsetReader
+    from .planner import RangePlanner
+    from .stream import KafkaMicroBatchStream
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -33,16 +37,18 @@ class KafkaSource(Generic[T]):
     def __init__(
         self,
         stream: KafkaMicroBatchStream,
-        start: VerifiedStart,
-        admission: Admission,
+        planner: RangePlanner,
+        initial_offsets: InitialOffsets,
         offset_reader: KafkaOffsetReader,
+        options: SourceOptions,
         load: Callable[[Sequence[OffsetRange]], T],
     ) -> None:
         """Take ``load``, which reads ranges into a batch; without ranges, an empty one."""
         self._stream = stream
-        self._start = start
-        self._admission = admission
+        self._planner = planner
+        self._initial_offsets = initial_offsets
         self._offset_reader = offset_reader
+        self._options = options
         self._load = load
         self._current: PartitionOffsets | None = None
 
@@ -63,7 +69,7 @@ class KafkaSource(Generic[T]):
         :raises DataLossError: if starting offsets are gone and ``failOnDataLoss`` is true.
         :raises MetadataLogError: if the log of initial offsets cannot be read or written.
         """
-        return self._start.get()
+        return self._initial_offsets.get(self._starting_offsets)
 
     @property
     def current_partition_offsets(self) -> PartitionOffsets | None:
@@ -88,12 +94,6 @@ class KafkaSource(Generic[T]):
         self._current = self._stream.latest_offset(current, limit)
         log.debug("GetOffset: %s", self._current.to_json())
         return self._current or None
-
-    def rate_limit(
-        self, limit: int, start: PartitionOffsets, until: PartitionOffsets
-    ) -> PartitionOffsets:
-        """Return the end of a batch of about ``limit`` offsets, shared among the partitions."""
-        return self._admission.end_of_batch(start, until, ReadMaxRows(limit))
 
     def get_batch(self, start: PartitionOffsets | None, end: PartitionOffsets) -> T:
         """Load the batch between two offsets; without ``start``, from the initial offsets.
@@ -129,3 +129,33 @@ class KafkaSource(Generic[T]):
     def stop(self) -> None:
         """Close the connections. The source cannot be used afterwards."""
         self._offset_reader.close()
+
+    def _starting_offsets(self) -> PartitionOffsets:
+        """Resolve ``startingOffsets``, and reset offsets that no broker holds to the earliest one.
+
+        As a consumer with ``auto.offset.reset=earliest``, which Spark's driver has.
+        """
+        limit = self._options.starting_offsets
+        offsets = self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
+        found = self._offset_reader.resolve_open(offsets)
+        if not isinstance(limit, Specific):
+            return found
+        reset = PartitionOffsets(self._not_held(offsets))
+        for partition, earliest in reset.items():
+            loss = data_loss.start_offset_reset(partition, offsets[partition], earliest)
+            self._planner.report(loss)
+        return found.merge(reset)
+
+    def _not_held(self, specific: PartitionOffsets) -> Iterator[tuple[TopicPartition, int]]:
+        """Yield the earliest offset of each partition that does not hold the given one."""
+        given = {partition: offset for partition, offset in specific.items() if offset >= 0}
+        earliest, latest = (
+            self._offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(given, end)))
+            for end in (EARLIEST, LATEST)
+        )
+        for partition, offset in given.items():
+            # Under read_committed the latest offset is the last stable one: there are records of
+            # open transactions after it.
+            is_after_end = offset > latest[partition] and not self._options.reads_committed_only
+            if offset < earliest[partition] or is_after_end:
+                yield partition, earliest[partition]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from ...domain.checkpoints.checkpoint_log import COMMITTED, write_batch_end
@@ -20,16 +19,6 @@ T = TypeVar("T")
 
 BATCHES_TO_RETAIN: Final = 100
 """The default of ``spark.sql.streaming.minBatchesToRetain``."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class PlannedBatch:
-    """A batch id with start and end; the first batch has no start."""
-
-    number: int
-    start: PartitionOffsets | None
-    end: PartitionOffsets
 
 
 @final
@@ -63,8 +52,9 @@ class MicroBatchExecution(Generic[T]):
         self._process = process
         self._retain = batches_to_retain
         self._is_recovered = False
-        self._planned: PlannedBatch | None = None
-        self._done: PlannedBatch | None = None
+        self._number = 0
+        self._start: PartitionOffsets | None = None
+        self._planned_end: PartitionOffsets | None = None
 
     def run_batch(self) -> bool:
         """Run the next batch; return whether there was one.
@@ -73,53 +63,46 @@ class MicroBatchExecution(Generic[T]):
 
         :raises MetadataLogError: if a log cannot be used, or another driver writes to it.
         """
-        self._recover()
-        self._planned = self._planned or self._plan()
-        if self._planned is None:
+        if not self._is_recovered:
+            self._recover()
+        end = self._plan() if self._planned_end is None else self._planned_end
+        if end is None:
             return False
-        planned = self._planned
-        self._process(self._source.get_batch(planned.start, planned.end), planned.number)
-        self._commit(planned)
+        self._process(self._source.get_batch(self._start, end), self._number)
+        self._commit(end)
         return True
 
     def _recover(self) -> None:
-        if self._is_recovered:
-            return
-        last = self._offset_log.latest()
-        committed = self._commit_log.latest()
-        number, done = last[0] if last else -1, committed[0] if committed else -1
-        if number - done not in {0, 1}:
-            raise unrelated_logs(self._offset_log, number, done)
-        self._planned, self._done = None, None
-        if number >= 0 and number == done:
-            self._done = PlannedBatch(number, None, end_of_batch(self._offset_log, number))
-        elif number >= 0:
-            start = end_of_batch(self._offset_log, number - 1) if number > 0 else None
-            self._planned = PlannedBatch(number, start, end_of_batch(self._offset_log, number))
+        last, committed = self._offset_log.latest(), self._commit_log.latest()
+        planned, done = last[0] if last else -1, committed[0] if committed else -1
+        if planned - done not in {0, 1}:
+            raise unrelated_logs(self._offset_log, planned, done)
+        self._number = done + 1
+        self._start = end_of_batch(self._offset_log, done) if done >= 0 else None
+        self._planned_end = end_of_batch(self._offset_log, planned) if planned > done else None
         self._is_recovered = True
 
-    def _plan(self) -> PlannedBatch | None:
-        number, start = (self._done.number + 1, self._done.end) if self._done else (0, None)
-        end = self._source.latest_offset(start, self._source.default_read_limit)
-        if end is None or end == start:
+    def _plan(self) -> PartitionOffsets | None:
+        end = self._source.latest_offset(self._start, self._source.default_read_limit)
+        if end is None or end == self._start:
             return None
-        content = write_batch_end(end, epoch_ms())
-        self._write(self._offset_log, number, content)
-        return PlannedBatch(number, start, end)
+        self._write(self._offset_log, write_batch_end(end, epoch_ms()))
+        self._planned_end = end
+        return end
 
-    def _commit(self, planned: PlannedBatch) -> None:
-        self._write(self._commit_log, planned.number, COMMITTED)
-        self._done, self._planned = planned, None
-        self._source.commit(planned.end)
-        threshold = planned.number + 1 - self._retain
+    def _commit(self, end: PartitionOffsets) -> None:
+        self._write(self._commit_log, COMMITTED)
+        self._number, self._start, self._planned_end = self._number + 1, end, None
+        self._source.commit(end)
+        threshold = self._number - self._retain
         if threshold > 0:
             self._offset_log.purge(threshold)
             self._commit_log.purge(threshold)
 
-    def _write(self, log: MetadataLog, number: int, content: bytes) -> None:
+    def _write(self, log: MetadataLog, content: bytes) -> None:
         # A failed write may have reached the storage nevertheless: the next call reads the logs.
         self._is_recovered = False
-        was_first = log.add(number, content)
+        was_first = log.add(self._number, content)
         self._is_recovered = True
         if not was_first:
-            raise ConcurrentUpdateError(log, number)
+            raise ConcurrentUpdateError(log, self._number)

@@ -149,6 +149,12 @@ class ValueSchemas:
         found = typed_schema(self._options.projection, columns)
         return found if requested is None else select(found, requested)
 
+    def settle(self) -> TypedSchema:
+        """Return the columns of a stream, and keep them; raises as ``resolve`` and ``keep`` do."""
+        found = self.resolve()
+        self.keep(found)
+        return found
+
     def keep(self, schema: TypedSchema) -> None:
         """Store the versions of a stream's schemas, unless they are to be the latest ones.
 

@@ -253,13 +253,6 @@ def test_partitions_that_are_gone_move_nothing(kit: Kit) -> None:
     assert made.report_latest_offset() is None
 
 
-def test_the_rate_limit_gives_each_partition_its_share(kit: Kit) -> None:
-    """Ten of 101, 11 and 1 offsets are 8, 1 and 1; a new partition counts from its beginning."""
-    kit.cluster.add_partitions("t", 3)
-    until = offsets(101, 11, 1)
-    assert source(kit).rate_limit(10, offsets(0, 0), until) == offsets(8, 1, 1)
-
-
 def test_a_batch_is_what_the_ranges_load_as(kit: Kit) -> None:
     """The loader gets the ranges between two offsets, split as the options say."""
     made = source(kit, {**EARLIEST, "maxRecordsPerPartition": "3"})
