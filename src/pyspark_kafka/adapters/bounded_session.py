@@ -1,26 +1,18 @@
-"""A session of requests whose calls end in time, however slowly a server answers.
-
-The time-outs of requests limit the wait for each byte, not for all of them.
-"""
+"""A session of requests whose calls end with the block of ``http.within`` that they are in."""
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, final
 
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from ..ports.clock import Deadline
+from .http import cut_off_in_time
 
 if TYPE_CHECKING:
+    import socket
     import ssl
-    from collections.abc import Iterator
 
     from requests import Session
 
@@ -31,91 +23,25 @@ def bound_session(session: Session, tls: ssl.SSLContext | None = None) -> None:
     session.mount("https://", _BoundedAdapter() if tls is None else _TlsAdapter(tls))
 
 
-@contextmanager
-def within(seconds: float) -> Iterator[Deadline]:
-    """End the calls of this block at the deadline that it yields; blocks are not nested.
-
-    :raises TimeoutError: if it passes before the end of the block.
-    """
-    sockets = _Sockets()
-    timer = threading.Timer(seconds, sockets.end)
-    timer.daemon = True
-    timer.start()
-    token = _CURRENT.set(sockets)
-    try:
-        yield Deadline.after(seconds)
-    except Exception:
-        if not sockets.have_ended:
-            raise
-    finally:
-        _CURRENT.reset(token)
-        timer.cancel()
-        sockets.close()
-    if sockets.have_ended:
-        # What was received looks like a whole response if none said how long it is.
-        raise TimeoutError(f"its response was not complete within {seconds:g} s")
-
-
-@final
-class _Sockets:
-    """Duplicates of the sockets of a block: TLS takes the first over, and responses close them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._sockets: list[socket.socket] = []
-        self.have_ended = False
-
-    def add(self, connected: socket.socket) -> None:
-        with self._lock:
-            self._sockets.append(socket.socket(fileno=os.dup(connected.fileno())))
-            if self.have_ended:
-                self._shut_down()
-
-    def end(self) -> None:
-        with self._lock:
-            self.have_ended = True
-            self._shut_down()
-
-    def close(self) -> None:
-        with self._lock:
-            for each in self._sockets:
-                each.close()
-            self._sockets.clear()
-
-    def _shut_down(self) -> None:
-        for each in self._sockets:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-
-_CURRENT: Final[ContextVar[_Sockets | None]] = ContextVar("_CURRENT", default=None)
-
-
-def _add(connected: socket.socket | None) -> None:
-    sockets = _CURRENT.get()
-    if sockets is not None and connected is not None:
-        sockets.add(connected)
-
-
 class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         connected = super()._new_conn()
-        _add(connected)
+        cut_off_in_time(connected)
         return connected
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        _add(self.sock)  # which another block may have opened
+        cut_off_in_time(self.sock)  # which another block may have opened
         super().request(*args, **kwargs)
 
 
 class _TlsConnection(HTTPSConnection):
     def _new_conn(self) -> socket.socket:
         connected = super()._new_conn()
-        _add(connected)
+        cut_off_in_time(connected)
         return connected
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        _add(self.sock)
+        cut_off_in_time(self.sock)
         super().request(*args, **kwargs)
 
 

@@ -14,7 +14,8 @@ from urllib.parse import quote
 from requests.exceptions import ChunkedEncodingError, SSLError
 from requests.exceptions import ConnectionError as LostConnectionError
 
-from ..bounded_session import bound_session, within
+from ..bounded_session import bound_session
+from ..http import within
 from .directory import (
     MAX_FILE_BYTES,
     OPERATION_S,

@@ -23,7 +23,8 @@ from ...domain.values.errors import (
 )
 from ...domain.values.registry import with_registry_names
 from ...ports.clock import Deadline
-from ..bounded_session import bound_session, within
+from ..bounded_session import bound_session
+from ..http import within
 from ..process_local import ProcessLocal
 from ..security.tls_context import CurrentContext, PemFiles
 from ..security.tokens import one_line, readable
