@@ -11,9 +11,6 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.reading.records import Projection
-from ...domain.values.dead_letter import TaskIdentity
-from ...domain.values.typed_schema import TypedSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,11 +20,14 @@ if TYPE_CHECKING:
     from ...application.use_cases import UseCases
     from ...domain.options.source import SourceOptions
     from ...domain.reading.ranges import TaskRanges
+    from ...domain.reading.records import Projection
+    from ...domain.values.dead_letter import TaskIdentity
+    from ...domain.values.typed_schema import TypedSchema
+
+    Columns: TypeAlias = Projection | TypedSchema
+    """The columns of a read: of records as they are, or of typed values."""
 
 log = logging.getLogger("pyspark_kafka")
-
-Columns: TypeAlias = Projection | TypedSchema
-"""The columns of a read: of records as they are, or of typed values."""
 
 QUERY_ID: Final = "sql.streaming.queryId"
 """The local property with a query's id, stable over restarts (``StreamExecution.QUERY_ID_KEY``)."""
@@ -46,6 +46,8 @@ def read_ranges(
     If a batch query has nothing to read, Spark adds a partition without ranges:
     ``plan_data_source_read`` replaces an empty list by ``InputPartition(None)``.
     """
+    from ...domain.reading.records import Projection
+
     if partition.value is None:
         return
     with strip_tracebacks(), use_cases.task(options) as task:
@@ -59,6 +61,8 @@ def read_ranges(
 
 def task_identity() -> TaskIdentity:
     """Return the query and the task that run in this thread, for dead letters."""
+    from ...domain.values.dead_letter import TaskIdentity
+
     context = TaskContext.get()
     if context is None:
         return TaskIdentity()
