@@ -116,7 +116,7 @@ def _options(
     sink: Mapping[str, str] | None,
     checkpoint: str,
 ) -> tuple[SourceOptions, SinkOptions | None] | None:
-    """Parse the options of source and sink, and add what is wrong with them."""
+    """Parse the options of source and sink, and add their problems."""
     if not checkpoint.strip():
         problems.append("checkpointLocation must name a directory")
     parsed_source = _parsed(problems, parse_source_options, source, policy)

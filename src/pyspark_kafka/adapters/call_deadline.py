@@ -45,7 +45,7 @@ def within(seconds: float) -> Iterator[Deadline]:
 
 @final
 class Attempts:
-    """Limits the attempts of what is repeated: one that ran out of time has twice as much next."""
+    """Limits the time of attempts; after one that timed out, the next has twice as long."""
 
     def __init__(self) -> None:
         self._timed_out: Counter[Hashable] = Counter()

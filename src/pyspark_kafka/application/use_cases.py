@@ -71,7 +71,7 @@ class UseCases(Protocol):
         """
 
     def check_client(self, options: SourceOptions | SinkOptions) -> None:
-        """Check what can be known of a client without connecting it.
+        """Check the options of a client without connecting it.
 
         :raises OptionsError: if there is no such client, it does not know a setting, or it cannot
             write as a sink's options demand.

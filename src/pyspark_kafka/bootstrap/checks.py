@@ -1,4 +1,4 @@
-"""What can be known of options and clients before a client connects.
+"""Checks of options and of their client before it connects.
 
 Spark makes a source in a process of its own, which checks options and ends. A container takes
 longer to import there than the client does, so that there is one only if plug-ins configure it.
@@ -79,7 +79,7 @@ def check_writing(client: Client, options: SinkOptions) -> None:
 
 
 def check_dead_letters(client: Client, options: SourceOptions) -> None:
-    """Check what can be known of a query's dead letters without connecting.
+    """Check the options of a query's dead letters without connecting.
 
     :raises OptionsError: if the client cannot write, or a setting of its producer is invalid.
     """

@@ -74,7 +74,7 @@ class ConstantFunction:
 @final
 @dataclass(frozen=True, slots=True)
 class TaskProgram:
-    """What a task of a query runs; pickled to executors."""
+    """The program of a query's tasks; pickled to executors."""
 
     source: SourceOptions
     sink: SinkOptions | None

@@ -161,7 +161,7 @@ class ContainerPool:
                 self._evictor.pop()
 
     def _close_stale(self) -> None:
-        """Close what is stale at every interval, as long as anything is idle."""
+        """Close stale containers at every interval, as long as any container is idle."""
         while True:
             with self._changed:
                 if self._idle:

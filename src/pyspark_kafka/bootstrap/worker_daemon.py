@@ -28,7 +28,7 @@ MODULES: Final = (
     "pyspark_kafka.bootstrap.pool",
     "pyspark_kafka.bootstrap.spark",
 )
-"""What a first task imports, besides a client."""
+"""The modules that a first task imports, besides those of its client."""
 
 
 def archives_last(path: Sequence[str]) -> list[str]:

@@ -1,28 +1,40 @@
-"""Plug-ins of other distributions, found by their entry points."""
+"""Clients and formats by their names, and plug-ins of other distributions."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka import QueryKind, SourceOptions, container_for, parse_source_options
+from pyspark_kafka import (
+    QueryKind,
+    SourceOptions,
+    adapters,
+    container_for,
+    parse_sink_options,
+    parse_source_options,
+    sink_container_for,
+)
+from pyspark_kafka.adapters import named_functions
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.bootstrap.container import sink_container_for
-from pyspark_kafka.bootstrap.plugins import PluginError
+from pyspark_kafka.bootstrap import plugins
+from pyspark_kafka.bootstrap.plugins import FORMAT_GROUP, PluginError, value_format_named
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
-from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from tests.line_values import VALUE_FORMAT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
 
 CLIENT = """
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
@@ -295,3 +307,110 @@ def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install: Instal
     install("parts", "first = 1", "sink_containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
         sink_container_for(sink_options("memory"))
+
+
+PIGEON_CLIENT = """
+from ..memory.client import memory_client
+from ..memory.cluster import MemoryCluster
+
+cluster = MemoryCluster()
+cluster.create_topic("orders")
+CLIENT = memory_client(lambda: cluster)
+"""
+
+PIGEON = {"client": "carrier-pigeon", "kafka.bootstrap.servers": "loft"}
+
+
+@pytest.fixture
+def pigeon_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Add a pigeon_folder with a client to the adapters."""
+    package = tmp_path / "carrier_pigeon"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "client.py").write_text(PIGEON_CLIENT)
+    monkeypatch.setattr(adapters, "__path__", [*adapters.__path__, str(tmp_path)])
+    yield
+    for name in [name for name in sys.modules if ".carrier_pigeon" in name]:
+        del sys.modules[name]
+    vars(adapters).pop("carrier_pigeon", None)
+
+
+@pytest.fixture
+def pigeon_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add a client's pigeon_line to the table."""
+    added = {"carrier-pigeon": "pyspark_kafka.adapters.carrier_pigeon.client"}
+    monkeypatch.setattr(plugins, "CLIENTS", {**plugins.CLIENTS, **added})
+
+
+@pytest.mark.usefixtures("pigeon_folder", "pigeon_line")
+def test_a_client_takes_one_folder_and_one_line() -> None:
+    """Containers find the client by its name; it writes records and reads them."""
+    sink = sink_container_for(parse_sink_options({**PIGEON, "topic": "orders"}, QueryKind.BATCH))
+    sink.sink_task().write([pa.RecordBatch.from_pydict({"value": ["tea", "coffee"]})])
+    sink.shutdown_resources()
+
+    source = container_for(parse_source_options({**PIGEON, "subscribe": "orders"}, QueryKind.BATCH))
+    read = source.range_read().read
+    ranges = source.batch().plan_input_partitions()
+    values = [
+        value for one in ranges for batch in read(one, ALL_COLUMNS) for value in batch["value"]
+    ]
+    source.shutdown_resources()
+    assert [value.as_py() for value in values] == [b"tea", b"coffee"]
+    assert "carrier-pigeon" in plugins.client_names()
+
+
+@pytest.mark.usefixtures("pigeon_folder")
+def test_a_folder_without_its_line_is_not_a_client() -> None:
+    """Only clients in the table exist."""
+    with pytest.raises(OptionsError, match="'carrier-pigeon'"):
+        container_for(parse_source_options({**PIGEON, "subscribe": "orders"}, QueryKind.BATCH))
+
+
+@pytest.fixture
+def install_format(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return what installs entry points for a test."""
+
+    def add(*values: str) -> None:
+        points = EntryPoints(EntryPoint("line", value, FORMAT_GROUP) for value in values)
+        for module in (named_functions, plugins):
+            monkeypatch.setattr(module, "entry_points", points.select)
+
+    return add
+
+
+def test_a_format_of_another_distribution(install_format: Callable[..., None]) -> None:
+    """It is found by the name of its entry point, also if that is on the path twice."""
+    install_format("tests.line_values:VALUE_FORMAT", "tests.line_values:VALUE_FORMAT")
+    assert value_format_named("line") is VALUE_FORMAT
+
+
+def test_a_format_that_is_not_installed(install_format: Callable[..., None]) -> None:
+    """The error lists the known ones, and the closest."""
+    install_format("tests.line_values:VALUE_FORMAT")
+    with pytest.raises(OptionsError) as caught:
+        value_format_named("avrow")
+    [problem] = caught.value.problems
+    assert problem == (
+        "Format 'avrow' is not known. Known formats are avro, json, protobuf, line. Did you mean "
+        "'avro'?"
+    )
+    with pytest.raises(OptionsError, match=r"protobuf, line\.$"):
+        value_format_named("xml")
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (["tests.line_values:MAX_ROWS"], "it is not a ValueFormat: 8"),
+        (["tests.line_values:NOTHING"], "AttributeError"),
+        (["a:b", "c:d"], "'c:d' has the same name, 'line'"),
+    ],
+)
+def test_an_unusable_entry_point(
+    install_format: Callable[..., None], values: list[str], problem: str
+) -> None:
+    """The error names it."""
+    install_format(*values)
+    with pytest.raises(PluginError, match=problem):
+        value_format_named("line")

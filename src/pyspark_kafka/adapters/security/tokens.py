@@ -194,7 +194,7 @@ _MAX_TEXT: Final = 300
 
 
 def readable(text: str, max_text: int = _MAX_TEXT) -> str:
-    """Return what another server said, in one line of limited length."""
+    """Return another server's message, in one line of limited length."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= max_text else f"{line[:max_text]}…"
 

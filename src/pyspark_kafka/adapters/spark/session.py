@@ -236,7 +236,7 @@ def _python_path(spark: SparkSession, archive: Path) -> dict[str, str]:
 
 @contextmanager
 def worker_variables(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the Python workers of what a session is given within.
+    """Set environment variables of the Python workers for what the block registers or runs.
 
     Spark Connect ignores them.
     """
