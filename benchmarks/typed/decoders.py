@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
+from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.value_options import ParseMode, ValueOptions
 from pyspark_kafka.ports.values.value_types import struct_type

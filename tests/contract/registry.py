@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.adapters.avro_values.decoder import AvroDecoder
-from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.confluent.cluster_describer import ConfluentClusterDescriber
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
@@ -24,15 +22,13 @@ from pyspark_kafka.adapters.continuous.threads import (
     MemoryTaskChannel,
     ThreadTaskRunner,
 )
-from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
-from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
-from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
 from pyspark_kafka.adapters.kafka_python.cluster_describer import KafkaPythonClusterDescriber
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
+from pyspark_kafka.adapters.letters import TopicDeadLetters
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster_describer import MemoryClusterDescriber
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
@@ -44,9 +40,6 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus import PrometheusLagExporter, PrometheusProgressListener
-from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
-from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
-from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.adapters.security.cloud_tokens import (
     AzureTokenProvider,
     GoogleTokenProvider,
@@ -62,6 +55,13 @@ from pyspark_kafka.adapters.system.logged import (
     LoggingProgressListener,
     LoggingSourceEvents,
 )
+from pyspark_kafka.adapters.values.avro.decoder import AvroDecoder
+from pyspark_kafka.adapters.values.avro.encoder import AvroEncoder
+from pyspark_kafka.adapters.values.json.decoder import JsonDecoder
+from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
+from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
+from pyspark_kafka.adapters.values.protobuf.encoder import ProtobufEncoder
+from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.ports.checkpoints import EditableLog, MetadataLog
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.cluster import ClusterDescriber

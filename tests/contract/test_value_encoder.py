@@ -11,7 +11,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message_factory import GetMessageClass
 
-from pyspark_kafka.adapters.protobuf_values.schemas import Messages
+from pyspark_kafka.adapters.values.protobuf.schemas import Messages
 from pyspark_kafka.bootstrap.plugins import value_format_named
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.testing import ValueEncoderContract

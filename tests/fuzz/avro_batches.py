@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 from fastavro.utils import generate_one
 
-from pyspark_kafka.adapters.avro_values import decoder
-from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT
-from pyspark_kafka.adapters.value_columns import column_set
+from pyspark_kafka.adapters.values.avro import decoder
+from pyspark_kafka.adapters.values.avro.value_format import VALUE_FORMAT
+from pyspark_kafka.adapters.values.columns import column_set
 from pyspark_kafka.domain.values.data_types import StructType
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
-from tests.unit.adapters.avro_values.corpus import CASES, Case
-from tests.unit.adapters.avro_values.decoding import options_of, plain
+from tests.unit.adapters.values.avro.corpus import CASES, Case
+from tests.unit.adapters.values.avro.decoding import options_of, plain
 
 from .guarded import GuardedNumpy, guarded_copy, replaced
 from .inputs import mutated

@@ -13,20 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
-from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT as AVRO
-from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
-from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
-from pyspark_kafka.adapters.json_values.value_format import parse_json_options
-from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
-from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings, message_type
-from pyspark_kafka.adapters.value_encoding import row_encoder
+from pyspark_kafka.adapters.values.avro.encoder import AvroEncoder
+from pyspark_kafka.adapters.values.avro.value_format import VALUE_FORMAT as AVRO
+from pyspark_kafka.adapters.values.encoding import row_encoder
+from pyspark_kafka.adapters.values.json.decoder import JsonDecoder
+from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
+from pyspark_kafka.adapters.values.json.value_format import parse_json_options
+from pyspark_kafka.adapters.values.protobuf.encoder import ProtobufEncoder
+from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values.errors import FailureReason, UnencodableValueError
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from tests.unit.adapters.json_values.payloads import payloads_of, plain
-from tests.unit.adapters.protobuf_values.oracle import decoder_of
-from tests.unit.adapters.protobuf_values.schemas import message_named
-from tests.unit.adapters.protobuf_values.wire import message_bytes
+from tests.unit.adapters.values.json.payloads import payloads_of, plain
+from tests.unit.adapters.values.protobuf.oracle import decoder_of
+from tests.unit.adapters.values.protobuf.schemas import message_named
+from tests.unit.adapters.values.protobuf.wire import message_bytes
 
 from .guarded import GuardedNumpy, replaced
 from .random_columns import NOT_UTF8, TEXTS, RandomColumns, RandomTypes

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
-from pyspark_kafka.adapters.json_values.value_format import parse_json_options
-from pyspark_kafka.adapters.value_columns import column_set
-from pyspark_kafka.adapters.value_encoding.time_zones import zone_names
+from pyspark_kafka.adapters.values.columns import column_set
+from pyspark_kafka.adapters.values.encoding.time_zones import zone_names
+from pyspark_kafka.adapters.values.json.decoder import JsonDecoder
+from pyspark_kafka.adapters.values.json.value_format import parse_json_options
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from tests.unit.adapters.json_values.payloads import payloads_of, plain
+from tests.unit.adapters.values.json.payloads import payloads_of, plain
 
 from .guarded import GuardedNumpy, guarded_copy, replaced
 from .inputs import mutated

@@ -12,17 +12,17 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from pyspark_kafka.adapters.protobuf_values import decoder as decoder_module
-from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
-from pyspark_kafka.adapters.protobuf_values.spark_types import message_type
-from pyspark_kafka.adapters.value_columns import column_set
-from pyspark_kafka.adapters.value_columns.column_set import ColumnSet
+from pyspark_kafka.adapters.values.columns import column_set
+from pyspark_kafka.adapters.values.columns.column_set import ColumnSet
+from pyspark_kafka.adapters.values.protobuf import decoder as decoder_module
+from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
+from pyspark_kafka.adapters.values.protobuf.spark_types import message_type
 from pyspark_kafka.ports.values.value_format import Payloads
-from tests.unit.adapters.protobuf_values.cases import ALL, PLAIN
-from tests.unit.adapters.protobuf_values.oracle import REFUSED, expected, outcomes
-from tests.unit.adapters.protobuf_values.schemas import message_named
-from tests.unit.adapters.protobuf_values.test_round_trips import NAMES
-from tests.unit.adapters.protobuf_values.wire import damaged, message_bytes
+from tests.unit.adapters.values.protobuf.cases import ALL, PLAIN
+from tests.unit.adapters.values.protobuf.oracle import REFUSED, expected, outcomes
+from tests.unit.adapters.values.protobuf.schemas import message_named
+from tests.unit.adapters.values.protobuf.test_round_trips import NAMES
+from tests.unit.adapters.values.protobuf.wire import damaged, message_bytes
 
 from .guarded import GuardedNumpy, guarded_copy
 from .parsers import Parser, by_name, quickly
@@ -30,7 +30,7 @@ from .parsers import Parser, by_name, quickly
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark_kafka.adapters.protobuf_values.spark_types import ProtobufSettings
+    from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings
 
 VARIANTS: Final = 16
 """How many messages an input becomes besides itself, of each kind."""

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
-from pyspark_kafka.adapters.schema_registry import http_registry, rest_client
-from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
+from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.registry import http_registry, rest_client
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
-from tests.unit.adapters.value_framing.plain_framing import plain_payload
+from tests.unit.adapters.values.framing.plain_framing import plain_payload
 
 from .guarded import guarded_copy
 from .parsers import Parser, by_name

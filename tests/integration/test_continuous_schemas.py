@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka import continuous
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.registry import Schema, SchemaType

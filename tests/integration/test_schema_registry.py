@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
+from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, RegistryUnavailableError
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaReference, SchemaType

@@ -11,7 +11,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, guid_of
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.adapters.value_framing.wire_format import guid_header, header_name, id_prefix
+from pyspark_kafka.adapters.values.framing.wire_format import guid_header, header_name, id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition

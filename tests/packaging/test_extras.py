@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import RegistryOptions

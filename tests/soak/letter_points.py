@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from dependency_injector import providers
 
-from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
+from pyspark_kafka.adapters.letters import TopicDeadLetters
 from pyspark_kafka.domain.options.sink import dead_letter_sink
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import FailureReason

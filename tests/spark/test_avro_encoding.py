@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.avro.functions import to_avro
 
-from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
+from pyspark_kafka.adapters.values.avro.encoder import AvroEncoder
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.avro_types import derived_schema
 from pyspark_kafka.domain.values.data_types import StructField, StructType, parse_struct

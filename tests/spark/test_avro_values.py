@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from pyspark_kafka.adapters.avro_values.value_format import VALUE_FORMAT
-from tests.unit.adapters.avro_values.corpus import CASES, Case
-from tests.unit.adapters.avro_values.decoding import (
+from pyspark_kafka.adapters.values.avro.value_format import VALUE_FORMAT
+from tests.unit.adapters.values.avro.corpus import CASES, Case
+from tests.unit.adapters.values.avro.decoding import (
     options_of,
     payloads_of,
     plain,

@@ -84,7 +84,7 @@ def test_a_batch_query_writes_letters(
         assert (headers[f"{ORIGIN}partition"], headers[f"{ORIGIN}offset"]) == ("0", str(offset))
         assert headers[f"{ORIGIN}connector.name"] == "pyspark-kafka"
         assert headers[f"{ORIGIN}task.id"] == "0"
-        assert headers[f"{ORIGIN}class.name"].startswith("pyspark_kafka.adapters.json_values.")
+        assert headers[f"{ORIGIN}class.name"].startswith("pyspark_kafka.adapters.values.json.")
 
 
 def test_a_stream_writes_letters_and_the_driver_counts_them(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from pyspark.sql.functions import expr
 
-from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
+from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.value_options import ValueOptions
 

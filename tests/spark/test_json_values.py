@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  # its usual name
 
-from pyspark_kafka.adapters.json_values.value_format import VALUE_FORMAT
+from pyspark_kafka.adapters.values.json.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from tests.unit.adapters.json_values.payloads import payloads_of, plain
+from tests.unit.adapters.values.json.payloads import payloads_of, plain
 
 from .json_corpus import CASES, CORRUPT, DECIDED, Cases
 

@@ -12,7 +12,7 @@ import fastavro
 import pytest
 from pyspark.errors import PySparkException
 
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix, parse_framing
+from pyspark_kafka.adapters.values.framing.wire_format import id_prefix, parse_framing
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, describe_failure
 from pyspark_kafka.domain.values.registry import Schema, SchemaType

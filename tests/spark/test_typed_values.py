@@ -14,9 +14,9 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_kafka import continuous
-from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.adapters.spark.schema import requested_type, spark_type, typed_spark_schema
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.bootstrap.spark import range_frames
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.option import QueryKind

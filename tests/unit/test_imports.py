@@ -36,26 +36,26 @@ IMPORTED: Final = {
     "continuous": {"pyspark"},
     "ports": COLUMNS,
     "application": COLUMNS,
-    "adapters/avro_values": COLUMNS,
+    "adapters/values/avro": COLUMNS,
     "adapters/bounded_session": HTTP,
     "adapters/checkpoints": {"fsspec", "requests"},
     "adapters/confluent": COLUMNS | {"confluent_kafka"},
-    "adapters/dead_letters": COLUMNS,
+    "adapters/letters": COLUMNS,
     "adapters/fetching": {"pyarrow"},
-    "adapters/json_values": COLUMNS,
+    "adapters/values/json": COLUMNS,
     "adapters/kafka_format": COLUMNS | {"crc32c", "lz4", "snappy", "zstandard"},
     "adapters/kafka_python": COLUMNS | {"gssapi", "kafka"},
     "adapters/kernels": {"numpy"},
     "adapters/memory": COLUMNS,
     "adapters/partitioning": COLUMNS,
     "adapters/prometheus": {"prometheus_client"},
-    "adapters/protobuf_values": COLUMNS | {"google"},
-    "adapters/schema_registry": HTTP,
+    "adapters/values/protobuf": COLUMNS | {"google"},
+    "adapters/values/registry": HTTP,
     "adapters/security": {"aws_msk_iam_sasl_signer", "azure", "botocore", "google"},
     "adapters/spark": {"py4j", "pyarrow", "pyspark"},
-    "adapters/value_columns": COLUMNS,
-    "adapters/value_encoding": COLUMNS,
-    "adapters/value_framing": COLUMNS,
+    "adapters/values/columns": COLUMNS,
+    "adapters/values/encoding": COLUMNS,
+    "adapters/values/framing": COLUMNS,
     "bootstrap": {"dependency_injector", "pyarrow", "pyspark"},
     "brokers": {"confluent_kafka", "filelock", "kafka", "platformdirs"},
     "cli": {"py4j", "pyarrow", "pyspark", "rich", "shtab"},
@@ -69,7 +69,8 @@ def test_each_part_imports_its_packages() -> None:
     found: defaultdict[str, set[str]] = defaultdict(set)
     for path in SOURCE.rglob("*.py"):
         parts = path.relative_to(SOURCE).with_suffix("").parts
-        part = "/".join(parts[:2]) if parts[0] == "adapters" else parts[0]
+        depth = 3 if parts[:2] == ("adapters", "values") else 2
+        part = "/".join(parts[:depth]) if parts[0] == "adapters" else parts[0]
         for package in imported(ast.parse(path.read_text())):
             found[part].add(package)
     assert found == IMPORTED

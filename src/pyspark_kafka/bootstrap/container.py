@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from ..adapters.memory.cluster import MemoryCluster
 from ..adapters.system.clock import SystemClock
 from ..adapters.system.logged import LoggingSourceEvents
-from ..adapters.value_framing import wire_format
+from ..adapters.values.framing import wire_format
 from ..application.cluster.topic_list import TopicList
 from ..application.continuous.stream import KafkaContinuousStream
 from ..application.lag.meter import LagMeter
@@ -81,7 +81,7 @@ def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterato
 
 def _dead_letters(client: Client, options: SourceOptions, topic: str) -> Iterator[DeadLetters]:
     # Loads what queries without dead letters do not need.
-    from ..adapters.dead_letters.topic_dead_letters import TopicDeadLetters
+    from ..adapters.letters import TopicDeadLetters
 
     letters = TopicDeadLetters(
         writer_factory(client, options), dead_letter_sink(options, topic), topic

@@ -42,9 +42,9 @@ CLIENTS: Final[Mapping[str, str]] = {
 """The modules of this library's clients, imported on first use; each exports ``CLIENT``."""
 
 FORMATS: Final[Mapping[str, str]] = {
-    "avro": "pyspark_kafka.adapters.avro_values.value_format",
-    "json": "pyspark_kafka.adapters.json_values.value_format",
-    "protobuf": "pyspark_kafka.adapters.protobuf_values.value_format",
+    "avro": "pyspark_kafka.adapters.values.avro.value_format",
+    "json": "pyspark_kafka.adapters.values.json.value_format",
+    "protobuf": "pyspark_kafka.adapters.values.protobuf.value_format",
 }
 """The modules of this library's formats, imported on first use; each has a ``VALUE_FORMAT``."""
 

@@ -48,7 +48,7 @@ class ValueDecoders:
         return decoder
 
     def _new(self, column: TypedColumn) -> ColumnDecoder:
-        from ..adapters.value_framing.value_framing import ValueFraming
+        from ..adapters.values.framing.value_framing import ValueFraming
 
         options, registry = column.options, self._registry()
         value_format = self._formats(options.format)
@@ -69,7 +69,7 @@ def open_registry(options: RegistryOptions) -> SchemaCache:
     if problems:
         raise OptionsError(problems)
     with requires_extra("registry", "requests", "The HTTP client for schema registries"):
-        from ..adapters.schema_registry.http_registry import HttpSchemaRegistry
+        from ..adapters.values.registry.http_registry import HttpSchemaRegistry
     try:
         return SchemaCache(HttpSchemaRegistry(registry_settings(options)))
     except ValueError as error:

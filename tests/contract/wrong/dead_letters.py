@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from dependency_injector import providers
 
-from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
+from pyspark_kafka.adapters.letters import TopicDeadLetters
 from pyspark_kafka.domain.errors import BrokerUnreachableError, UnknownTopicError
 from pyspark_kafka.domain.options.sink import SinkOptions, dead_letter_sink
 from pyspark_kafka.domain.options.source import SourceOptions

@@ -6,8 +6,8 @@ import pytest
 
 from pyspark_kafka.adapters.confluent import settings as confluent
 from pyspark_kafka.adapters.kafka_python import settings as kafka_python
-from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.adapters.security import clear_text
+from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.domain.options.client_settings import JavaSettings
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.values.registry import registry_settings

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_kafka.adapters.schema_registry import rest_client
-from pyspark_kafka.adapters.schema_registry.http_registry import (
+from pyspark_kafka.adapters.values.registry import rest_client
+from pyspark_kafka.adapters.values.registry.http_registry import (
     HttpSchemaRegistry,
     parse_id,
     parse_schema,
     parse_version,
 )
-from pyspark_kafka.adapters.schema_registry.rest_client import NonsenseError, error_of, json_object
+from pyspark_kafka.adapters.values.registry.rest_client import NonsenseError, error_of, json_object
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.values.errors import (

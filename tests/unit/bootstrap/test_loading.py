@@ -115,7 +115,7 @@ def test_the_daemon_preloads_what_a_first_task_needs() -> None:
         ),
     }
     assert not preloaded & KERNELS
-    assert not any(name.startswith("pyspark_kafka.adapters.avro_values") for name in preloaded)
+    assert not any(name.startswith("pyspark_kafka.adapters.values.avro") for name in preloaded)
 
 
 def test_a_worker_of_the_daemon_imports_nothing_to_build_batches() -> None:

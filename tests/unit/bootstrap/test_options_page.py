@@ -15,12 +15,12 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from pyspark_kafka import continuous
-from pyspark_kafka.adapters.avro_values import value_format as avro
-from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
-from pyspark_kafka.adapters.json_values.value_format import parse_json_options
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
-from pyspark_kafka.adapters.protobuf_values.spark_types import protobuf_settings
 from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
+from pyspark_kafka.adapters.values.avro import value_format as avro
+from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
+from pyspark_kafka.adapters.values.json.value_format import parse_json_options
+from pyspark_kafka.adapters.values.protobuf.spark_types import protobuf_settings
 from pyspark_kafka.bootstrap import checks, container
 from pyspark_kafka.bootstrap import continuous as continuous_queries
 from pyspark_kafka.bootstrap.pool import POOL

@@ -39,8 +39,8 @@ from pyspark_kafka.domain.options.source import parse_source_options
 NEED_EXTRAS = (
     "adapters.bounded_session",
     "adapters.confluent",
-    "adapters.protobuf_values",
-    "adapters.schema_registry",
+    "adapters.values.protobuf",
+    "adapters.values.registry",
     "adapters.spark",
     "adapters.checkpoints.hdfs",
     "bootstrap.spark",

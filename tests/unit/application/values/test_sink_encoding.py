@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.value_framing import wire_format
+from pyspark_kafka.adapters.values.framing import wire_format
 from pyspark_kafka.application.values import sink_encoding
 from pyspark_kafka.application.values.sink_encoding import SinkEncoding
 from pyspark_kafka.domain.errors import OptionsError

@@ -10,7 +10,7 @@ import pytest
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.option import QueryKind

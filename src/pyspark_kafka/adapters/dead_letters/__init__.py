@@ -1,1 +1,0 @@
-"""Dead letters in a Kafka topic, with any client."""

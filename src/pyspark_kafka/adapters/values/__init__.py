@@ -1,0 +1,1 @@
+"""Values in JSON, Avro and Protobuf: decoders, encoders, framing and schema registries."""

@@ -1,0 +1,160 @@
+"""Growing bytes that kernels fill with encoded rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+import pyarrow as pa
+
+from ....domain.values.errors import UnencodableValueError
+from ...kernels.memory import load_int64, load_uint8
+from ...kernels.parts import inlined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...kernels.arrays import Int64Array, UInt8Array
+    from ..columns.layout import Column
+
+BAD_NULL: Final = 2
+BAD_LENGTH: Final = 3
+BAD_SYMBOL: Final = 4
+BAD_RANGE: Final = 5
+BAD_UTF8: Final = 6
+BAD_ONEOF: Final = 7
+
+REFUSALS: Final = {
+    BAD_NULL: "is null, and the schema does not allow null there",
+    BAD_LENGTH: "has another number of bytes than the schema's fixed type",
+    BAD_SYMBOL: "is not a symbol of the schema's enum",
+    BAD_RANGE: "is out of the range of the schema's type",
+    BAD_UTF8: "is not valid UTF-8",
+    BAD_ONEOF: "is not the only one of its oneof that is not null",
+}
+
+
+U = np.uint64
+
+
+@inlined
+def find_symbol(offsets: int, count: int, source: int, size: int) -> Any:
+    """Return the place of a text among an enum's symbols, or -1.
+
+    ``offsets`` is the address of ``count + 1`` 64-bit offsets, with the texts behind them.
+    """
+    texts = offsets + 8 * (count + 1)
+    for number in range(count):
+        start = load_int64(offsets + 8 * number)
+        if load_int64(offsets + 8 * number + 8) - start == size:
+            place = 0
+            while place < size and load_uint8(texts + start + place) == load_uint8(source + place):
+                place += 1
+            if place == size:
+                return number
+    return -1
+
+
+ADDRESS: Final = 0
+"""The address of the bytes; like all below, the place of a 64-bit number in what kernels get."""
+
+CAPACITY: Final = 8
+OFFSETS: Final = 16
+"""The address of the 64-bit offsets, one more than rows."""
+
+ROW: Final = 24
+"""The row to begin with; a kernel writes the row here at which it stops."""
+
+COLUMN: Final = 32
+"""The column that a kernel refuses."""
+
+PREFIX: Final = 40
+PREFIX_SIZE: Final = 48
+SCRATCH: Final = 56
+"""The address of memory for the kernel's own use."""
+
+DONE: Final = 0
+FULL: Final = 1
+"""The bytes have no room for row ``ROW``. A higher number is a reason to refuse the row."""
+
+_WORDS: Final = 8
+_MIN_BYTES: Final = 4096
+_MAX_OFFSET: Final = 2**31 - 1
+
+
+@final
+class RowEncoder:
+    """Runs a kernel over batches of rows.
+
+    The kernel takes the addresses of a program, of ``InputColumns`` and of the numbers above, and
+    the number of rows. It returns ``DONE``, ``FULL``, or the reason why it refuses a row.
+    """
+
+    def __init__(
+        self,
+        kernel: Callable[[int, int, int, int], int],
+        program: Int64Array,
+        scratch: int,
+        columns: Sequence[Column],
+        name: str,
+    ) -> None:
+        """Take a kernel, its program, and how many bytes of scratch memory it needs.
+
+        ``columns`` are of the rows, and ``name`` is the column of the records, for errors.
+        """
+        self._kernel = kernel
+        self._columns = columns
+        self._name = name
+        self._program = program
+        self._scratch_bytes = scratch
+        self._bytes_per_row = 64.0
+
+    def encode(self, column: pa.Array[Any], table: int, prefix: bytes) -> pa.Array[Any]:
+        """Return a binary array of the rows, null where ``column`` is.
+
+        :raises UnencodableValueError: for the first row that the kernel refuses.
+        """
+        rows = len(column)
+        scratch = np.empty(self._scratch_bytes, np.uint8)
+        # A byte more, as an empty array may have no address.
+        prefixes = np.frombuffer(prefix + b"\0", np.uint8)
+        offsets = np.zeros(rows + 1, np.int64)
+        data = np.empty(_MIN_BYTES + int(self._bytes_per_row * rows * 1.1), np.uint8)
+        state = np.zeros(_WORDS, np.int64)
+        state[OFFSETS // 8] = offsets.ctypes.data
+        state[PREFIX // 8], state[PREFIX_SIZE // 8] = prefixes.ctypes.data, len(prefix)
+        state[SCRATCH // 8] = scratch.ctypes.data
+        status = FULL
+        while status == FULL:
+            state[ADDRESS // 8], state[CAPACITY // 8] = data.ctypes.data, len(data)
+            status = self._kernel(self._program.ctypes.data, table, state.ctypes.data, rows)
+            if status == FULL:
+                data = _grown(data, int(offsets[state[ROW // 8]]))
+        if status != DONE:
+            field = self._columns[int(state[COLUMN // 8])].path
+            raise UnencodableValueError(self._name, int(state[ROW // 8]), field, REFUSALS[status])
+        self._bytes_per_row = max(int(offsets[-1]) / max(rows, 1), 1.0)
+        return _array(column, offsets, data)
+
+
+def _grown(data: UInt8Array, used: int) -> UInt8Array:
+    larger = np.empty(2 * len(data), np.uint8)
+    larger[:used] = data[:used]
+    return larger
+
+
+def _array(column: pa.Array[Any], offsets: Int64Array, data: UInt8Array) -> pa.Array[Any]:
+    size = int(offsets[-1])
+    is_large = size > _MAX_OFFSET
+    places = offsets if is_large else offsets.astype(np.int32)
+    valid = column.is_valid().buffers()[1] if column.null_count else None
+    return pa.Array.from_buffers(
+        pa.large_binary() if is_large else pa.binary(),
+        len(column),
+        [valid, _buffer(places), _buffer(data[:size])],
+        column.null_count,
+    )
+
+
+def _buffer(array: Any) -> pa.Buffer:
+    return pa.py_buffer(array)

@@ -1,0 +1,134 @@
+"""Finding the payloads of a batch and their writers' schemas."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+import pyarrow as pa
+
+from ....domain.options.option import INT32_MAX
+from ....domain.values.errors import FailureReason, UnknownSchemaError
+from ....domain.values.value_options import Framing
+from ....ports.record_schema import HEADERS
+from ....ports.values.value_format import Payloads, WriterSchema
+from .framing_kernel import BEFORE_PAYLOAD, IN_HEADER, NO_FRAMING, find_payloads
+from .wire_format import header_name, parse_framing
+
+if TYPE_CHECKING:
+    from ....domain.values.registry import Schema
+    from ....domain.values.value_options import ValueOptions
+    from ....ports.values.schema_registry import SchemaRegistry
+    from ...kernels.arrays import Int32Array, Int64Array
+
+_MODES: Final = {
+    Framing.NONE: NO_FRAMING,
+    Framing.CONFLUENT: BEFORE_PAYLOAD,
+    Framing.CONFLUENT_HEADER: IN_HEADER,
+}
+_PROTOBUF: Final = "protobuf"
+_NO_HEADERS: Final[pa.Array[Any]] = pa.array([], HEADERS)
+
+
+@final
+class ValueFraming:
+    """Finds payloads as the options of a column say; any thread may use it.
+
+    Without a registry, ids are skipped, and payloads have no writer's schema.
+    """
+
+    def __init__(self, options: ValueOptions, registry: SchemaRegistry | None = None) -> None:
+        """Take the options of a column, and a registry that keeps what it has found."""
+        self._mode = _MODES[options.framing]
+        self._has_indexes = options.format == _PROTOBUF
+        self._header: pa.Buffer = pa.py_buffer(header_name(options.column).encode())
+        self._registry = registry
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether ``payloads`` needs the headers of the records."""
+        return self._mode == IN_HEADER
+
+    def payloads(self, values: pa.Array[Any], headers: pa.Array[Any] | None = None) -> Payloads:
+        """Return the payloads of a binary array.
+
+        :raises RegistryUnavailableError: if the registry cannot look up an id.
+        :raises RegistryRefusedError: if it refuses to.
+        """
+        rows = len(values)
+        starts, ends = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        reasons, writers = np.empty(rows, np.uint8), np.empty(rows, np.int32)
+        # Memory of zeros that no kernel touches costs nothing.
+        slots = np.zeros(1 << (2 * rows).bit_length(), np.int32)
+        framings = np.empty((rows, 2), np.int64)
+        count = find_payloads(
+            (*_bits(values), _address(values.buffers()[2])),
+            self._header_addresses(headers, rows),
+            (self._mode, int(self._has_indexes)),
+            (slots.ctypes.data, slots.size - 1, framings.ctypes.data),
+            starts,
+            ends,
+            reasons,
+            writers,
+        )
+        if self._registry is None:
+            writers.fill(-1)
+            return Payloads(values, starts, ends, reasons, writers)
+        schemas, unknown_ids, numbers = self._look_up(self._registry, framings[:count])
+        if unknown_ids:
+            writers = numbers[writers]
+            reasons[writers < -1] = FailureReason.UNKNOWN_SCHEMA
+        return Payloads(values, starts, ends, reasons, writers, schemas, unknown_ids)
+
+    def _header_addresses(self, headers: pa.Array[Any] | None, rows: int) -> tuple[int, ...]:
+        if headers is None:
+            if self.needs_headers and rows:
+                raise ValueError("this framing needs the headers of the records")
+            headers = _NO_HEADERS
+        pairs: Any = headers.values  # type: ignore[attr-defined]  # it is a list array
+        keys, values = pairs.field(0), pairs.field(1)
+        key_offsets, _, _ = _bits(keys)
+        name = self._header.address, self._header.size
+        found = _address(keys.buffers()[2]), *_bits(values), _address(values.buffers()[2])
+        return (*_bits(headers), *name, key_offsets, *found)
+
+    @staticmethod
+    def _look_up(
+        registry: SchemaRegistry, framings: Int64Array
+    ) -> tuple[tuple[WriterSchema, ...], tuple[int | str, ...], Int32Array]:
+        """Return the schemas of framings, the ids of others, and what ``writers`` has for each."""
+        schemas: list[WriterSchema] = []
+        unknown_ids: list[int | str] = []
+        # The last one is for values that have no framing.
+        numbers = np.full(len(framings) + 1, -1, np.int32)
+        for number, (address, length) in enumerate(framings.tolist()):
+            schema_id, message_indexes = parse_framing(ctypes.string_at(address, length))
+            schema = _known_schema(registry, schema_id)
+            if schema is None:
+                unknown_ids.append(schema_id)
+                numbers[number] = -1 - len(unknown_ids)
+            else:
+                numbers[number] = len(schemas)
+                schemas.append(WriterSchema(schema_id, schema, message_indexes))
+        return tuple(schemas), tuple(unknown_ids), numbers
+
+
+def _known_schema(registry: SchemaRegistry, schema_id: int | str) -> Schema | None:
+    try:
+        if isinstance(schema_id, str):
+            return registry.by_guid(schema_id)
+        # Registries number schemas by Java's int.
+        return registry.by_id(schema_id) if schema_id <= INT32_MAX else None
+    except UnknownSchemaError:
+        return None
+
+
+def _bits(array: pa.Array[Any]) -> tuple[int, int, int]:
+    """Return the addresses of the offsets and of the validity, and the first bit of that."""
+    validity, offsets = array.buffers()[:2]
+    return _address(offsets) + 4 * array.offset, _address(validity), array.offset
+
+
+def _address(buffer: pa.Buffer | None) -> int:
+    return 0 if buffer is None else buffer.address

@@ -1,0 +1,100 @@
+"""Protobuf as a format of values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ....domain.errors import OptionsError, requires_extra
+from ....domain.values.registry import SchemaType
+from ....domain.values.typed_schema import text_schema
+from ....ports.values.value_format import ValueFormat
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
+    from ....domain.values.data_types import StructType
+    from ....domain.values.registry import Schema
+    from ....domain.values.value_options import ValueOptions
+    from ....ports.values.value_format import ValueDecoder, ValueEncoder
+    from .schemas import Messages
+
+
+def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
+    with requires_extra("protobuf", "google", "The package protobuf"):
+        from .schemas import InvalidDescriptorError
+        from .spark_types import message_type, protobuf_settings
+
+        settings = protobuf_settings(options)
+        try:
+            return message_type(_message(options, schema), settings)
+        except InvalidDescriptorError as error:
+            raise _unusable(options, error) from None
+
+
+def _decoder(options: ValueOptions, schema: Schema | None, wanted: StructType) -> ValueDecoder:
+    with requires_extra("protobuf", "google", "The package protobuf"):
+        from .decoder import ProtobufDecoder
+        from .schemas import InvalidDescriptorError
+        from .spark_types import protobuf_settings
+
+        settings = protobuf_settings(options)
+        try:
+            return ProtobufDecoder(_message(options, schema), wanted, settings)
+        except InvalidDescriptorError as error:
+            raise _unusable(options, error) from None
+
+
+def _message(options: ValueOptions, schema: Schema | None) -> Descriptor:
+    from .schemas import Messages, compiled_messages
+
+    if options.descriptor is not None:
+        messages = Messages(options.descriptor)
+        return messages.only() if options.message is None else messages.named(options.message)
+    if schema is None:
+        problem = (
+            f"A schema for the Protobuf {options.column} is needed: set the option "
+            f"'{options.column}Schema' to a file that protoc wrote with --descriptor_set_out and "
+            "--include_imports, or set 'schema.registry.url'."
+        )
+        raise OptionsError([problem])
+    if schema.type is not SchemaType.PROTOBUF:
+        problem = (
+            f"The schema of the {options.column} in the registry is {schema.type.value}, not "
+            f"PROTOBUF. Change the option '{options.column}Format'."
+        )
+        raise OptionsError([problem])
+    messages = compiled_messages(schema)
+    # A subject's first message is what a writer uses that says no other (message indexes [0]).
+    return _first(messages) if options.message is None else messages.named(options.message)
+
+
+def _first(messages: Messages) -> Descriptor:
+    from .schemas import InvalidDescriptorError
+
+    found = messages.at(())
+    if found is None:
+        raise InvalidDescriptorError("it has no messages")
+    return found
+
+
+def _unusable(options: ValueOptions, error: Exception) -> OptionsError:
+    problem = (
+        f"The Protobuf schema of the {options.column} cannot be used: {error}. Check the options "
+        f"'{options.column}Schema' and '{options.column}Message'."
+    )
+    return OptionsError([problem])
+
+
+def _encoder(options: ValueOptions, schema: Schema | None, struct: StructType) -> ValueEncoder:
+    schema = schema or text_schema(options)
+    with requires_extra("protobuf", "google", "The package protobuf"):
+        from .encoder import ProtobufEncoder
+        from .schemas import InvalidDescriptorError
+
+        try:
+            return ProtobufEncoder(options.column, _message(options, schema), schema, struct)
+        except InvalidDescriptorError as error:
+            raise _unusable(options, error) from None
+
+
+VALUE_FORMAT: Final = ValueFormat(_data_type, _decoder, _encoder)

@@ -1,0 +1,158 @@
+"""A schema registry with Confluent's HTTP API: Confluent's own, Apicurio, Karapace, Redpanda.
+
+What it answers is checked: it may be another server, or a hostile one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final, final
+from urllib.parse import quote
+
+from ....domain.options.option import INT32_MAX
+from ....domain.values.registry import Schema, SchemaReference, SchemaType, SubjectVersion
+from ....ports.values.schema_registry import SchemaRegistry
+from ...security.clear_text import warn_about_registry
+from .rest_client import Request, RestClient, as_object, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ....domain.values.registry import RegistrySettings, Schema, SubjectVersion
+    from .rest_client import Fields
+
+MAX_REFERENCES: Final = 1_000
+
+
+@final
+class HttpSchemaRegistry(SchemaRegistry):
+    """Sends a request for each call, and keeps nothing but connections."""
+
+    def __init__(self, settings: RegistrySettings) -> None:
+        """Read the files of TLS; no request is sent yet.
+
+        :raises ValueError: if they cannot be used.
+        """
+        self._url = settings.url
+        self._client = RestClient(settings)
+        warn_about_registry(settings)
+
+    def __repr__(self) -> str:
+        return f"HttpSchemaRegistry({self._url!r})"
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def by_id(self, schema_id: int) -> Schema:
+        what = f"schema with the id {schema_id}"
+        return self._client.request(Request("GET", f"schemas/ids/{schema_id}", what), parse_schema)
+
+    def by_guid(self, guid: str) -> Schema:
+        what = f"schema with the GUID {guid}"
+        return self._client.request(
+            Request("GET", f"schemas/guids/{_quoted(guid)}", what), parse_schema
+        )
+
+    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+        name = "latest version" if version is None else f"version {version}"
+        place = "latest" if version is None else str(version)
+        path = f"subjects/{_quoted(subject)}/versions/{place}"
+        request = Request("GET", path, f"{name} of the subject '{subject}'")
+        return self._client.request(request, parse_version)
+
+    def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
+        what = f"version of the subject '{subject}' with this schema"
+        request = Request("POST", f"subjects/{_quoted(subject)}", what, _body(schema))
+        return self._client.request(request, parse_version)
+
+    def register(self, subject: str, schema: Schema) -> int:
+        what = f"schema for the subject '{subject}'"
+        path = f"subjects/{_quoted(subject)}/versions"
+        request = Request("POST", path, what, _body(schema))
+        return self._client.request(request, parse_id)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _body(schema: Schema) -> Mapping[str, Any]:
+    body: dict[str, Any] = {"schema": schema.text}
+    # Registries before Confluent Platform 5.5 refuse the other fields.
+    if schema.type is not SchemaType.AVRO:
+        body["schemaType"] = schema.type.value
+    if schema.references:
+        body["references"] = [
+            {"name": each.name, "subject": each.subject, "version": each.version}
+            for each in schema.references
+        ]
+    return body
+
+
+def parse_id(fields: Fields) -> int:
+    """Return the id of a schema that was registered."""
+    return _number(fields, "id", 0)
+
+
+def parse_schema(fields: Fields) -> Schema:
+    """Return a schema."""
+    name = fields.get("schemaType", SchemaType.AVRO.value)
+    try:
+        kind = SchemaType(name)
+    except ValueError:
+        known = ", ".join(each.value for each in SchemaType)
+        refuse(f"the 'schemaType' of its answer is none of {known}")
+    return Schema(kind, _text(fields, "schema"), _references(fields.get("references")))
+
+
+def parse_version(fields: Fields) -> SubjectVersion:
+    """Return a version of a subject."""
+    version, schema_id = _number(fields, "version", 1), _number(fields, "id", 0)
+    return SubjectVersion(
+        _text(fields, "subject"),
+        version,
+        schema_id,
+        parse_schema(fields),
+        _guid(fields.get("guid")),
+    )
+
+
+def _guid(found: object) -> str | None:
+    if found is None:
+        return None
+    try:
+        return str(uuid.UUID(str(found)))
+    except ValueError:
+        refuse("its answer has no GUID for 'guid'")
+
+
+def _references(found: object) -> tuple[SchemaReference, ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, list) or len(found) > MAX_REFERENCES:
+        refuse(f"the 'references' of its answer are no list of at most {MAX_REFERENCES}")
+    return tuple(_reference(as_object(each, "a reference in its answer")) for each in found)
+
+
+def _reference(fields: Fields) -> SchemaReference:
+    version = _number(fields, "version", 1)
+    return SchemaReference(_text(fields, "name"), _text(fields, "subject"), version)
+
+
+def _text(fields: Fields, name: str) -> str:
+    found = fields.get(name)
+    # JSON can express halves of characters, which no other text can have.
+    if not isinstance(found, str) or any("\ud800" <= each <= "\udfff" for each in found):
+        refuse(f"its answer has no text for '{name}'")
+    return found
+
+
+def _number(fields: Fields, name: str, minimum: int) -> int:
+    found = fields.get(name)
+    if type(found) is not int or not minimum <= found <= INT32_MAX:
+        refuse(f"its answer has no number from {minimum} to {INT32_MAX} for '{name}'")
+    return found

@@ -1,0 +1,311 @@
+"""Requests to a schema registry, repeated until one deadline."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+from dataclasses import dataclass, field
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, final
+
+from requests import RequestException, Session
+from requests.utils import get_environ_proxies
+from urllib3.exceptions import HTTPError
+
+from ....domain.security.secrets import hide
+from ....domain.values.errors import (
+    IncompatibleSchemaError,
+    RegistryRefusedError,
+    RegistryUnavailableError,
+    UnknownSchemaError,
+)
+from ....domain.values.registry import with_registry_names
+from ....ports.clock import Deadline
+from ...bounded_session import bound_session
+from ...http import within
+from ...process_local import ProcessLocal
+from ...security.tls_context import CurrentContext, PemFiles
+from ...security.tokens import one_line, readable
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+
+    from ....domain.values.registry import RegistryServer, RegistrySettings
+
+T = TypeVar("T")
+
+MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
+"""Many times what registries accept for a schema."""
+
+MAX_CONNECT_S: Final = 5.0
+
+_CHUNK: Final = 64 * 1024
+_MIN_PAUSE_S: Final = 0.1
+_MAX_PAUSE_S: Final = 2.0
+
+_UNKNOWN_CODES: Final = frozenset({40401, 40402, 40403, 40404, 40406})
+"""No such subject, version or schema; the last two are of subjects and versions deleted softly."""
+
+_CONFLICT: Final = 409
+_REFUSALS: Final = frozenset({401, 403, 422})
+_PASSING: Final = frozenset({408, 425, 429})
+_SERVER_ERROR: Final = 500
+
+_UNTRUSTED: Final = "certificate verify failed"
+"""OpenSSL's words for a certificate that is not trusted, or is of another host."""
+
+_MAX_CONFLICT_TEXT: Final = 2_000
+"""Registries say there what is incompatible, and how."""
+
+Fields: TypeAlias = "Mapping[str, Any]"
+
+
+class NonsenseError(Exception):
+    """An answer is not one of a schema registry; the message says why."""
+
+
+def json_object(content: bytes) -> Fields:
+    """Return the fields of a JSON object.
+
+    :raises NonsenseError: if it is none.
+    """
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise NonsenseError("its answer is not JSON") from None
+    return as_object(found, "its answer")
+
+
+def error_of(content: bytes) -> tuple[int, str]:
+    """Return the error code and the message of a refusal; 0 and nothing if it has no code.
+
+    The message is shown: one of another server may be secret.
+    """
+    try:
+        fields = json_object(content)
+    except NonsenseError:
+        return 0, ""
+    code, message = fields.get("error_code"), fields.get("message")
+    if type(code) is not int:
+        return 0, ""
+    return code, message if isinstance(message, str) else ""
+
+
+def as_object(found: object, what: str) -> Fields:
+    """Return what is an object in JSON.
+
+    :raises NonsenseError: if it is none; ``what`` names it.
+    """
+    if not isinstance(found, dict):
+        refuse(f"{what} is no JSON object")
+    return found
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise the error of an answer that is wrong."""
+    raise NonsenseError(reason)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request; ``what`` names in errors what it is for, as in "the registry has no schema 5"."""
+
+    method: str
+    path: str
+    what: str
+    body: Mapping[str, Any] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Response:
+    status: int
+    content: bytes = field(repr=False)
+
+
+class _AttemptError(Exception):
+    """An attempt failed; the message is the reason."""
+
+    def __init__(self, reason: str, *, may_pass: bool = True) -> None:
+        super().__init__(reason)
+        self.may_pass = may_pass
+
+
+@final
+class RestClient:
+    """Sends requests to the servers of a registry in turn; any thread may use it.
+
+    Redirects are not followed: logins are for the servers that the settings name.
+    """
+
+    def __init__(self, settings: RegistrySettings) -> None:
+        """Read the files of TLS; no request is sent yet.
+
+        :raises ValueError: if they cannot be used.
+        """
+        self._settings = settings
+        self._timeout_s = settings.timeout_ms / 1_000
+        self._tls = _current_context(settings)
+        self._session: ProcessLocal[tuple[ssl.SSLContext | None, Session]] = ProcessLocal()
+
+    def request(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> T:
+        """Return what ``parse`` makes of the answer; it raises ``NonsenseError`` of a wrong one.
+
+        :raises UnknownSchemaError: if the registry does not have what is requested.
+        :raises IncompatibleSchemaError: if it does not accept a schema.
+        :raises RegistryRefusedError: if it refuses the login or the request.
+        :raises RegistryUnavailableError: if there is no usable answer before the deadline.
+        """
+        deadline = Deadline.after(self._timeout_s)
+        pause_s = _MIN_PAUSE_S
+        while True:
+            failures: list[_AttemptError] = []
+            unknown: UnknownSchemaError | None = None
+            for server in self._settings.servers:
+                try:
+                    return parse(json_object(self._answer(server, request, deadline)))
+                except NonsenseError as error:
+                    failures.append(_AttemptError(str(error)))
+                except _AttemptError as error:
+                    failures.append(error)
+                except UnknownSchemaError as error:
+                    # Another server may be ahead, also one that does not answer now: they follow
+                    # one that registers schemas.
+                    unknown = error
+            if unknown is not None and not failures:
+                raise unknown
+            may_pass = any(failure.may_pass for failure in failures)
+            if not may_pass or deadline.remaining <= pause_s:
+                reason = self._shown(str(failures[-1]))
+                raise RegistryUnavailableError(self._settings.url, reason) from None
+            time.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        found = self._session.pop()
+        if found is not None:
+            found[1].close()
+
+    def _answer(self, server: RegistryServer, request: Request, deadline: Deadline) -> bytes:
+        """Return the content of a good answer."""
+        # Half of the time for each server, so that a silent one does not take it all.
+        longest_s = self._timeout_s / (2 * len(self._settings.servers))
+        seconds = max(0.001, min(deadline.remaining, longest_s))
+        try:
+            with within(seconds):
+                response = self._send(server, request, seconds)
+        except (RequestException, HTTPError, OSError, ValueError) as error:
+            # As Kafka's clients do, wait for no other certificate.
+            may_pass = _UNTRUSTED not in str(error)
+            raise _AttemptError(_reason_of(error), may_pass=may_pass) from None
+        if 200 <= response.status < 300:
+            return response.content
+        self._raise_refusal(request, response)
+        raise _AttemptError(
+            _described(response),
+            may_pass=response.status in _PASSING or response.status >= _SERVER_ERROR,
+        )
+
+    def _send(self, server: RegistryServer, request: Request, seconds: float) -> _Response:
+        url = f"{server.url}/{request.path}"
+        with self._current_session().request(
+            request.method,
+            url,
+            headers=self._headers(server, request),
+            data=None if request.body is None else json.dumps(request.body).encode(),
+            timeout=(min(seconds, MAX_CONNECT_S), seconds),
+            proxies=get_environ_proxies(url),
+            allow_redirects=False,
+            stream=True,
+        ) as response:
+            if response.headers.get("Content-Encoding", "identity") != "identity":
+                raise _AttemptError("its answer is compressed, which was not asked for")
+            content = bytearray()
+            while chunk := response.raw.read(_CHUNK, decode_content=False):
+                content += chunk
+                if len(content) > MAX_RESPONSE_BYTES:
+                    raise _AttemptError(f"its answer exceeds {MAX_RESPONSE_BYTES} bytes")
+            return _Response(response.status_code, bytes(content))
+
+    def _headers(self, server: RegistryServer, request: Request) -> dict[str, str]:
+        headers = {
+            "Accept": "application/vnd.schemaregistry.v1+json, application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "pyspark-kafka",
+            **dict(self._settings.headers),
+        }
+        if request.body is not None:
+            headers["Content-Type"] = "application/vnd.schemaregistry.v1+json"
+        if self._settings.token:
+            headers["Authorization"] = f"Bearer {self._settings.token!s}"
+        elif server.login:
+            headers["Authorization"] = f"Basic {_base64(server.login)}"
+        return headers
+
+    def _raise_refusal(self, request: Request, response: _Response) -> None:
+        """Raise an error of the user's or of the data, if it is one."""
+        url = self._settings.url
+        code, message = error_of(response.content)
+        if response.status == 404 and code in _UNKNOWN_CODES:
+            raise UnknownSchemaError(url, request.what)
+        if response.status == _CONFLICT:
+            text = self._shown(message, _MAX_CONFLICT_TEXT) or "the registry refused it"
+            raise IncompatibleSchemaError(f"The {request.what}", text)
+        if response.status in _REFUSALS:
+            raise RegistryRefusedError(
+                url, f"the {request.what}", self._shown(_described(response))
+            )
+
+    def _shown(self, text: str, max_text: int = 300) -> str:
+        """Return a text in one line and without secrets, which a server may repeat."""
+        logins = [server.login for server in self._settings.servers]
+        passwords = [login.partition(":")[2] for login in logins]
+        secrets = (*map(_base64, logins), *passwords, str(self._settings.token))
+        return readable(hide(text, secrets), max_text).rstrip(".")
+
+    def _current_session(self) -> Session:
+        tls = self._tls.context if self._tls else None
+        found = self._session.get()
+        if found is None or found[0] is not tls:
+            found = self._session.set((tls, _new_session(tls)))
+        return found[1]
+
+
+def _current_context(settings: RegistrySettings) -> CurrentContext | None:
+    if not any(server.url.startswith("https:") for server in settings.servers):
+        return None
+    files = PemFiles(settings.authorities, settings.certificate, settings.key)
+    try:
+        return CurrentContext(settings.tls, files)
+    except ValueError as error:
+        raise ValueError(with_registry_names(str(error))) from None
+
+
+def _new_session(tls: ssl.SSLContext | None) -> Session:
+    session = Session()
+    bound_session(session, tls)
+    # No login of ~/.netrc, no certificates of REQUESTS_CA_BUNDLE; proxies are passed explicitly.
+    session.trust_env = False
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return session
+
+
+def _reason_of(error: Exception) -> str:
+    text = one_line(error)
+    # The first line of another server's answer, which may be secret, is in the error.
+    return "its answer is not HTTP" if "BadStatusLine" in text else text
+
+
+def _described(response: _Response) -> str:
+    code, message = error_of(response.content)
+    number = f" (error code {code})" if code else ""
+    return f"HTTP {response.status}{number}{': ' if message else ''}{message}"
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,337 @@
+"""The payloads of batches, and the schemas that their framing names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, guid_of
+from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
+from pyspark_kafka.adapters.values.framing.wire_format import guid_header, id_prefix
+from pyspark_kafka.domain.values.errors import FailureReason as Reason
+from pyspark_kafka.domain.values.errors import RegistryUnavailableError
+from pyspark_kafka.domain.values.registry import Schema, SchemaType
+from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
+from pyspark_kafka.ports.record_schema import HEADERS
+from pyspark_kafka.ports.values.value_format import WriterSchema
+
+from .plain_framing import HEADER, plain_payload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark_kafka.ports.values.value_format import Payloads
+
+SCHEMAS: Final = [Schema(SchemaType.AVRO, text) for text in ('"int"', '"long"', '"string"')]
+GUIDS: Final = list(map(guid_of, SCHEMAS))
+UNKNOWN_GUID: Final = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.fixture
+def registry() -> MemorySchemaRegistry:
+    """Return a registry with three schemas, whose ids are 1, 2 and 3."""
+    registry = MemorySchemaRegistry()
+    assert [registry.register("s", schema) for schema in SCHEMAS] == [1, 2, 3]
+    return registry
+
+
+def framed(
+    values: Sequence[bytes | None],
+    registry: MemorySchemaRegistry | None,
+    framing: Framing = Framing.CONFLUENT,
+    headers: list[Any] | None = None,
+    form: str = "avro",
+    column: str = "value",
+) -> Payloads:
+    """Return the payloads of values that are a slice of a longer array."""
+    options = ValueOptions(column, form, framing=framing)
+    array = pa.array([b"before", *values, b"after"], pa.binary())[1:-1]
+    before: Any = [("other", b"x"), (HEADER, b"")]
+    column_of_headers = pa.array([before, *headers, before], HEADERS)[1:-1] if headers else None
+    return ValueFraming(options, registry).payloads(array, column_of_headers)
+
+
+def parts(payloads: Payloads) -> list[bytes | None]:
+    """Return the bytes of each payload, or ``None`` for a tombstone."""
+    data = payloads.values.buffers()[2]
+    assert data is not None
+    content = data.to_pybytes()
+    ends = payloads.ends.tolist()
+    starts = payloads.starts.tolist()
+    return [
+        None if start == -1 else content[start:end] for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def reasons(payloads: Payloads) -> list[Reason]:
+    return [Reason(reason) for reason in payloads.reasons.tolist()]
+
+
+def ids(payloads: Payloads) -> list[int | str | None]:
+    return [payloads.schema_id(row) for row in range(len(payloads.values))]
+
+
+def test_values_without_framing() -> None:
+    """The payload is the whole value, and no schema is named."""
+    payloads = framed([b"a", None, b"", b"\0\0\0\0\1"], None, Framing.NONE)
+    assert parts(payloads) == [b"a", None, b"", b"\0\0\0\0\1"]
+    assert reasons(payloads) == [Reason.NONE] * 4
+    assert payloads.writers.tolist() == [-1] * 4
+    assert (payloads.schemas, payloads.unknown_ids, ids(payloads)) == ((), (), [None] * 4)
+
+
+def test_an_empty_batch(registry: MemorySchemaRegistry) -> None:
+    """A batch without rows has no payloads, with any framing."""
+    for framing in Framing:
+        options = ValueOptions("value", "avro", framing=framing)
+        payloads = ValueFraming(options, registry).payloads(pa.array([], pa.binary()))
+        assert (len(payloads.starts), len(payloads.writers), payloads.schemas) == (0, 0, ())
+
+
+def test_ids_before_payloads(registry: MemorySchemaRegistry) -> None:
+    """Each value has the schema of its id; a payload may be empty, and a tombstone has none."""
+    values = [id_prefix(2) + b"b", None, id_prefix(1) + b"a", id_prefix(2), id_prefix(1) + b"aa"]
+    payloads = framed(values, registry)
+    assert parts(payloads) == [b"b", None, b"a", b"", b"aa"]
+    assert reasons(payloads) == [Reason.NONE] * 5
+    assert payloads.schemas == (WriterSchema(2, SCHEMAS[1]), WriterSchema(1, SCHEMAS[0]))
+    assert payloads.writers.tolist() == [0, -1, 1, 0, 1]
+    assert ids(payloads) == [2, None, 1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\0", b"\0\0\0\0", b'{"a":1}', b"\1\0\0\0\1x", guid_header(GUIDS[0])]
+)
+def test_a_value_without_an_id(registry: MemorySchemaRegistry, value: bytes) -> None:
+    """A value that does not begin with a complete id is bad, and its neighbours are not."""
+    good = id_prefix(3) + b"c"
+    payloads = framed([good, value, good], registry)
+    assert reasons(payloads) == [Reason.NONE, Reason.NO_FRAMING, Reason.NONE]
+    assert parts(payloads) == [b"c", value, b"c"]
+    assert payloads.writers.tolist() == [0, -1, 0]
+
+
+@pytest.mark.parametrize("unknown", [0, 4, 2**31 - 1, 2**31, 2**32 - 1])
+def test_an_unknown_id(registry: MemorySchemaRegistry, unknown: int) -> None:
+    """Values with an id that the registry does not have are bad, and the id is told."""
+    bad, good = id_prefix(unknown) + b"x", id_prefix(3) + b"c"
+    payloads = framed([bad, good, bad, None, b""], registry)
+    assert reasons(payloads) == [
+        Reason.UNKNOWN_SCHEMA,
+        Reason.NONE,
+        Reason.UNKNOWN_SCHEMA,
+        Reason.NONE,
+        Reason.NO_FRAMING,
+    ]
+    assert payloads.writers.tolist() == [-2, 0, -2, -1, -1]
+    assert ids(payloads) == [unknown, 3, unknown, None, None]
+
+
+def test_ids_beyond_those_of_java_are_not_looked_up() -> None:
+    """Registries answer anything to an id that is no Java int: none of them has it."""
+    registry = CountingRegistry()
+    framed([id_prefix(2**31), id_prefix(2**32 - 1)], registry)  # type: ignore[arg-type]
+    assert registry.asked == []
+
+
+class CountingRegistry:
+    """Knows every id, and notes which ones were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def by_id(self, schema_id: int) -> Schema:
+        self.asked.append(schema_id)
+        return SCHEMAS[0]
+
+
+def test_each_id_of_a_batch_is_looked_up_once() -> None:
+    """The registry is asked once for each of many ids, in their order."""
+    registry = CountingRegistry()
+    numbers = np.random.default_rng(1).integers(1, 5_000, 20_000).tolist()
+    payloads = framed([id_prefix(number) for number in numbers], registry)  # type: ignore[arg-type]
+    assert registry.asked == list(dict.fromkeys(numbers))
+    assert ids(payloads) == numbers
+
+
+def test_ids_are_skipped_without_a_registry() -> None:
+    """Without a registry, the payloads are found, and no schema is named."""
+    payloads = framed([id_prefix(7) + b"a", b"b", None], None)
+    assert parts(payloads) == [b"a", b"b", None]
+    assert reasons(payloads) == [Reason.NONE, Reason.NO_FRAMING, Reason.NONE]
+    assert (payloads.writers.tolist(), payloads.schemas) == ([-1] * 3, ())
+
+
+def test_message_indexes(registry: MemorySchemaRegistry) -> None:
+    """Protobuf's indexes are a part of the framing, and of the writer's schema."""
+    indexes = [(0,), (1,), (0, 2), (0,)]
+    values = [id_prefix(1, each) + b"m" for each in indexes]
+    payloads = framed([*values, id_prefix(1) + b"\2\0m"], registry, form="protobuf")
+    assert parts(payloads) == [b"m"] * 5
+    found = [payloads.schemas[writer].message_indexes for writer in payloads.writers.tolist()]
+    assert found == [*indexes, (0,)]
+
+
+@pytest.mark.parametrize(
+    ("indexes", "reason"),
+    [
+        (b"", Reason.TRUNCATED),
+        (b"\2", Reason.TRUNCATED),
+        (b"\4\0", Reason.TRUNCATED),
+        (b"\x80", Reason.TRUNCATED),
+        (b"\1", Reason.BAD_LENGTH),
+        (b"\x42" + bytes(33), Reason.BAD_LENGTH),
+        (b"\xfe\xff\xff\xff\x0f", Reason.BAD_LENGTH),
+        (b"\xff\xff\xff\xff\x1f", Reason.BAD_VARINT),
+        (b"\x80\x80\x80\x80\x80\0", Reason.BAD_VARINT),
+        (b"\2\1", Reason.UNKNOWN_MESSAGE),
+    ],
+)
+def test_message_indexes_that_are_none(
+    registry: MemorySchemaRegistry, indexes: bytes, reason: Reason
+) -> None:
+    """Indexes that are cut off, negative, too many or too large are told from each other."""
+    bad, good = id_prefix(1) + indexes, id_prefix(1, (0,)) + b"m"
+    payloads = framed([good, bad, good], registry, form="protobuf")
+    assert reasons(payloads) == [Reason.NONE, reason, Reason.NONE]
+    assert parts(payloads) == [b"m", bad, b"m"]
+
+
+def test_as_many_message_indexes_as_allowed(registry: MemorySchemaRegistry) -> None:
+    """A message may be nested 32 deep."""
+    deep = tuple(range(32))
+    payloads = framed([id_prefix(1, deep)], registry, form="protobuf")
+    assert payloads.schemas == (WriterSchema(1, SCHEMAS[0], deep),)
+
+
+def test_ids_in_headers(registry: MemorySchemaRegistry) -> None:
+    """A GUID or an id is in the last header of the name, or else before the payload."""
+    first, second = guid_header(GUIDS[0]), guid_header(GUIDS[1])
+    rows: list[tuple[Any, bytes | None]] = [
+        ([(HEADER, first)], b"a"),
+        ([(HEADER, first), ("x", b""), (HEADER, second), ("y", None)], b"b"),
+        ([(HEADER, id_prefix(3))], b""),
+        ([], id_prefix(2) + b"d"),
+        (None, id_prefix(2) + b"e"),
+        ([(HEADER, first), (HEADER, None)], id_prefix(3) + b"f"),
+        ([(HEADER, first)], None),
+        ([("__key_schema_id", first), ("__value_schema_i", first)], id_prefix(1)),
+    ]
+    headers, values = zip(*rows, strict=True)
+    payloads = framed(values, registry, Framing.CONFLUENT_HEADER, list(headers))
+    assert parts(payloads) == [b"a", b"b", b"", b"d", b"e", b"f", None, b""]
+    assert ids(payloads) == [GUIDS[0], GUIDS[1], 3, 2, 2, 3, None, 1]
+    assert reasons(payloads) == [Reason.NONE] * 8
+
+
+def test_headers_of_keys(registry: MemorySchemaRegistry) -> None:
+    """Keys have a header of their own."""
+    headers = [[(HEADER, guid_header(GUIDS[0])), ("__key_schema_id", guid_header(GUIDS[1]))]]
+    payloads = framed([b"k"], registry, Framing.CONFLUENT_HEADER, headers, column="key")
+    assert ids(payloads) == [GUIDS[1]]
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"\1", guid_header(GUIDS[0])[:-1], b"\2" + bytes(16), b"\0\0\0\0"]
+)
+def test_headers_that_are_no_id(registry: MemorySchemaRegistry, header: bytes) -> None:
+    """A header that is no complete id makes its value bad, and no other one."""
+    good = guid_header(GUIDS[0])
+    headers = [[(HEADER, each)] for each in (good, header, good)]
+    payloads = framed([b"a", b"b", b"c"], registry, Framing.CONFLUENT_HEADER, headers)
+    assert reasons(payloads) == [Reason.NONE, Reason.NO_FRAMING, Reason.NONE]
+    assert parts(payloads) == [b"a", b"b", b"c"]
+
+
+def test_a_guid_before_a_payload_is_none(registry: MemorySchemaRegistry) -> None:
+    """Serializers write GUIDs to headers only, even if the same GUID is in the last header."""
+    guid = guid_header(GUIDS[0])
+    payloads = framed(
+        [b"a", guid + b"b"], registry, Framing.CONFLUENT_HEADER, [[(HEADER, guid)], []]
+    )
+    assert reasons(payloads) == [Reason.NONE, Reason.NO_FRAMING]
+
+
+def test_headers_with_message_indexes(registry: MemorySchemaRegistry) -> None:
+    """The header of a Protobuf value has its message indexes."""
+    headers = [
+        [(HEADER, guid_header(GUIDS[0], (4, 1)))],
+        [(HEADER, guid_header(UNKNOWN_GUID, (0,)))],
+    ]
+    payloads = framed([b"a", b"b"], registry, Framing.CONFLUENT_HEADER, headers, form="protobuf")
+    assert payloads.schemas == (WriterSchema(GUIDS[0], SCHEMAS[0], (4, 1)),)
+    assert reasons(payloads) == [Reason.NONE, Reason.UNKNOWN_SCHEMA]
+    assert ids(payloads) == [GUIDS[0], UNKNOWN_GUID]
+
+
+def test_headers_are_needed(registry: MemorySchemaRegistry) -> None:
+    """Only one framing needs the headers, and it fails without them."""
+    needing = [
+        framing
+        for framing in Framing
+        if ValueFraming(ValueOptions("value", "avro", framing=framing)).needs_headers
+    ]
+    assert needing == [Framing.CONFLUENT_HEADER]
+    with pytest.raises(ValueError, match="needs the headers"):
+        framed([b"a"], registry, Framing.CONFLUENT_HEADER)
+
+
+def test_a_registry_that_is_down_fails_the_batch() -> None:
+    """An id that cannot be looked up is no unknown one."""
+
+    class Down:
+        def by_id(self, _schema_id: int) -> Schema:
+            raise RegistryUnavailableError("http://registry", "it is down")
+
+    with pytest.raises(RegistryUnavailableError):
+        framed([id_prefix(1)], Down())  # type: ignore[arg-type]
+
+
+PIECES: Final = [
+    *[id_prefix(number) for number in (0, 1, 2, 3, 4, 2**31)],
+    *[guid_header(guid) for guid in (GUIDS[0], UNKNOWN_GUID)],
+    *[b"\0", b"\1", b"\2", b"\4", b"\x80", b"\xff\xff", b"\2\6", b"\x40", b"x" * 9],
+]
+FRAMED: Final = st.lists(st.sampled_from(PIECES), max_size=4).map(b"".join)
+ROWS: Final = st.lists(
+    st.tuples(
+        st.none() | FRAMED,
+        st.none() | st.lists(st.tuples(st.sampled_from([HEADER, "x"]), st.none() | FRAMED)),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=ROWS, framing=st.sampled_from(Framing), form=st.sampled_from(["avro", "protobuf"]))
+def test_the_kernel_agrees_with_a_plain_parser(
+    rows: list[tuple[bytes | None, list[tuple[str, bytes | None]] | None]],
+    framing: Framing,
+    form: str,
+) -> None:
+    """Each row has the payload, the reason and the schema that a plain parser finds."""
+    registry = MemorySchemaRegistry()
+    for schema in SCHEMAS:
+        registry.register("s", schema)
+    values, headers = [value for value, _ in rows], [given for _, given in rows]
+    payloads = framed(values, registry, framing, headers, form)
+    found = zip(parts(payloads), reasons(payloads), writers_of(payloads), strict=True)
+    known: set[int | str] = {1, 2, 3, *GUIDS}
+    expected = [plain_payload(value, given, framing, form, known) for value, given in rows]
+    assert list(found) == expected
+
+
+def writers_of(payloads: Payloads) -> list[object]:
+    """Return the id and the message indexes of each value; only the id of an unknown schema."""
+    return [
+        (payloads.schemas[writer].schema_id, payloads.schemas[writer].message_indexes)
+        if writer >= 0
+        else payloads.schema_id(row)
+        for row, writer in enumerate(payloads.writers.tolist())
+    ]

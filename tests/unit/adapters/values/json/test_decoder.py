@@ -1,0 +1,421 @@
+"""Decoding JSON values: batches, room, reasons and fields."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pyspark_kafka.adapters.values.columns import column_set
+from pyspark_kafka.adapters.values.json import decoder
+from pyspark_kafka.adapters.values.json.decode_kernel import decode_rows
+from pyspark_kafka.adapters.values.json.decoder import JsonDecoder
+from pyspark_kafka.adapters.values.json.value_format import (
+    OPTION_NAMES,
+    VALUE_FORMAT,
+    parse_json_options,
+)
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
+from pyspark_kafka.domain.values.data_types import StructType, parse_struct
+from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
+from pyspark_kafka.domain.values.value_options import ValueOptions
+from pyspark_kafka.ports.values.value_types import arrow_type
+
+from .payloads import payloads_of, plain
+
+NUMBERS: Final = "d double, f float, s string, l bigint"
+EXAMPLES: Final = 150
+
+
+def options_of(ddl: str = "a bigint", **settings_: str) -> ValueOptions:
+    given_ = tuple((name.lower(), value) for name, value in settings_.items())
+    return ValueOptions("value", "json", schema=ddl, settings=given_)
+
+
+def decoder_of(ddl: str, **settings_: str) -> JsonDecoder:
+    return JsonDecoder(parse_struct(ddl), parse_json_options(options_of(ddl, **settings_)))
+
+
+def rows_of(ddl: str, *values: bytes | None, **settings_: str) -> list[Any]:
+    decoded = decoder_of(ddl, **settings_).decode(payloads_of(values))
+    decoded.column.validate(full=True)
+    return plain(decoded.column)
+
+
+def failures_of(ddl: str, *values: bytes) -> list[tuple[FailureReason, str | None]]:
+    decoder = decoder_of(ddl)
+    decoded = decoder.decode(payloads_of(values))
+    return [
+        (FailureReason(reason), decoder.field_names[field] if field >= 0 else None)
+        for reason, field in zip(decoded.reasons, decoded.fields, strict=True)
+    ]
+
+
+def test_failures_name_the_field() -> None:
+    """The first field that cannot be decoded is named by its path; malformed JSON has none."""
+    ddl = "a bigint, s struct<b:tinyint,c:array<date>>, m map<string,int>, t string"
+    assert failures_of(
+        ddl,
+        b'{"a":1}',
+        b'{"a":"x","m":5}',
+        b'{"s":{"b":1000}}',
+        b'{"s":{"c":["2020-01-01","x"]}}',
+        b'{"m":{"k":1.5}}',
+        b'{"t":"\xff"}',
+        b'{"t":"x',
+        b'{"t":x}',
+        b"[1]",
+        b'{"z":' + b"[" * 1_000 + b"]" * 1_000 + b"}",
+        b'{"z":' + b"1" * 1_001 + b"}",
+    ) == [
+        (FailureReason.NONE, None),
+        (FailureReason.TYPE_MISMATCH, "a"),
+        (FailureReason.OUT_OF_RANGE, "s.b"),
+        (FailureReason.TYPE_MISMATCH, "s.c.element"),
+        (FailureReason.TYPE_MISMATCH, "m.value"),
+        (FailureReason.BAD_UTF8, "t"),
+        (FailureReason.TRUNCATED, None),
+        (FailureReason.MALFORMED, None),
+        (FailureReason.TYPE_MISMATCH, None),
+        (FailureReason.TOO_DEEP, None),
+        (FailureReason.TOO_LARGE, None),
+    ]
+
+
+def test_tombstones_and_payloads_without_framing_are_null() -> None:
+    """A null value is a null row and no failure; a payload with a reason keeps it."""
+    payloads = payloads_of([None, b'{"a":1}', b'{"a":2}'])
+    reasons = np.array([0, FailureReason.NO_FRAMING, 0], np.uint8)
+    decoded = decoder_of("a bigint").decode(replace(payloads, reasons=reasons))
+    assert decoded.column.to_pylist() == [None, None, {"a": 2}]
+    assert decoded.reasons.tolist() == [0, FailureReason.NO_FRAMING, 0]
+    assert decoded.fields.tolist() == [-1, -1, -1]
+    assert reasons.tolist() == [0, FailureReason.NO_FRAMING, 0]
+
+
+def test_payloads_are_parts_of_values() -> None:
+    """Only the bytes of a payload are read, which may be behind a framing."""
+    payloads = payloads_of([b'xx{"a":1}2}'])
+    inner = replace(payloads, starts=payloads.starts + 2, ends=payloads.ends - 2)
+    assert decoder_of("a bigint").decode(inner).column.to_pylist() == [{"a": 1}]
+
+
+def test_no_values() -> None:
+    """A batch without rows or bytes has no rows."""
+    assert rows_of("a bigint") == []
+    assert rows_of("a bigint", b"", None) == [None, None]
+
+
+def test_columns_grow_while_rows_are_decoded() -> None:
+    """A row for which a column has no room is decoded again when there is, and only once."""
+    elements = list(range(3_000))
+    text = "x" * 100_000
+    values = [json.dumps({"t": text, "l": elements, "m": {"k" * 2_000: elements}}).encode()]
+    ddl = "t string, l array<bigint>, m map<string,array<bigint>>"
+    expected = {"t": text.encode(), "l": elements, "m": [[b"k" * 2_000, elements]]}
+    assert rows_of(ddl, *(values * 3)) == [expected] * 3
+
+
+def test_a_bad_value_does_not_change_its_neighbours() -> None:
+    """Each row is what it is alone."""
+    ddl = "a bigint, l array<struct<b:string>>, s struct<c:bigint,d:string>"
+    values = [
+        b'{"a":1,"l":[{"b":"x"},{"b":"y"}],"s":{"c":1,"d":"z"}}',
+        b'{"a":1,"l":[{"b":"x"},5],"s":{"c":"x","d":"z"}}',
+        b'{"a":1,"l":[{"b":"x"},{"b":"yy"',
+        b'{"l":[{"b":"x"}],"l":[],"s":{"d":"p"},"s":{"c":2}}',
+    ]
+    alone = [rows_of(ddl, value)[0] for value in values]
+    assert rows_of(ddl, *values, *values[::-1]) == alone + alone[::-1]
+    assert alone[1] == {"a": 1, "l": None, "s": {"c": None, "d": b"z"}}
+    assert alone[2] == {"a": None, "l": None, "s": None}
+    assert alone[3] == {"a": None, "l": [], "s": {"c": 2, "d": None}}
+
+
+def test_the_kernel_goes_on_where_it_needed_a_part() -> None:
+    """What is compiled when a value needs it neither repeats nor loses what is before the value."""
+    rows = rows_of(
+        "a array<double>, s array<string>, t array<timestamp_ntz>, n decimal(3,1), b binary",
+        b'{"a":[1.5],"s":["x"]}',
+        b'{"s":["x","y"],"a":[1.5,0.12345678901234567890123,-0.0]}',
+        b'{"a":[2],"s":["x",{"a":[1]},"z"],"t":["1970-01-01T00:00:00","1970-01-01 00:00:01"]}',
+        b'{"a":[3],"n":"1.5","b":"AQI="}',
+    )
+    assert [row["a"] for row in rows] == [
+        ["1.5"],
+        ["1.5", "0.12345678901234568", "-0.0"],
+        ["2.0"],
+        ["3.0"],
+    ]
+    assert [row["s"] for row in rows] == [[b"x"], [b"x", b"y"], [b"x", b'{"a":[1]}', b"z"], None]
+    assert [row["t"] for row in rows] == [None, None, [0, 1_000_000], None]
+    assert (str(rows[3]["n"]), rows[3]["b"]) == ("1.5", b"\x01\x02")
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 40])
+def test_names_are_found_in_any_order(count: int) -> None:
+    """Names in order, in reverse, with escapes, and of which others are prefixes are all found."""
+    names = [f"name_{'x' * (number % 20)}{number}" for number in range(count)]
+    ddl = ", ".join(f"{name} bigint" for name in names)
+    pairs = [f'"{name}":{number}' for number, name in enumerate(names)]
+    escaped = [pair.replace("name", "n\\u0061me") for pair in pairs]
+    others = [f'"{name}_":1,"{name[:-1]}y":[]' for name in names]
+    texts = (pairs, pairs[::-1], escaped, [*others, *pairs], pairs + others)
+    values = [("{" + ",".join(text) + "}").encode() for text in texts]
+    expected = {name: number for number, name in enumerate(names)}
+    assert rows_of(ddl, *values) == [expected] * len(values)
+
+
+def test_some_fields_of_a_type() -> None:
+    """A decoder of some fields skips the others."""
+    wanted = parse_struct("c bigint")
+    decoder = VALUE_FORMAT.decoder(options_of("a bigint, c bigint"), None, wanted)
+    decoded = decoder.decode(payloads_of([b'{"a":"x","bad":"y","c":3}']))
+    assert decoder.data_type == wanted
+    assert decoded.column.type == arrow_type(wanted)
+    assert decoded.column.to_pylist() == [{"c": 3}]
+    assert decoded.reasons.tolist() == [0]
+
+
+def test_a_record_of_many_time_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that are no zones do not let the kernel stop, however many a record has."""
+    calls: list[int] = []
+
+    def counted(context: int, table: int, first: int, last: int) -> int:
+        calls.append(first)
+        return decode_rows(context, table, first, last)
+
+    monkeypatch.setattr(decoder, "decode_rows", counted)
+    names = [f"Nowhere/Z{number}" for number in range(1_200)]
+    zones = [*names, "Asia/Tokyo", "Europe", "Zulu!", "Europe/Berlin", "+01:00", "\u00e9", "PST"]
+    times = [{"t": f"2020-01-01 00:00:00 {name}"} for name in [*zones, *zones]]
+    ((row),) = rows_of("a array<struct<t:timestamp>>", json.dumps({"a": times}).encode())
+    found = {zone: at["t"] for zone, at in zip(zones * 2, row["a"], strict=True) if at["t"]}
+    midnight = 1_577_836_800_000_000
+    assert found == {
+        "Asia/Tokyo": midnight - 9 * 3_600_000_000,
+        "Europe/Berlin": midnight - 3_600_000_000,
+        "+01:00": midnight - 3_600_000_000,
+        "PST": midnight + 8 * 3_600_000_000,
+    }
+    # The names, three offsets, a part, and room for elements that is doubled.
+    assert len(calls) < 20
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=50), st.integers(1, 40))
+def test_doubles_are_pythons(numbers: list[float], digits: int) -> None:
+    """Doubles are bit for bit what Python reads, of few digits and of many."""
+    texts = [text for number in numbers for text in (repr(number), f"{number:.{digits}e}")]
+    texts = [text for text in texts if "inf" not in text]
+    rows = rows_of("d double", *(f'{{"d":{text}}}'.encode() for text in texts))
+    assert [row["d"] for row in rows] == [repr(float(text)) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("read", "refused", "limits"),
+    [
+        ("0." + "1" * 1_000, "0." + "1" * 1_001, {}),
+        ("-0." + "1" * 1_000, "1." + "1" * 1_000, {}),
+        ("0.11111", "0.111111", {"maxNumLen": "5"}),
+        ("-0.11111", "-1.11111", {"maxNumLen": "5"}),
+        ("0e11111", "0e111111", {"maxNumLen": "5"}),
+        ("0.11e11", "0.111e11", {"maxNumLen": "5"}),
+    ],
+)
+def test_a_zero_alone_is_no_digit_of_a_long_number(
+    read: str, refused: str, limits: dict[str, str]
+) -> None:
+    """Before a fraction or an exponent, as in Jackson; all other digits count."""
+    texts = [f'{{"p":1,"v":{number},"q":2}}'.encode() for number in (read, refused)]
+    for ddl in ("p int, v double, q int", "p int, q int"):
+        one, other = rows_of(ddl, *texts, **limits)
+        assert one == {"p": 1, **({"v": repr(float(read))} if "v" in ddl else {}), "q": 2}
+        assert set(other.values()) == {None}
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.floats(0, allow_nan=False, allow_infinity=False), st.sampled_from(["", "1", "000001"]))
+@example(5e-324, "")
+@example(1.7976931348623155e308, "1")
+def test_doubles_at_halves(number: float, more: str) -> None:
+    """A text halfway between two doubles is rounded to the even one, and beyond it to the next."""
+    above = math.nextafter(number, math.inf)
+    if math.isinf(above):
+        return
+    half = (Fraction(number) + Fraction(above)) / 2
+    text = _decimal_text(half) + more
+    if len(text) < 1_000:
+        row = rows_of("d double", f'{{"d":{text}}}'.encode())[0]
+        assert row["d"] == repr(float(text))
+
+
+def _decimal_text(number: Fraction) -> str:
+    """Return all digits of a number whose denominator is a power of two."""
+    places = max(number.denominator.bit_length() - 1, 1)
+    digits = str(int(number * 10**places)).zfill(places + 1)
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.floats(0, width=32, allow_nan=False, allow_infinity=False), st.sampled_from(["", "1"]))
+@example(3.4028234663852886e38, "")
+def test_floats_are_rounded_once(number: float, more: str) -> None:
+    """A text near the half of two floats is not rounded to a double first."""
+    bits = struct.unpack("<I", struct.pack("<f", number))[0]
+    above = Fraction(2) ** 128
+    if bits + 1 < 0x7F800000:
+        above = Fraction(struct.unpack("<f", struct.pack("<I", bits + 1))[0])
+    text = _decimal_text((Fraction(number) + above) / 2) + more
+    low, high = (
+        float(np.float32(float(each))) if each < 2**128 else math.inf
+        for each in (Fraction(number), above)
+    )
+    expected = high if more or bits & 1 else low
+    assert rows_of("f float", f'{{"f":{text}}}'.encode())[0]["f"] == repr(expected)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.text(), st.booleans())
+def test_texts_come_back(text: str, ascii_only: bool) -> None:
+    """Texts with and without escapes are read; half of a surrogate pair is a question mark."""
+    if not ascii_only and any("\ud800" <= letter < "\ue000" for letter in text):
+        return
+    value = json.dumps({"s": text, "m": {text: text}}, ensure_ascii=ascii_only).encode()
+    pairs = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    expected = pairs.replace("\ufffd", "?").encode() if "\ufffd" not in text else None
+    row = rows_of("s string, m map<string,string>", value)[0]
+    if expected is not None:
+        assert row == {"s": expected, "m": [[expected, expected]]}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('ab"\\/\n\u00e9\u4e3b'),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('ab"'), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(JSON, st.sampled_from([None, 1]))
+def test_objects_in_a_string_are_written_without_spaces(value: Any, indent: int | None) -> None:
+    """What is no text in a field of strings is written again, as Jackson does."""
+    text = json.dumps({"s": value, "z": value}, indent=indent, ensure_ascii=False).encode()
+    row = rows_of("s string", text)[0]
+    expected = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    assert row["s"] == (
+        None if value is None else value.encode() if isinstance(value, str) else expected
+    )
+
+
+ROW = st.fixed_dictionaries(
+    {},
+    optional={
+        "a": st.integers(-(2**63), 2**63 - 1) | st.none(),
+        "b": st.text("xyz\u00e9"),
+        "c": st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=5),
+        "d": st.fixed_dictionaries({}, optional={"e": st.booleans(), "f": st.lists(st.text("p"))}),
+    },
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(ROW, min_size=1, max_size=20))
+def test_rows_are_what_pyarrow_reads(rows: list[dict[str, Any]]) -> None:
+    """Nested rows are equal to those that pyarrow makes of the Python objects."""
+    ddl = "a bigint, b string, c array<double>, d struct<e:boolean,f:array<string>>"
+    kind = arrow_type(parse_struct(ddl))
+    decoded = decoder_of(ddl).decode(payloads_of([json.dumps(row).encode() for row in rows]))
+    assert decoded.column.equals(pa.array(rows, kind))
+
+
+def test_a_schema_is_needed() -> None:
+    """Without a schema, or with one that is no DDL, the option is named."""
+    with pytest.raises(OptionsError, match="'valueSchema' is needed"):
+        VALUE_FORMAT.data_type(ValueOptions("value", "json"), None)
+    with pytest.raises(OptionsError, match="'keySchema' cannot be used"):
+        VALUE_FORMAT.data_type(ValueOptions("key", "json", schema="a b c"), None)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "problem"),
+    [
+        ("a map<int,int>", "cannot have other keys"),
+        ("a interval day to second", "no values of the type interval day to second"),
+    ],
+)
+def test_types_that_json_does_not_have(ddl: str, problem: str) -> None:
+    """They are refused when the query starts."""
+    with pytest.raises(OptionsError, match=problem):
+        decoder_of(ddl)
+
+
+def test_the_options_of_a_read_are_those_of_the_format() -> None:
+    """What the format can do can be reached from Spark, and the other way round."""
+    assert {option.name for option in FORMAT_OPTIONS["json"]} == set(OPTION_NAMES)
+
+
+def test_integers_are_timestamps_in_seconds() -> None:
+    """Those whose microseconds exceed 64 bits are bad, as is the least integer."""
+    seconds = [2**63 - 1, -(2**63), -(2**63) + 1, 9_223_372_036_854, -9_223_372_036_854, -5]
+    values = [f'{{"a":{second}}}'.encode() for second in seconds]
+    times = [row["a"] for row in rows_of("a timestamp", *values)]
+    assert times == [None] * 3 + [second * 1_000_000 for second in seconds[3:]]
+    assert failures_of("a timestamp", *values[:3]) == [(FailureReason.OUT_OF_RANGE, "a")] * 3
+
+
+def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails alone where it is the first of its batch; else the batch is decoded in parts."""
+    monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
+    small, large = b'{"a":"x"}', json.dumps({"a": "y" * 6_000}).encode()
+    with pytest.raises(DecodedTooLargeError):
+        decoder_of("a string").decode(payloads_of([small, large]))
+    found = decoder_of("a string").decode(payloads_of([large, small]))
+    assert found.reasons.tolist() == [FailureReason.TOO_LARGE, FailureReason.NONE]
+    assert found.column.to_pylist() == [None, {"a": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("lineSep", ",", "'linesep' is not an option"),
+        ("allowComments", "yes", "allowComments must be true or false"),
+        ("timeZone", "Nowhere", "timeZone 'Nowhere' is not a time zone"),
+        (
+            "enableDateTimeParsingFallback",
+            "x",
+            "S] enableDateTimeParsingFallback must be true or false, got 'x'$",
+        ),
+        ("locale", "de-DE", "locale 'de-DE' is not supported"),
+        ("maxNestingDepth", "0", "maxNestingDepth must be between 1 and"),
+        ("maxNumLen", "-1", "maxNumLen must be between 1 and"),
+        ("dateFormat", "EEE", "dateFormat 'EEE' cannot be used: 'EEE' is not supported"),
+        ("dateFormat", "", "it is empty"),
+        ("timestampFormat", "yyyy[MM[dd]]", "an optional part inside of another"),
+        ("timestampFormat", "yyyy]", "']' has no"),
+        ("timestampNTZFormat", "yyyy#", "is reserved"),
+        ("timestampNTZFormat", "MMM", "'MMM' is not supported"),
+        ("timestampFormat", "yyyyyyy", "'yyyyyyy' is not supported"),
+    ],
+)
+def test_options_are_refused_by_name(name: str, value: str, problem: str) -> None:
+    """An option that is unknown, invalid or not supported is an error that names it."""
+    with pytest.raises(OptionsError, match=problem.replace("[", r"\[").replace("]", r"\]")):
+        parse_json_options(options_of(**{name: value}))
+
+
+def test_the_type_is_the_schemas() -> None:
+    """DDL gives the type."""
+    data_type = VALUE_FORMAT.data_type(options_of("a bigint, b array<string>"), None)
+    assert isinstance(data_type, StructType)
+    assert str(data_type) == "struct<a:bigint,b:array<string>>"

@@ -1,0 +1,238 @@
+"""What the decoder does with batches, besides what is in the corpus."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pytest
+
+from pyspark_kafka.adapters.values.columns import column_set
+from pyspark_kafka.adapters.values.protobuf import decoder as decoder_module
+from pyspark_kafka.adapters.values.protobuf.schemas import InvalidDescriptorError
+from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
+from pyspark_kafka.domain.values import data_types as types
+from pyspark_kafka.domain.values.data_types import ArrayType, StructField, StructType
+from pyspark_kafka.domain.values.errors import DecodedTooLargeError
+from pyspark_kafka.domain.values.errors import FailureReason as Reason
+
+from .oracle import decoded, decoder_of, expected, outcomes, payloads_of
+from .schemas import message_in, message_named
+from .wire import damaged, group, message_bytes, number, sized, tag, varint
+
+if TYPE_CHECKING:
+    from pyspark_kafka.domain.values.data_types import DataType
+
+PLAIN: Final = ProtobufSettings(max_recursion=3)
+
+
+def struct(**fields: DataType) -> StructType:
+    return StructType(tuple(StructField(name, one) for name, one in fields.items()))
+
+
+def test_tombstones_and_reasons_of_others() -> None:
+    """A tombstone is null, and so is a payload that has a reason already; it is not read."""
+    decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
+    payloads = payloads_of([None, number(1, 5), b"\x07", b""])
+    payloads.reasons[1] = Reason.NO_FRAMING
+    result = decoder.decode(payloads)
+    assert outcomes(result) == [None, Reason.NO_FRAMING, Reason.MALFORMED, {"i32": None}]
+    assert result.column.null_count == 3
+    assert payloads.reasons.tolist() == [0, Reason.NO_FRAMING, 0, 0], "the argument is unchanged"
+
+
+def test_payloads_within_values() -> None:
+    """Only the bytes between start and end are read, also of sliced arrays."""
+    decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
+    payloads = payloads_of([b"frame" + number(1, 5) + number(1, 9), number(1, 6)])
+    starts, ends = payloads.starts + np.array([5, 0]), payloads.ends - np.array([2, 0])
+    cut = replace(payloads, starts=starts, ends=ends)
+    assert outcomes(decoder.decode(cut)) == [{"i32": 5}, {"i32": 6}]
+
+
+def test_no_payloads() -> None:
+    """An empty batch has an empty column of the decoder's type."""
+    decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
+    assert decoded(decoder, []) == []
+    assert decoded(decoder, [b"", b""]) == [{"i32": None}] * 2
+
+
+def test_fields_of_failures() -> None:
+    """A failure names the field; the names of fields have their structs' before them."""
+    message = message_named("test.Nested")
+    decoder = decoder_of(message, message_type(message, PLAIN))
+    bad_text = sized(2, sized(4, sized(1, b"\xff")))
+    result = decoder.decode(payloads_of([bad_text, number(1, 5), b"\x80", sized(1, b"ok")]))
+    names = [decoder.field_names[field] if field >= 0 else None for field in result.fields]
+    assert names == ["inner.innermost.words.element", "name", None, None]
+    assert result.reasons.tolist() == [Reason.BAD_UTF8, Reason.TYPE_MISMATCH, Reason.TRUNCATED, 0]
+
+
+def test_some_fields_in_another_order() -> None:
+    """Only wanted fields are decoded, in the order of the type, and found without case."""
+    inner = struct(text=types.STRING)
+    wanted = struct(last=types.INTEGER, INNERS=ArrayType(inner), inner=inner)
+    decoder = decoder_of(message_named("test.Nested"), wanted)
+    data = sized(1, b"\xff") + sized(2, number(1, 1), sized(2, b"a"), sized(4, b"\x07"))
+    rows = decoded(decoder, [data + sized(3, sized(2, b"b")) + number(4, 9)])
+    assert rows == [{"last": 9, "INNERS": [{"text": "b"}], "inner": {"text": "a"}}]
+
+
+def test_members_of_a_oneof_that_are_not_wanted() -> None:
+    """A member that is not wanted removes one that is, if its wire type is right."""
+    decoder = decoder_of(message_named("test.Choice"), struct(number=types.INTEGER))
+    five, text = number(2, 5), sized(3, b"x")
+    rows = decoded(decoder, [five + text, text + five, five + number(3, 1), five + tag(3, 2)])
+    assert rows == [{"number": None}, {"number": 5}, {"number": 5}, Reason.TRUNCATED]
+
+
+def test_required_fields_that_are_not_wanted() -> None:
+    """A required field must be there although it is not wanted."""
+    wanted = struct(part=struct(size=types.INTEGER))
+    decoder = decoder_of(message_named("old.Required"), wanted)
+    part = sized(2, sized(1, b"n"), number(2, 5))
+    rows = decoded(decoder, [part + number(1, 1), part, number(1, 1) + sized(2), number(1, 1)])
+    assert rows == [{"part": {"size": 5}}, Reason.MALFORMED, Reason.MALFORMED, {"part": None}]
+
+
+@pytest.mark.parametrize(("name", "make"), [("test.Tree", sized), ("old.Groups", group)])
+def test_depth(name: str, make: object) -> None:
+    """A hundred messages in messages are decoded, and one more is not."""
+    assert callable(make)
+    trees = name == "test.Tree"
+    wanted = struct(id=types.INTEGER) if trees else struct(last=types.INTEGER)
+    leaf = [wanted]
+    for _ in range(101 if trees else 51):
+        inner = (
+            struct(left=leaf[0])
+            if trees
+            else struct(many=ArrayType(struct(inner=ArrayType(leaf[0]))))
+        )
+        leaf = [inner]
+    decoder = decoder_of(message_named(name), leaf[0])
+    deep = [b"", b""]
+    for place, depth in enumerate((100, 101)):
+        for level in range(depth):
+            field = 2 if trees else (4, 6)[(depth - level - 1) % 2]
+            deep[place] = group(4, deep[place]) if field == 4 else sized(field, deep[place])
+    first, second = decoded(decoder, deep)
+    assert isinstance(first, dict)
+    assert second == Reason.TOO_DEEP
+
+
+def test_neighbours_do_not_matter() -> None:
+    """A row is the same in any order of the batch, among bad rows and large ones."""
+    dice = random.Random(5)  # noqa: S311  # nothing is secret
+    message = message_named("old.Levels")
+    wanted = message_type(message, PLAIN)
+    decoder = decoder_of(message, wanted)
+    values = [message_bytes(dice, message) for _ in range(150)]
+    values += [damaged(dice, value) for value in values]
+    order = dice.sample(range(len(values)), len(values))
+    rows, others = decoded(decoder, values), decoded(decoder, [values[place] for place in order])
+    assert others == [rows[place] for place in order]
+    assert {0: 0, **{row: 1 for row in rows if isinstance(row, int)}}.keys() >= {0, Reason.BAD_ENUM}
+
+
+def test_columns_grow() -> None:
+    """A batch may have more elements and texts than its columns had room for."""
+    message = message_named("test.Repeated")
+    wanted = message_type(message, PLAIN)
+    decoder = decoder_of(message, wanted)
+    atoms = sized(9, number(1, 3), sized(14, b"t" * 50)) * 300
+    large = sized(1, varint(7) * 20_000) + sized(8, varint(9) * 3_000) + atoms
+    values = [large, b"\x07", number(10, 1), large]
+    rows = decoded(decoder, values)
+    right = expected(message, large, wanted, PLAIN)
+    assert rows == [right, Reason.MALFORMED, expected(message, values[2], wanted, PLAIN), right]
+
+
+def test_a_record_that_is_too_large_when_decoded() -> None:
+    """Elements of many fields that are two bytes each are refused where they are too many."""
+    fields = "".join(f"int32 f{n} = {n};" for n in range(1, 201))
+    text = f'syntax = "proto3"; message M {{ repeated N n = 1; }} message N {{ {fields} }}'
+    message = message_in(text)
+    decoder = decoder_of(message, message_type(message, PLAIN))
+    first, second, third = decoded(decoder, [sized(1) * 9_000, sized(1), sized(1) * 6_000])
+    assert first == Reason.TOO_LARGE
+    assert [len(second["n"]), len(third["n"])] == [1, 6_000]
+
+
+def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails alone where it is the first of its batch; else the batch is decoded in parts."""
+    monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
+    message = message_in('syntax = "proto3"; message M { string a = 1; }')
+    decoder = decoder_of(message, message_type(message, PLAIN))
+    small, large = sized(1, b"x"), sized(1, b"y" * 6_000)
+    with pytest.raises(DecodedTooLargeError):
+        decoded(decoder, [small, large])
+    assert decoded(decoder, [large, small]) == [Reason.TOO_LARGE, {"a": "x"}]
+
+
+def test_a_batch_that_is_too_large_when_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch has a bound, too; fewer payloads are within it."""
+    monkeypatch.setattr(decoder_module, "MAX_CELLS", 1_000)
+    message = message_named("test.Repeated")
+    decoder = decoder_of(message, message_type(message, PLAIN))
+    value = sized(1, b"\1" * 600)
+    assert len(decoded(decoder, [value])[0]["i32"]) == 600
+    with pytest.raises(DecodedTooLargeError, match="2 records"):
+        decoded(decoder, [value, value])
+
+
+def test_both_repairs_at_once() -> None:
+    """Invalid UTF-8 and equal keys of one batch are repaired, at any depth, and nulls stay."""
+    message = message_named("old.Texts")
+    decoder = decoder_of(message, message_type(message, PLAIN))
+    pair = sized(3, sized(1, b"k"), sized(2, b"a")), sized(3, sized(1, b"k"), sized(2, b"b"))
+    values = [sized(4, *pair, sized(2, b"\xff")), b"", None, sized(1, b"\xc3")]
+    rows = decoded(decoder, values)
+    assert rows[0]["inner"] == {"text": None, "texts": ["�"], "pairs": {"k": "b"}, "inner": None}
+    assert rows[1:] == [
+        {"text": None, "texts": [], "pairs": {}, "inner": None},
+        None,
+        {"text": "�", "texts": [], "pairs": {}, "inner": None},
+    ]
+    assert decoded(decoder, [b""]) == [rows[1]], "nothing of the batch before is left"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        (struct(nothing=types.INTEGER), "has no field 'nothing'"),
+        (struct(i32=types.LONG), "the field 'i32' is int, and the query has bigint"),
+        (struct(text=ArrayType(types.STRING)), "the field 'text' is string, and the query has"),
+        (struct(i32=types.INTEGER, I32=types.INTEGER), "the field 'I32' twice"),
+    ],
+)
+def test_types_that_a_message_does_not_have(wanted: StructType, problem: str) -> None:
+    """A field that the message does not have, or in another type, is refused."""
+    with pytest.raises(InvalidDescriptorError, match=problem):
+        decoder_of(message_named("test.Atoms"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "problem"),
+    [
+        ("test.Nested", struct(inner=types.STRING), "'inner' is a message"),
+        ("test.Nested", struct(inner=struct(text=types.BINARY)), "'inner.text' is string"),
+        ("test.Nested", struct(inners=struct(text=types.STRING)), "'inners' is an array"),
+        ("test.Maps", struct(counts=struct(key=types.STRING)), "'counts' is a map"),
+        ("test.Times", struct(time=types.LONG), "'time' is timestamp"),
+    ],
+)
+def test_types_that_fields_do_not_have(name: str, wanted: StructType, problem: str) -> None:
+    """Messages, lists, maps and times are refused as anything else."""
+    with pytest.raises(InvalidDescriptorError, match=problem):
+        decoder_of(message_named(name), wanted)
+
+
+def test_the_type_of_the_decoder() -> None:
+    """The decoder has the type that is wanted of it, and the column its Arrow type."""
+    wanted = struct(i32=types.INTEGER)
+    decoder = decoder_of(message_named("test.Atoms"), wanted)
+    assert decoder.data_type == wanted
+    assert decoder.field_names == ("i32",)
+    assert np.asarray(decoder.decode(payloads_of([b""])).fields).tolist() == [-1]

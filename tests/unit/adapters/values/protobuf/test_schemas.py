@@ -1,0 +1,218 @@
+"""Descriptors of messages, and compiling them from texts."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+
+from pyspark_kafka.adapters.values.protobuf import schemas
+from pyspark_kafka.adapters.values.protobuf.schemas import (
+    InvalidDescriptorError,
+    Messages,
+    compiled_messages,
+)
+from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
+
+from .schemas import registered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TWO: Final = 'syntax = "proto3"; package p; message A { message B { message C {} } } message D {}'
+
+
+def file(name: str, *imports: str, message: str = "") -> FileDescriptorProto:
+    proto = FileDescriptorProto(name=name, package="p", syntax="proto3", dependency=imports)
+    if message:
+        proto.message_type.add(name=message)
+    return proto
+
+
+def serialized(*files: FileDescriptorProto) -> bytes:
+    data: bytes = FileDescriptorSet(file=files).SerializeToString()
+    return data
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield where the compiler makes its folders; none is left there."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    compiled_messages.cache_clear()
+    yield tmp_path
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_in_any_order() -> None:
+    """Files may be before those that they import, and lack Protobuf's own."""
+    first = file("a.proto", "b.proto", "google/protobuf/timestamp.proto", message="A")
+    messages = Messages(serialized(first, file("b.proto", message="B")))
+    assert messages.named("p.B").full_name == "p.B"
+    assert messages.named("A").full_name == "p.A"
+    assert messages.at((0,)) is messages.named("A")
+
+
+def test_messages_by_name() -> None:
+    """A nested message is found by its full name, an outermost one by its name alone."""
+    messages = compiled_messages(registered(TWO))
+    assert messages.named("p.A.B.C").name == "C"
+    assert messages.named("D").full_name == "p.D"
+    with pytest.raises(InvalidDescriptorError, match=r"no message 'C'; there are 'p\.A', 'p\.D'"):
+        messages.named("C")
+
+
+def test_messages_by_indexes() -> None:
+    """Indexes are the places of messages in their file and in each other."""
+    messages = compiled_messages(registered(TWO))
+    found = [messages.at(indexes) for indexes in ((), (0,), (1,), (0, 0), (0, 0, 0))]
+    assert [one.full_name for one in found if one] == ["p.A", "p.A", "p.D", "p.A.B", "p.A.B.C"]
+    assert [messages.at(indexes) for indexes in ((2,), (-1,), (1, 0), (0, 0, 1))] == [None] * 4
+
+
+def test_the_only_message() -> None:
+    """No name is needed where there is one message."""
+    assert Messages(serialized(file("a.proto", message="A"))).only().name == "A"
+    with pytest.raises(InvalidDescriptorError, match="2 messages, and none is named"):
+        compiled_messages(registered(TWO)).only()
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"\xff", "not a FileDescriptorSet"),
+        (b"", "no files"),
+        (serialized(file("a.proto", "b.proto")), "'b.proto' is missing; use protoc's option"),
+        (serialized(file("a.proto", "google/protobuf/x.proto")), "is missing"),
+        (serialized(file("a.proto", "b.proto"), file("b.proto", "a.proto")), "imports itself"),
+        (serialized(file("a.proto", "a.proto")), "imports itself"),
+        (serialized(file("a.proto", message="no name")), "'a.proto' is invalid"),
+    ],
+)
+def test_descriptors_that_are_invalid(data: bytes, problem: str) -> None:
+    """Descriptors that are broken, incomplete or circular are refused."""
+    with pytest.raises(InvalidDescriptorError, match=problem):
+        Messages(data)
+
+
+def test_descriptors_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of descriptors is bounded before they are parsed."""
+    monkeypatch.setattr(schemas, "MAX_SET_BYTES", 3)
+    with pytest.raises(InvalidDescriptorError, match="more than 3 bytes"):
+        Messages(bytes(4))
+
+
+@pytest.mark.usefixtures("folders")
+def test_texts_with_imports() -> None:
+    """A text may import others, in folders too, and Protobuf's own; each is compiled once."""
+    text = 'import "a/b.proto"; import "google/protobuf/any.proto"; message M { p.B b = 1; }'
+    imported = ImportedSchema("a/b.proto", 'syntax = "proto3"; package p; message B {}')
+    schema = Schema(SchemaType.PROTOBUF, f'syntax = "proto3"; {text}', imports=(imported,))
+    messages = compiled_messages(schema)
+    assert messages.at(()) is messages.named("M")
+    assert compiled_messages(schema) is messages
+
+
+@pytest.mark.usefixtures("folders")
+def test_imports_of_confluents_schemas() -> None:
+    """Confluent's own schemas are known: its serializers register no references to them."""
+    text = """syntax = "proto3";
+    import "confluent/meta.proto"; import "confluent/type/decimal.proto";
+    message M { confluent.type.Decimal d = 1 [(confluent.field_meta) = { tags: ["PII"] }]; }"""
+    found = compiled_messages(registered(text)).at(())
+    assert found is not None
+    decimal = found.fields_by_name["d"].message_type
+    assert decimal is not None
+    assert [field.name for field in decimal.fields] == ["value", "precision", "scale"]
+
+
+@pytest.mark.usefixtures("folders")
+def test_an_import_of_the_same_name_as_the_text() -> None:
+    """The text's own file has a name that no import has."""
+    imported = ImportedSchema("schema.proto", 'syntax = "proto3"; message B {}')
+    text = 'syntax = "proto3"; import "schema.proto"; message M { B b = 1; }'
+    messages = compiled_messages(Schema(SchemaType.PROTOBUF, text, imports=(imported,)))
+    found = messages.at(())
+    assert found is not None
+    assert found.name == "M"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("message M {", r"^schema\.proto:1:\d+: "),
+        ("message " * 3, "Expected"),
+        ('syntax = "proto3"; import "missing.proto"; message M {}', "missing.proto"),
+        ('syntax = "proto3"; import "/etc/passwd"; message M {}', "/etc/passwd"),
+        ('syntax = "proto3"; import "../../etc/passwd"; message M {}', "etc/passwd"),
+        ('syntax = "proto3"; ' + "message A {" * 2_000 + "}" * 2_000, "recursion limit"),
+        ('syntax = "proto3"; message M { Missing m = 1; }', "Missing"),
+        ("\0", "schema.proto"),
+        ("\ud800", "not Unicode"),
+    ],
+)
+def test_texts_that_are_invalid(text: str, problem: str, folders: Path) -> None:
+    """The compiler's reason is told, without its folders, and no other file is read."""
+    with pytest.raises(InvalidDescriptorError, match=problem) as told:
+        compiled_messages(registered(text))
+    assert str(folders) not in str(told.value)
+    assert "root:" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/etc/x.proto", "../x.proto", "a/../../x.proto", "a//b.proto", "./a.proto", "", "a\\b.proto",
+     "a\0b", "x" * 256, "a/./b.proto", "a b.proto", "a\n.proto"],
+)  # fmt: skip
+@pytest.mark.usefixtures("folders")
+def test_names_of_imports_that_are_refused(name: str) -> None:
+    """A name that is no relative path of plain words never becomes a file."""
+    schema = Schema(SchemaType.PROTOBUF, TWO, imports=(ImportedSchema(name, TWO),))
+    with pytest.raises(InvalidDescriptorError, match="is not a file name"):
+        compiled_messages(schema)
+
+
+@pytest.mark.usefixtures("folders")
+def test_a_file_where_a_folder_is() -> None:
+    """Imports whose names cannot be files at the same time are refused."""
+    imports = ImportedSchema("a", TWO), ImportedSchema("a/b", TWO)
+    with pytest.raises(InvalidDescriptorError, match="'a/b' cannot be used"):
+        compiled_messages(Schema(SchemaType.PROTOBUF, TWO, imports=imports))
+
+
+@pytest.mark.usefixtures("folders")
+def test_texts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size and the number of texts are bounded."""
+    monkeypatch.setattr(schemas, "MAX_TEXT_BYTES", 3_000)
+    with pytest.raises(InvalidDescriptorError, match="more than 3000 bytes"):
+        compiled_messages(registered("é" * 1_500))
+    monkeypatch.setattr(schemas, "MAX_IMPORTS", 1)
+    with pytest.raises(InvalidDescriptorError, match="more than 1 schemas"):
+        compiled_messages(registered("", a="", b="", c=""))
+
+
+@pytest.mark.usefixtures("folders")
+def test_a_compiler_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended; the task fails, since the machine may be at fault."""
+    monkeypatch.setattr(schemas, "WAIT_S", 0.01)
+    with pytest.raises(OptionsError, match=r"not compiled in 0\.01 s"):
+        compiled_messages(registered("message M {}"))
+
+
+@pytest.mark.usefixtures("folders")
+def test_bounds_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler that uses too much memory or writes too much fails; it is the text's fault."""
+    monkeypatch.setattr(schemas, "_PROTOC", schemas._PROTOC.replace("16777216", "8"))
+    with pytest.raises(InvalidDescriptorError):
+        compiled_messages(registered(TWO))
+
+
+@pytest.mark.usefixtures("folders")
+def test_the_compiler_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra that brings it is named."""
+    monkeypatch.setattr(schemas, "find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[protobuf\]"):
+        compiled_messages(registered(TWO))

@@ -1,0 +1,134 @@
+"""The Spark types of messages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from pyspark_kafka.adapters.values.protobuf.schemas import InvalidDescriptorError, compiled_messages
+from pyspark_kafka.adapters.values.protobuf.spark_types import (
+    ProtobufSettings,
+    message_type,
+    protobuf_settings,
+)
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.values.value_options import ValueOptions
+
+from .schemas import message_named, registered
+
+INNER: Final = (
+    "struct<id:int,text:string,numbers:array<int>,innermost:struct<words:array<string>,id:bigint>>"
+)
+TYPES: Final = {
+    "test.Atoms": "i32:int,i64:bigint,u32:int,u64:bigint,s32:int,s64:bigint,f32:int,f64:bigint,"
+    "sf32:int,sf64:bigint,real:float,wide:double,truth:boolean,text:string,raw:binary,"
+    "color:string,large:int,largest:string",
+    "test.Nested": f"name:string,inner:{INNER},inners:array<{INNER}>,last:int",
+    "test.Maps": "counts:map<string,int>,names:map<int,string>,truths:map<boolean,double>,"
+    f"inners:map<bigint,{INNER}>,colors:map<string,string>,raws:map<bigint,binary>,"
+    "times:map<string,timestamp>",
+    "test.Times": "time:timestamp,span:interval day to second,times:array<timestamp>,"
+    "spans:array<interval day to second>",
+    "test.HasEmpty": "id:int",
+    "test.Empty": "",
+    "old.Groups": "one:struct<id:int,text:string>,many:array<struct<id:int>>,last:int",
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types(name: str) -> None:
+    """Messages become structs, as in Spark's SchemaConverters; empty ones are dropped."""
+    settings = ProtobufSettings(max_recursion=1)
+    assert str(message_type(message_named(name), settings)) == f"struct<{TYPES[name]}>"
+
+
+def test_types_with_options() -> None:
+    """Options change types: of unsigned numbers, enums, wrappers and empty messages."""
+    settings = ProtobufSettings(
+        enums_as_ints=True, upcast_unsigned=True, unwrap_wrappers=True, retain_empty=True
+    )
+    atoms = str(message_type(message_named("test.Atoms"), settings))
+    assert "u32:bigint,u64:decimal(20,0),s32:int,s64:bigint,f32:int,f64:bigint" in atoms
+    assert "color:int" in atoms
+    dummy = "struct<__dummy_field_in_empty_struct:string>"
+    assert str(message_type(message_named("test.HasEmpty"), settings)) == (
+        f"struct<empty:{dummy},id:int,more:array<{dummy}>>"
+    )
+    assert str(message_type(message_named("test.Empty"), settings)) == dummy
+    assert str(message_type(message_named("test.Wrapped"), settings)) == (
+        "struct<i32:int,i64:bigint,u32:bigint,u64:decimal(20,0),real:float,wide:double,"
+        "truth:boolean,text:string,raw:binary,texts:array<string>,numbers:map<int,int>>"
+    )
+
+
+CUT: Final = (
+    "struct<id:int,left:struct<id:int>,more:array<struct<id:int>>,named:map<int,struct<id:int>>>"
+)
+
+
+@pytest.mark.parametrize(("depth", "right"), [(1, "struct<id:int>"), (2, CUT)])
+def test_recursion(depth: int, right: str) -> None:
+    """A recursive message is cut off below a depth; lists and maps of it are, too."""
+    message = message_named("test.Tree")
+    assert str(message_type(message, ProtobufSettings(max_recursion=depth))) == right
+
+
+def test_recursion_without_a_depth() -> None:
+    """A recursive message is refused unless the option says how deep."""
+    with pytest.raises(InvalidDescriptorError, match=r"'test\.Tree\.left' is recursive; set"):
+        message_type(message_named("test.Tree"), ProtobufSettings())
+
+
+def test_times_by_name() -> None:
+    """A message that is named and built as a timestamp is one; with other fields it is not."""
+    text = """syntax = "proto3"; package own;
+    message Timestamp { int64 seconds = 3; int32 nanos = 9; }
+    message Duration { double seconds = 1; int32 nanos = 2; }
+    message M { Timestamp time = 1; Duration span = 2; }"""
+    message = compiled_messages(registered(text)).named("own.M")
+    assert str(message_type(message, ProtobufSettings())) == (
+        "struct<time:timestamp,span:struct<seconds:double,nanos:int>>"
+    )
+
+
+def test_messages_that_grow_exponentially() -> None:
+    """The number of fields and the depth are bounded."""
+    doubled = "".join(f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }}" for n in range(40))
+    chain = "".join(f"message M{n} {{ M{n + 1} a = 1; }}" for n in range(200))
+    for text, problem in ((doubled + "message M40 { int32 a = 1; }", "10000 fields"),
+                          (chain + "message M200 { int32 a = 1; }", "100 deep")):  # fmt: skip
+        message = compiled_messages(registered(f'syntax = "proto3"; {text}')).named("M0")
+        with pytest.raises(InvalidDescriptorError, match=problem):
+            message_type(message, ProtobufSettings())
+
+
+def test_settings() -> None:
+    """The options of from_protobuf are understood, in any case of their values."""
+    given = {
+        "emit.default.values": "true",
+        "enums.as.ints": "TRUE",
+        "upcast.unsigned.ints": "false",
+        "recursive.fields.max.depth": "3",
+        "convert.any.fields.to.json": "true",
+    }
+    options = ValueOptions("value", "protobuf", settings=tuple(given.items()))
+    assert protobuf_settings(options) == ProtobufSettings(
+        emit_defaults=True, enums_as_ints=True, any_as_json=True, max_recursion=3
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("enums.as.ints", "yes", "'enums.as.ints' is true or false, got 'yes'"),
+        ("recursive.fields.max.depth", "11", "a number up to 10, got '11'"),
+        ("recursive.fields.max.depth", "x", "a number up to 10, got 'x'"),
+        ("enum.as.int", "true", "no option 'enum.as.int'. Its options are convert.any"),
+    ],
+)
+def test_settings_that_are_refused(name: str, value: str, problem: str) -> None:
+    """Options that are unknown or invalid are named."""
+    options = ValueOptions("value", "protobuf", settings=((name, value),))
+    with pytest.raises(OptionsError, match=problem):
+        protobuf_settings(options)
