@@ -17,7 +17,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.subscription import Assign, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports import clock as deadlines
+from pyspark_kafka.ports import clock as ports_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,7 +138,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        for module in (deadlines, offset_fetcher, cluster_describer):
+        for module in (ports_clock, offset_fetcher, cluster_describer):
             monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:

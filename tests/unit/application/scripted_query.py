@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from time import time_ns
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, final
 
@@ -27,7 +28,7 @@ from pyspark_kafka.domain.continuous.messages import (
 )
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports import clock as deadline
+from pyspark_kafka.ports import clock
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskRunner
 
 from .conftest import tp
@@ -69,7 +70,9 @@ def at(partition: int, offset: int) -> PartitionOffsets:
 
 @final
 class VirtualTime:
-    """Stands in for the module ``time``."""
+    """Stands in for the module ``time``, but for the wall clock."""
+
+    time_ns = staticmethod(time_ns)
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -301,7 +304,7 @@ class ScriptedQuery:
 def virtual_time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     """Return the time of all that an execution waits for."""
     time = VirtualTime()
-    for module in (continuous_execution, continuous_progress, epochs, deadline):
+    for module in (continuous_execution, continuous_progress, epochs, clock):
         monkeypatch.setattr(module, "time", time)
     monkeypatch.setattr(continuous_execution, "threading", SimpleNamespace(Event=time.event))
     return time

@@ -15,7 +15,7 @@ from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError
-from pyspark_kafka.ports import clock as deadline
+from pyspark_kafka.ports import clock
 
 from .scripted_query import Script, ScriptedQuery, at, task, virtual_time
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def scripted(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> ScriptedQuery:
     """Return a query in virtual time, for whose end a test waits in real time."""
     virtual = virtual_time(monkeypatch)
-    monkeypatch.setattr(deadline, "time", time)
+    monkeypatch.setattr(clock, "time", time)
     monkeypatch.setattr(continuous_query, "_POLL_S", 0.001)
     return ScriptedQuery(kit, virtual, ExecutionLimits(), {})
 
