@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import pytest
 from kafka import errors as kafka_errors
 
+from pyspark_kafka.adapters.kafka_python import brokers as brokers_module
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchResponse
@@ -224,3 +225,18 @@ def test_an_epoch_that_goes_back_after_doubt_is_another_log(
     with pytest.raises(LogTruncatedError) as caught:
         script.range.fetch(position)
     assert (caught.value.offset, caught.value.diverges_at) == (20, 10)
+
+
+def test_closing_a_reader_closes_the_connection_of_a_range_that_is_open(
+    scripted: Callable[..., Script], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The range gives its connection back later, or never."""
+    made = Mock(in_flight=None)
+    monkeypatch.setattr(brokers_module, "FetchConnection", lambda *_: made)
+    brokers = scripted().brokers
+    connection = brokers.connect(NODE)
+    brokers.close()
+    assert made.close.call_count == 1
+    brokers.keep(NODE, connection)
+    assert made.close.call_count == 2
+    assert brokers.connections == {}

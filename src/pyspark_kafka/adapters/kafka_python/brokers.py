@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
+from weakref import WeakSet
 
 from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
@@ -110,6 +111,8 @@ class Brokers:
         self._config = config
         self._memory = DecoderMemory()
         self._metadata: ClusterMetadata | None = None
+        self._opened: WeakSet[FetchConnection] = WeakSet()
+        self._is_closed = False
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
 
     @property
@@ -142,11 +145,17 @@ class Brokers:
         if ranges or self._metadata is not None:
             self.metadata.expect(one.partition.topic for one in ranges)
 
+    def connect(self, node: int) -> FetchConnection:
+        """Return a new connection to a broker."""
+        connection = FetchConnection(self.metadata.connect(node), self.settings, self.timeout_ms)
+        self._opened.add(connection)
+        return connection
+
     def keep(self, node: int, connection: FetchConnection | None) -> None:
         """Take back a connection, for the next range if it has no request in flight."""
         if connection is None:
             return
-        if connection.in_flight or node in self.connections:
+        if connection.in_flight or node in self.connections or self._is_closed:
             connection.close()
         else:
             self.connections[node] = connection
@@ -181,9 +190,11 @@ class Brokers:
         return left
 
     def close(self) -> None:
-        """Close all connections; a second call does nothing."""
-        for node in list(self.connections):
-            self.connections.pop(node).close()
+        """Close all connections, also of ranges that are read; a second call does nothing."""
+        self._is_closed = True
+        self.connections.clear()
+        for connection in self._opened:
+            connection.close()
         if self._metadata is not None:
             self._metadata.close()
             self._metadata = None

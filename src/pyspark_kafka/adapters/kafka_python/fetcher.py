@@ -24,7 +24,6 @@ from ...ports.continuous import PolledRecords
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..kafka_format.column_buffers import MAX_ROWS
 from .brokers import RANGE_BYTES, find_other_log
-from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
 from .wire import NO_REPLICA, FetchPosition
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from ...domain.topic_partition import TopicPartition
     from .brokers import Brokers, FetchedBatches, PartitionCursor
-    from .connections import Awaited
+    from .connections import Awaited, FetchConnection, ReceiveBuffer
     from .wire import FetchedData
 
 EAGER_BYTES: Final = 16 * 1024
@@ -305,9 +304,7 @@ class Fetcher:
             if self._is_continuous and self._brokers.metadata.connection_delay(node.node):
                 raise kafka_errors.NodeNotReadyError(node.node)
             with self._attempt(node.node):
-                connected = self._brokers.metadata.connect(node.node)
-            brokers = self._brokers
-            node.connection = FetchConnection(connected, brokers.settings, brokers.timeout_ms)
+                node.connection = self._brokers.connect(node.node)
         return node.connection
 
     def _attempt(self, key: int | None = None) -> AbstractContextManager[object]:
