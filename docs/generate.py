@@ -31,7 +31,7 @@ from pyspark_kafka.domain.options.settings_table import (
     Setting,
     Text,
 )
-from pyspark_kafka.domain.options.sink import SINK_TABLE
+from pyspark_kafka.domain.options.sink_table import SINK_TABLE
 from pyspark_kafka.domain.options.source_table import TABLE
 from pyspark_kafka.domain.security.policy import OWN_SETTINGS, RESTRICTED, AllowList, Restricted
 from pyspark_kafka.domain.values.registry import REGISTRY_SETTINGS

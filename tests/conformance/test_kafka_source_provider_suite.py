@@ -18,7 +18,8 @@ from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
 from pyspark_kafka.bootstrap.option_policy import VARIABLE
 from pyspark_kafka.bootstrap.spark import ContainerUseCases, DefaultSource
 from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import SINK_TABLE, SinkOptions
+from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.options.sink_table import SINK_TABLE
 from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.options.source_table import TABLE
 from pyspark_kafka.domain.reading.admission import ReadMaxRows, ReadMinRows

@@ -11,8 +11,7 @@ import pytest
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, guid_of
 from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.application.values.schema_cache import SchemaCache
-from pyspark_kafka.domain.values.registry import registry_settings
-from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.domain.values.registry import RegistryOptions, registry_settings
 from pyspark_kafka.testing import SchemaRegistryContract
 from pyspark_kafka.testing.schema_registry_contract import avro
 

@@ -13,8 +13,7 @@ from pyspark_kafka import continuous
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.registry import Schema, SchemaType
-from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
 

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from pyspark_kafka.adapters.security.tokens import token_provider
+from pyspark_kafka.adapters.security.providers import token_provider
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 

@@ -14,8 +14,14 @@ from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, RegistryUnavailableError
-from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaReference, SchemaType
-from pyspark_kafka.domain.values.value_options import Framing, RegistryOptions, ValueOptions
+from pyspark_kafka.domain.values.registry import (
+    ImportedSchema,
+    RegistryOptions,
+    Schema,
+    SchemaReference,
+    SchemaType,
+)
+from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
 
 if TYPE_CHECKING:

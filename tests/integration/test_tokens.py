@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
-from pyspark_kafka.adapters.security.tokens import token_provider
+from pyspark_kafka.adapters.security.providers import token_provider
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.options.client_settings import read_java_settings

@@ -22,8 +22,7 @@ from pyspark_kafka.domain.values.errors import (
     MalformedValueError,
     describe_failure,
 )
-from pyspark_kafka.domain.values.registry import Schema, SchemaType
-from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.testing import KafkaWorld, Record
 
 from ..servers.http_server import serving

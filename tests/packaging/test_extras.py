@@ -14,8 +14,7 @@ import pytest
 
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
-from pyspark_kafka.domain.values.registry import Schema, SchemaType
-from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.testing import await_until
 from tests.documents import DOCS, TESTS, WITH_SPARK, WITHOUT_SPARK, check_page, sources
 from tests.integration.client_files import connection

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
-from pyspark_kafka.domain.options.sink import DeliveryGuarantee, SinkOptions
+from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.options.sink_table import DeliveryGuarantee
 
 from .faults import Decisions, Fault, Settings
 from .kafka import TOPIC, Kafka

@@ -15,8 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix, parse_framing
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, describe_failure
-from pyspark_kafka.domain.values.registry import Schema, SchemaType
-from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.testing import await_until
 
 from ..servers.apicurio import Apicurio

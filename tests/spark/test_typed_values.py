@@ -25,9 +25,14 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.data_types import parse_struct
-from pyspark_kafka.domain.values.registry import Schema, SchemaType, registry_settings
+from pyspark_kafka.domain.values.registry import (
+    RegistryOptions,
+    Schema,
+    SchemaType,
+    registry_settings,
+)
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, typed_schema
-from pyspark_kafka.domain.values.value_options import RegistryOptions, ValueOptions
+from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import typed_record_schema
 
 from ..unit.domain.values.strategies import struct_types

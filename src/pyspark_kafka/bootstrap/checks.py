@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..domain.errors import OptionsError
 from ..domain.options.sink import SinkOptions, dead_letter_sink
 from ..domain.options.source import SourceOptions
-from .plugins import CONTAINERS, SINK_CONTAINERS, client_named, has_plugins
+from .plugins import CONTAINERS, SINK_CONTAINERS, check_writing, client_named, has_plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..adapters.memory.cluster import MemoryCluster
     from ..ports.client import Client
-    from ..ports.writing import RecordWriter
 
 
 def check_source(options: SourceOptions) -> None:
@@ -63,21 +59,6 @@ def check_sink(options: SinkOptions) -> None:
         client.check_sink(options)
 
 
-def check_writing(client: Client, options: SinkOptions) -> None:
-    """Check that a client can write as a sink's options demand.
-
-    :raises OptionsError: if it does not support writing or the delivery guarantee.
-    """
-    writer_factory(client, options)
-    if options.is_exactly_once and client.transactions is None:
-        problem = (
-            f"deliveryGuarantee 'exactly-once' is not supported by the client '{options.client}', "
-            "which cannot commit transactions that another process began. Set 'client' to "
-            "'kafka-python'"
-        )
-        raise OptionsError([problem])
-
-
 def check_dead_letters(client: Client, options: SourceOptions) -> None:
     """Check the options of a query's dead letters without connecting.
 
@@ -88,18 +69,6 @@ def check_dead_letters(client: Client, options: SourceOptions) -> None:
         check_writing(client, sink)
         if client.check_sink is not None:
             client.check_sink(sink)
-
-
-def writer_factory(
-    client: Client, options: SourceOptions | SinkOptions
-) -> Callable[[SinkOptions], RecordWriter]:
-    """Return the factory of a client's writers.
-
-    :raises OptionsError: if it has none.
-    """
-    if client.record_writer is None:
-        raise OptionsError([f"Client '{options.client}' only reads: it has no writer"])
-    return client.record_writer
 
 
 def _check_storage(options: SourceOptions | SinkOptions) -> None:

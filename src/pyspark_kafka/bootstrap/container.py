@@ -37,9 +37,16 @@ from ..domain.options.sink import SinkOptions, dead_letter_sink
 from ..domain.options.source import SourceOptions
 from ..domain.reading.data_loss import legacy_partition_offset_changed
 from ..domain.values.dead_letter import TaskIdentity
-from .checks import check_writing, writer_factory
 from .injection import containers, providers
-from .plugins import CONTAINERS, SINK_CONTAINERS, client_named, configure, value_format_named
+from .plugins import (
+    CONTAINERS,
+    SINK_CONTAINERS,
+    check_writing,
+    client_named,
+    configure,
+    value_format_named,
+    writer_factory,
+)
 from .values import ValueDecoders, open_registry
 
 if TYPE_CHECKING:
@@ -49,8 +56,8 @@ if TYPE_CHECKING:
     from ..application.values.sink_encoding import SinkEncoding
     from ..domain.checkpoints.storage_path import StoragePath
     from ..domain.continuous.settings import ContinuousSettings
+    from ..domain.values.registry import RegistryOptions
     from ..domain.values.typed_schema import TypedSchema
-    from ..domain.values.value_options import RegistryOptions
     from ..ports.checkpoints import MetadataLog
     from ..ports.client import Client, StreamClientFactory
     from ..ports.cluster import ClusterDescriber

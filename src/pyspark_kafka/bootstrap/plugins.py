@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from dependency_injector.containers import Container
 
     from ..adapters.memory.cluster import MemoryCluster
+    from ..domain.options.sink import SinkOptions
+    from ..domain.options.source import SourceOptions
     from ..ports.values.value_format import ValueFormat
+    from ..ports.writing import RecordWriter
+
 
 PluginT = TypeVar("PluginT")
 
@@ -89,6 +93,33 @@ def client_named(name: str, memory_cluster: Callable[[], MemoryCluster]) -> Clie
         known = ", ".join(f"'{known}'" for known in client_names())
         raise OptionsError([f"Client '{name}' is not known. Known clients are {known}."])
     return client
+
+
+def check_writing(client: Client, options: SinkOptions) -> None:
+    """Check that a client can write as a sink's options demand.
+
+    :raises OptionsError: if it does not support writing or the delivery guarantee.
+    """
+    writer_factory(client, options)
+    if options.is_exactly_once and client.transactions is None:
+        problem = (
+            f"deliveryGuarantee 'exactly-once' is not supported by the client '{options.client}', "
+            "which cannot commit transactions that another process began. Set 'client' to "
+            "'kafka-python'"
+        )
+        raise OptionsError([problem])
+
+
+def writer_factory(
+    client: Client, options: SourceOptions | SinkOptions
+) -> Callable[[SinkOptions], RecordWriter]:
+    """Return the factory of a client's writers.
+
+    :raises OptionsError: if it has none.
+    """
+    if client.record_writer is None:
+        raise OptionsError([f"Client '{options.client}' only reads: it has no writer"])
+    return client.record_writer
 
 
 def format_names() -> list[str]:

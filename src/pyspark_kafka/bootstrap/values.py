@@ -13,8 +13,8 @@ from ..domain.values.value_options import OnNewSchema
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..domain.values.registry import RegistryOptions
     from ..domain.values.typed_schema import TypedColumn
-    from ..domain.values.value_options import RegistryOptions
     from ..ports.values.schema_registry import SchemaRegistry
     from ..ports.values.value_format import ValueFormat
 

@@ -39,7 +39,6 @@ def run_completion(given: argparse.Namespace) -> int:
     """
     with requires_extra("cli", "shtab", "shtab"):
         import shtab
-    from .parser import command_parser
 
-    print(shtab.complete(command_parser(), given.shell))
+    print(shtab.complete(given.parser, given.shell))
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -34,7 +35,7 @@ from .arguments import (
     storage_options,
 )
 from .lag import batch_json
-from .offsets_view import offset_pairs, print_offsets
+from .offsets_view import Offsets, offset_pairs, print_offsets
 from .output import ending_with_the_pipe, logs_redirected_to, quantity
 
 if TYPE_CHECKING:
@@ -90,8 +91,6 @@ _CHECKPOINT: Final = "checkpoint:"
 
 Target: TypeAlias = StartingOffsets | StoragePath
 """Offsets in Kafka, or of another checkpoint."""
-
-Offsets: TypeAlias = dict[str, PartitionOffsets]
 
 
 def add_offsets(commands: Commands) -> None:
@@ -196,15 +195,16 @@ def _file(name: str) -> Specific:
 
 
 def _run_rewrite(given: argparse.Namespace) -> int:
+    require_cluster(given)
     from .offsets_rewrite import run_rewrite
 
-    return run_rewrite(given)
+    return run_rewrite(given, checkpoint_of(given), partial(other_offsets, given))
 
 
 def _run_undo(given: argparse.Namespace) -> int:
     from .offsets_rewrite import run_undo
 
-    return run_undo(given)
+    return run_undo(given, checkpoint_of(given))
 
 
 def checkpoint_of(given: argparse.Namespace) -> StoragePath:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ..bootstrap.tools import offset_checkpoint_at
 from ..domain.errors import MetadataLogError, OptionsError
 from ..domain.json_text import utc_text
-from .offsets import checkpoint_of, other_offsets, require_cluster
-from .offsets_view import offset_pairs, print_offsets
+from .offsets_view import Offsets, offset_pairs, print_offsets
 
 if TYPE_CHECKING:
     import argparse
@@ -21,38 +20,42 @@ if TYPE_CHECKING:
     from ..domain.checkpoints.storage_path import StoragePath
 
 
-def run_rewrite(given: argparse.Namespace) -> int:
+def run_rewrite(
+    given: argparse.Namespace, path: StoragePath, others: Callable[[Offsets], Offsets]
+) -> int:
     """Change the offsets of a checkpoint, and return the exit status.
+
+    ``others`` returns the new offsets of partitions.
 
     :raises PysparkKafkaError: if the query may be running, the offsets cannot be determined or
         used, or the checkpoint cannot be read or written.
     """
-    require_cluster(given)
-    checkpoint = offset_checkpoint_at(checkpoint_of(given))
+    checkpoint = offset_checkpoint_at(path)
     before = checkpoint.read()
     if not given.query_is_stopped:
         checkpoint.require_stopped(before)
     ours = dict(before.offsets)
-    after = before.moved_to(other_offsets(given, ours))
+    after = before.moved_to(others(ours))
     return _change(
         given,
+        path,
         (before, after),
         lambda: checkpoint.change(before, after),
         is_undoable=True,
     )
 
 
-def run_undo(given: argparse.Namespace) -> int:
+def run_undo(given: argparse.Namespace, path: StoragePath) -> int:
     """Undo the last rewrite of a checkpoint, and return the exit status.
 
     :raises PysparkKafkaError: if the query may be running, there is no rewrite to undo, or the
         checkpoint cannot be read or written.
     """
-    checkpoint = offset_checkpoint_at(checkpoint_of(given))
+    checkpoint = offset_checkpoint_at(path)
     found = checkpoint.backup()
     if found is None:
         problem = "There is no rewrite to undo. Check that the path is the query's checkpoint"
-        raise MetadataLogError(str(checkpoint_of(given)), problem)
+        raise MetadataLogError(str(path), problem)
     number, backup = found
     before = checkpoint.read()
     if not given.query_is_stopped:
@@ -60,6 +63,7 @@ def run_undo(given: argparse.Namespace) -> int:
     after = checkpoint.point_of_undo(before, backup)
     return _change(
         given,
+        path,
         (before, after),
         lambda: checkpoint.undo(before, number, backup),
         # Only if the query has run since is there another backup.
@@ -69,13 +73,14 @@ def run_undo(given: argparse.Namespace) -> int:
 
 def _change(
     given: argparse.Namespace,
+    path: StoragePath,
     points: tuple[ResumePoint, ResumePoint],
     apply: Callable[[], None],
     *,
     is_undoable: bool,
 ) -> int:
     """Show a change, ask, and carry it out."""
-    (before, after), path = points, checkpoint_of(given)
+    before, after = points
     if not given.json:
         _show(path, before, after)
     is_needed = before.has_unread_batch or after.has_unread_batch or before.offsets != after.offsets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ..domain.partition_offsets import PartitionOffsets
 
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..domain.topic_partition import TopicPartition
+
+Offsets: TypeAlias = dict[str, PartitionOffsets]
+"""By source."""
 
 MAX_ROWS: Final = 200
 """The lines for partitions of a table; JSON has all."""

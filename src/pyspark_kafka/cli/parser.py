@@ -52,4 +52,5 @@ def command_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     for add in _COMMANDS:
         add(commands)
+    parser.set_defaults(parser=parser)
     return parser

@@ -20,11 +20,10 @@ from ..domain.continuous.messages import (
     TaskFailed,
     TaskId,
     TaskLostData,
-    TaskProgress,
     TaskReport,
     TaskStarted,
 )
-from ..domain.continuous.progress import LatencyHistogram
+from ..domain.continuous.progress import LatencyHistogram, TaskProgress
 from ..domain.errors import DriverLostError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.reading.data_loss import DataLoss

@@ -8,8 +8,12 @@ from typing import ClassVar
 
 import pytest
 
-from ..domain.continuous.messages import TaskProgress
-from ..domain.continuous.progress import EpochProgress, LatencyHistogram, QueryIdentity
+from ..domain.continuous.progress import (
+    EpochProgress,
+    LatencyHistogram,
+    QueryIdentity,
+    TaskProgress,
+)
 from ..domain.lag.lag import QueryLag, SourceLag
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition

@@ -10,8 +10,7 @@ from pyspark_kafka.adapters.security import clear_text
 from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.domain.options.client_settings import JavaSettings
 from pyspark_kafka.domain.security.login import Login
-from pyspark_kafka.domain.values.registry import registry_settings
-from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.domain.values.registry import RegistryOptions, registry_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

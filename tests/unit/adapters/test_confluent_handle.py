@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.handle import Handle, TokenRefresh, set_token
 from pyspark_kafka.adapters.confluent.librdkafka import CONSUMER, PRODUCER
-from pyspark_kafka.adapters.security.tokens import token_provider
+from pyspark_kafka.adapters.security.providers import token_provider
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options

@@ -30,12 +30,12 @@ from pyspark_kafka.domain.values.errors import (
     UnknownSchemaError,
 )
 from pyspark_kafka.domain.values.registry import (
+    RegistryOptions,
     Schema,
     SchemaReference,
     SchemaType,
     registry_settings,
 )
-from pyspark_kafka.domain.values.value_options import RegistryOptions
 from tests.servers.certificates import Authority, truststore
 from tests.servers.http_server import Request, Response, serving
 from tests.servers.silent_listeners import silent_listener, trickling_listener

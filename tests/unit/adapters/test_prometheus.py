@@ -22,8 +22,12 @@ from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingProg
 from pyspark_kafka.application.checkpoints.logs import CheckpointState
 from pyspark_kafka.application.lag.monitor import CheckpointReport, LagSnapshot, MeasurementFailure
 from pyspark_kafka.domain.checkpoints.checkpoint_log import CheckpointedBatch
-from pyspark_kafka.domain.continuous.messages import TaskProgress
-from pyspark_kafka.domain.continuous.progress import EpochProgress, LatencyHistogram, QueryIdentity
+from pyspark_kafka.domain.continuous.progress import (
+    EpochProgress,
+    LatencyHistogram,
+    QueryIdentity,
+    TaskProgress,
+)
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MissingDependencyError
 from pyspark_kafka.domain.lag.lag import PartitionLag, QueryLag, SourceLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets

@@ -26,7 +26,8 @@ from pyspark_kafka.domain.options import value_table
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.settings_table import SETTINGS
-from pyspark_kafka.domain.options.sink import SINK_TABLE, parse_sink_options
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.sink_table import SINK_TABLE
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.options.source_table import TABLE
 from pyspark_kafka.domain.reading.ranges import OffsetRange
@@ -34,7 +35,7 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.secrets import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.data_types import parse_struct
-from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.domain.values.registry import RegistryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

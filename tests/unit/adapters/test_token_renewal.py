@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.security.tokens import PAUSE_MS, RenewedTokens, token_provider
+from pyspark_kafka.adapters.security.providers import token_provider
+from pyspark_kafka.adapters.security.tokens import PAUSE_MS, RenewedTokens
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.oauth import (

@@ -22,11 +22,10 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskDrained,
     TaskFailed,
     TaskId,
-    TaskProgress,
     TaskReport,
     TaskStarted,
 )
-from pyspark_kafka.domain.continuous.progress import QueryIdentity
+from pyspark_kafka.domain.continuous.progress import QueryIdentity, TaskProgress
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports import clock
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskRunner

@@ -28,7 +28,8 @@ from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import value_table
 from pyspark_kafka.domain.options.option import REGISTRY_PREFIX, QueryKind
-from pyspark_kafka.domain.options.sink import SINK_TABLE, SinkOptions
+from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.options.sink_table import SINK_TABLE
 from pyspark_kafka.domain.options.source_table import STRATEGIES, TABLE
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import (

@@ -11,8 +11,8 @@ from ...domain.errors import OptionsError
 from ...domain.options.client_settings import api_timeout_ms, read_java_settings
 from ...domain.options.option import PREFIX
 from ..call_deadline import within
+from ..security.providers import token_provider
 from ..security.tls_context import Rotating
-from ..security.tokens import token_provider
 from .settings import client_config, require_loadable, tls_files, token_source
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from ...domain.security.oauth import OAUTHBEARER
 from ...domain.security.secrets import Secret
 from ...domain.security.tls import TLS_1_2, Store, StoreFormat, Tls, store_format
 from ..security.clear_text import warn_about_clear_text
+from ..security.providers import token_provider
 from ..security.store_files import certificates, key_pair, store_content
-from ..security.tokens import token_provider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

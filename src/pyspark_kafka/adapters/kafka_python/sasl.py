@@ -24,7 +24,7 @@ from ...domain.security.login import Login
 from ...domain.security.oauth import AWS_MSK_IAM, OAUTHBEARER, MskIam
 from ...domain.security.secrets import HIDDEN
 from ..process_local import ProcessLocal
-from ..security.tokens import token_provider
+from ..security.providers import token_provider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping

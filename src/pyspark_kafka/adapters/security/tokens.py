@@ -1,11 +1,10 @@
-"""Tokens of logins: one provider for each source of them, which a process keeps and shares."""
+"""Tokens of logins: how long each is of use, and functions that return them."""
 
 from __future__ import annotations
 
 import logging
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeAlias, final
@@ -14,10 +13,6 @@ from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...domain.security.oauth import (
     OAUTHBEARER,
     PROVIDER_NAMES,
-    AzureIdentity,
-    ClientCredentials,
-    GoogleCredentials,
-    MskIam,
     TokenFunction,
 )
 from ...ports.clock import Deadline, epoch_ms
@@ -27,40 +22,6 @@ from ..process_local import ProcessLocal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from ...domain.security.oauth import TokenSource
-
-
-@lru_cache(maxsize=64)
-def token_provider(source: TokenSource) -> TokenProvider:
-    """Return what gets tokens from a source, and keeps them as long as they are of use.
-
-    :raises ValueError: if the source cannot be used.
-    :raises MissingDependencyError: if its extra is not installed.
-    """
-    return RenewedTokens(_new_provider(source))
-
-
-def _new_provider(source: TokenSource) -> TokenProvider:
-    match source:
-        case ClientCredentials():
-            from .oidc import OidcTokenProvider
-
-            return OidcTokenProvider(source)
-        case MskIam():
-            from .cloud_tokens import MskTokenProvider
-
-            return MskTokenProvider(source)
-        case AzureIdentity():
-            from .cloud_tokens import AzureTokenProvider
-
-            return AzureTokenProvider(source)
-        case GoogleCredentials():
-            from .cloud_tokens import GoogleTokenProvider
-
-            return GoogleTokenProvider(source)
-        case TokenFunction():
-            return FunctionTokenProvider(source)
 
 
 log = logging.getLogger("pyspark_kafka.tokens")

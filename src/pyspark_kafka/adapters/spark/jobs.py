@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
-from ...domain.cluster.versions import REPORTED, Environment
+from ...domain.cluster.finding import Environment
+from ...domain.cluster.versions import REPORTED
 from ...domain.errors import OptionsError
 from ...domain.text import describe_error, find_error, one_line
 from ...ports.clock import Deadline

@@ -8,8 +8,8 @@ import ssl
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.cluster.finding import PeerCertificate
-from ...domain.cluster.versions import REPORTED, Environment
+from ...domain.cluster.finding import Environment, PeerCertificate
+from ...domain.cluster.versions import REPORTED
 from ..security.tls_context import CurrentContext, pem_files
 
 if TYPE_CHECKING:

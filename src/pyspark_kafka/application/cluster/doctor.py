@@ -29,8 +29,7 @@ from ...domain.text import describe_error
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ...domain.cluster.finding import PeerCertificate, SparkFacts
-    from ...domain.cluster.versions import Environment
+    from ...domain.cluster.finding import Environment, PeerCertificate, SparkFacts
     from ...domain.options.source import SourceOptions
     from ...ports.clock import Clock
     from ...ports.cluster import ClusterDescriber

@@ -31,9 +31,8 @@ from ...domain.reading import data_loss
 from ...domain.reading.errors import DataLossError
 from ...domain.security.errors import TlsError
 from ...ports.clock import Deadline
-from .epochs import EpochCommitter
+from .epochs import CatchUps, EpochCommitter
 from .errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
-from .query import CatchUps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.continuous.messages import TaskProgress
-from ...domain.continuous.progress import BUCKETS, EpochProgress, LatencyHistogram
+from ...domain.continuous.progress import BUCKETS, EpochProgress, LatencyHistogram, TaskProgress
 from ...domain.errors import PysparkKafkaError
 from ...domain.values.errors import BadRecordStats
 from ...ports.clock import epoch_ms

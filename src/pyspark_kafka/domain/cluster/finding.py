@@ -12,7 +12,15 @@ from ..security.rights import Operation, Right, group_right, topic_right, transa
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from .versions import Environment
+
+@final
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A Python process: its host, and the versions of Python and of installed packages."""
+
+    host: str
+    python: str
+    packages: Mapping[str, str]
 
 
 class Level(enum.Enum):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final
 
-from .finding import Finding, error, ok, warning
+from .finding import Environment, Finding, error, ok, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,16 +27,6 @@ REPORTED: Final = (_OWN, *MIN_VERSIONS)
 _OPTIONAL: Final[Mapping[str, str]] = {
     "pyspark": "Spark cannot be used here. Install it with: pip install 'pyspark-kafka[spark]'",
 }
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """A Python process: its host, and the versions of Python and of installed packages."""
-
-    host: str
-    python: str
-    packages: Mapping[str, str]
 
 
 def check_environment(found: Environment, client: str) -> Iterator[Finding]:

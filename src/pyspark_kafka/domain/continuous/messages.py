@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ..partition_offsets import PartitionOffsets
 from ..reading.data_loss import DataLoss
 from ..values.errors import BadRecordStats
-from .progress import LatencyHistogram
+from .progress import LatencyHistogram, TaskProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,28 +37,6 @@ class TaskId:
 
     def __str__(self) -> str:
         return f"task {self.slot} (run {self.generation}, attempt {self.attempt})"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class TaskProgress:
-    """What a task did since its last report.
-
-    ``latency`` counts from a record's timestamp to the acknowledgement of what was made of it.
-    """
-
-    input_rows: int = 0
-    output_rows: int = 0
-    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
-    bad_records: BadRecordStats = field(default_factory=BadRecordStats)
-
-    def __add__(self, other: TaskProgress) -> TaskProgress:
-        return TaskProgress(
-            self.input_rows + other.input_rows,
-            self.output_rows + other.output_rows,
-            self.latency.merge(other.latency),
-            self.bad_records + other.bad_records,
-        )
 
 
 @final

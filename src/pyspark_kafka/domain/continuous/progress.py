@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..partition_offsets import PartitionOffsets
-    from .messages import TaskProgress
+
 
 _EXACT_BELOW_MS: Final = 100
 _STEP: Final = 1.05
@@ -80,6 +80,28 @@ class LatencyHistogram:
 def bucket_of(milliseconds: int) -> int:
     """Return the index of a latency's bucket."""
     return min(len(BUCKETS) - 1, bisect_left(BUCKETS, max(0, milliseconds)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """What a task did since its last report.
+
+    ``latency`` counts from a record's timestamp to the acknowledgement of what was made of it.
+    """
+
+    input_rows: int = 0
+    output_rows: int = 0
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
+    bad_records: BadRecordStats = field(default_factory=BadRecordStats)
+
+    def __add__(self, other: TaskProgress) -> TaskProgress:
+        return TaskProgress(
+            self.input_rows + other.input_rows,
+            self.output_rows + other.output_rows,
+            self.latency.merge(other.latency),
+            self.bad_records + other.bad_records,
+        )
 
 
 @final

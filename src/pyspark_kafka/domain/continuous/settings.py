@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from ..options.option import milliseconds, server_list
-from ..options.sink import DeliveryGuarantee
+from ..options.sink_table import DeliveryGuarantee
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,3 +1,3 @@
 """The options of sources, sinks and clients: their tables, their values and the parsers."""
 
-__all__ = ["client_settings", "option", "settings_table", "sink", "source"]
+__all__ = ["client_settings", "option", "settings_table", "sink", "sink_table", "source"]

@@ -1,17 +1,15 @@
-"""The options of a sink: their table, like the source's in ``source_table``, and the parser."""
+"""The options of a sink as values, and their parser."""
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from ..checkpoints.storage_path import StoragePath
 from ..errors import OptionsError
 from ..security.policy import DEFAULT_POLICY
 from ..security.secrets import hides_secrets
 from . import source_table as table
-from . import value_table
 from .client_settings import (
     client_settings,
     connection_problems,
@@ -19,9 +17,16 @@ from .client_settings import (
     producer_settings,
     without_producer_settings,
 )
-from .option import INT32_MAX, STREAM_ONLY, Option, QueryKind, Reading, ignored, lower, required
+from .option import INT32_MAX, QueryKind, Reading, ignored, lower
 from .settings_table import BOOTSTRAP_SERVERS, BY_NAME, Refused
-from .source_table import CLIENT, METADATA_STORAGE_OPTIONS, TOKEN_PROVIDER, text_option
+from .sink_table import (
+    ALL_SINK_OPTIONS,
+    CHECKPOINT_LOCATION,
+    GUARANTEE,
+    METADATA_PATH,
+    SINK_TABLE,
+    DeliveryGuarantee,
+)
 from .value_table import ALL_SOURCE_OPTIONS
 from .values import format_option_names, read_values, registry_settings
 
@@ -29,16 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..security.policy import OptionPolicy
-    from ..values.value_options import EncodedColumn, RegistryOptions, ValueOptions
+    from ..values.registry import RegistryOptions
+    from ..values.value_options import EncodedColumn, ValueOptions
     from .client_settings import ProducerSettings
     from .source import SourceOptions
-
-
-class DeliveryGuarantee(enum.Enum):
-    """How often a consumer of committed records sees a record of a stream."""
-
-    AT_LEAST_ONCE = "at-least-once"
-    EXACTLY_ONCE = "exactly-once"
 
 
 @final
@@ -94,74 +93,6 @@ def sink_log_path(checkpoint: StoragePath) -> StoragePath:
         f"{checkpoint.url.rstrip('/')}/sinks/pyspark_kafka", checkpoint.storage_options
     )
 
-
-def _guarantee(text: str) -> DeliveryGuarantee:
-    try:
-        return DeliveryGuarantee(text.strip().lower())
-    except ValueError:
-        known = " or ".join(one.value for one in DeliveryGuarantee)
-        raise ValueError(f"deliveryGuarantee must be {known}, got '{text}'") from None
-
-
-GUARANTEE: Final = Option(
-    "deliveryGuarantee",
-    _guarantee,
-    DeliveryGuarantee.AT_LEAST_ONCE,
-    "`at-least-once`, `exactly-once`",
-    "With `exactly-once` each micro-batch is written in Kafka transactions, so that consumers "
-    "with `isolation.level=read_committed` see each record once, even after failures. Requires the "
-    "client `kafka-python` and, for micro-batches, Kafka 3.0 or newer. Batch queries refuse it.",
-    "`at-least-once`",
-    field="guarantee",
-)
-METADATA_PATH: Final[Option[str | None]] = Option(
-    "metadataPath",
-    required("metadataPath must name a directory"),
-    None,
-    "a directory, as a URL for fsspec",
-    "Where `exactly-once` stores which transactions belong to a micro-batch. The directory must "
-    "not be shared with another query or with a source. Keep it as long as the query's checkpoint, "
-    "where every driver of the query can reach it.",
-    "`<checkpointLocation>/sinks/pyspark_kafka`",
-    STREAM_ONLY,
-)
-CHECKPOINT_LOCATION: Final = text_option(
-    "checkpointLocation",
-    "a directory",
-    "Spark's own option, which Spark passes to the sink as well: the default of `metadataPath` "
-    "is derived from it.",
-    STREAM_ONLY,
-)
-
-SINK_TABLE: Final[tuple[Option[Any], ...]] = (
-    CLIENT,
-    Option(
-        "topic",
-        required("topic must name a topic"),
-        None,
-        "a topic",
-        "Writes all rows to this topic and ignores the column `topic`. Required if there is no "
-        "such column.",
-        field="topic",
-    ),
-    GUARANTEE,
-    METADATA_PATH,
-    METADATA_STORAGE_OPTIONS,
-    TOKEN_PROVIDER,
-    Option(
-        "transactionalIdPrefix",
-        required("transactionalIdPrefix must not be empty"),
-        "pyspark-kafka",
-        "a text",
-        "The prefix of all transactional ids, for the cluster's ACLs. The query's id and the "
-        "task's number follow.",
-        queries=STREAM_ONLY,
-        field="transactional_id_prefix",
-    ),
-    CHECKPOINT_LOCATION,
-)
-
-ALL_SINK_OPTIONS: Final = (*SINK_TABLE, *value_table.SINK_TABLE)
 
 SPARK_OPTIONS: Final = frozenset({"queryname", "path", "outputmode"})
 """Options of Spark's own that it passes to a sink."""

@@ -32,7 +32,7 @@ from . import value_table
 from .client_settings import client_settings, consumer_problems, kafka_settings
 from .option import Option, QueryKind, Reading, ignored, lower
 from .settings_table import BOOTSTRAP_SERVERS, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
-from .sink import ALL_SINK_OPTIONS
+from .sink_table import ALL_SINK_OPTIONS
 from .value_table import ALL_SOURCE_OPTIONS
 from .values import format_option_names, read_values, registry_settings
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from ..reading.offset_limits import EndingOffsets
     from ..security.policy import OptionPolicy
     from ..topic_partition import TopicPartition
-    from ..values.value_options import RegistryOptions, ValueOptions
+    from ..values.registry import RegistryOptions
+    from ..values.value_options import ValueOptions
 
 
 @final

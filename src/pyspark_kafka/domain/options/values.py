@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..checkpoints.storage_path import StoragePath
 from ..values.data_types import parse_struct
-from ..values.registry import registry_problems
-from ..values.value_options import (
-    BYTES,
-    Framing,
-    OnNewSchema,
-    ParseMode,
-    RegistryOptions,
-    ValueOptions,
-)
+from ..values.registry import RegistryOptions, registry_problems
+from ..values.value_options import BYTES, Framing, OnNewSchema, ParseMode, ValueOptions
 from . import source_table as table
 from . import value_table
 from .option import REGISTRY_PREFIX

@@ -15,7 +15,18 @@ from ..security.tls import Tls, read_tls
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .value_options import RegistryOptions
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegistryOptions:
+    """How to reach a schema registry.
+
+    ``settings`` are Confluent's, without the prefix ``schema.registry.``. Neither they nor the URL
+    are part of ``repr``, since they may contain secrets.
+    """
+
+    url: str = field(repr=False)
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 class SchemaType(enum.Enum):

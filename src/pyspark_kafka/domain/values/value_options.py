@@ -52,19 +52,6 @@ class SubjectNameStrategy(enum.Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RegistryOptions:
-    """How to reach a schema registry.
-
-    ``settings`` are Confluent's, without the prefix ``schema.registry.``. Neither they nor the URL
-    are part of ``repr``, since they may contain secrets.
-    """
-
-    url: str = field(repr=False)
-    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-
-
-@final
 @hides_secrets
 @dataclass(frozen=True, slots=True)
 class ValueOptions:

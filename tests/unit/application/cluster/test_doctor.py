@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.cluster.doctor import Doctor, Resources, Surroundings
 from pyspark_kafka.brokers.errors import JavaError
-from pyspark_kafka.domain.cluster.finding import Finding, Level, PeerCertificate, SparkFacts, ok
+from pyspark_kafka.domain.cluster.finding import (
+    Environment,
+    Finding,
+    Level,
+    PeerCertificate,
+    SparkFacts,
+    ok,
+)
 from pyspark_kafka.domain.cluster.topics import Broker, PartitionDescription, TopicDescription
-from pyspark_kafka.domain.cluster.versions import MIN_VERSIONS, Environment
+from pyspark_kafka.domain.cluster.versions import MIN_VERSIONS
 from pyspark_kafka.domain.errors import MissingDependencyError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options

@@ -16,8 +16,7 @@ from pyspark_kafka.application.continuous import progress as continuous_progress
 from pyspark_kafka.application.continuous.progress import ProgressRecorder, WorkMeter, timestamps_of
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.epochs import Epoch
-from pyspark_kafka.domain.continuous.messages import TaskProgress
-from pyspark_kafka.domain.continuous.progress import BUCKETS, QueryIdentity
+from pyspark_kafka.domain.continuous.progress import BUCKETS, QueryIdentity, TaskProgress
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets

@@ -18,13 +18,13 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
 from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
 from pyspark_kafka.application.continuous import execution as continuous_execution
+from pyspark_kafka.application.continuous.epochs import CatchUps
 from pyspark_kafka.application.continuous.errors import (
     FunctionError,
     NotEnoughSlotsError,
     RestartsExhaustedError,
     TaskFailedError,
 )
-from pyspark_kafka.application.continuous.query import CatchUps
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.bootstrap.continuous import (
     MEMORY,
@@ -36,7 +36,8 @@ from pyspark_kafka.bootstrap.continuous import (
     start_query,
 )
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
+from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskReport
+from pyspark_kafka.domain.continuous.progress import TaskProgress
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind

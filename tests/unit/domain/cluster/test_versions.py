@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.domain.cluster.finding import Level
+from pyspark_kafka.domain.cluster.finding import Environment, Level
 from pyspark_kafka.domain.cluster.versions import (
     MIN_PYTHON,
     MIN_VERSIONS,
-    Environment,
     check_environment,
     check_executors,
 )

@@ -12,11 +12,10 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskFailed,
     TaskId,
     TaskLostData,
-    TaskProgress,
     TaskReport,
     TaskStarted,
 )
-from pyspark_kafka.domain.continuous.progress import LatencyHistogram
+from pyspark_kafka.domain.continuous.progress import LatencyHistogram, TaskProgress
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -7,13 +7,12 @@ from pyspark_kafka.domain.continuous.messages import (
     TaskCommand,
     TaskFailed,
     TaskMessage,
-    TaskProgress,
     read_command,
     read_message,
     write_command,
     write_message,
 )
-from pyspark_kafka.domain.continuous.progress import LatencyHistogram
+from pyspark_kafka.domain.continuous.progress import LatencyHistogram, TaskProgress
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 

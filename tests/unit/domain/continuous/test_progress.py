@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.continuous.messages import TaskProgress
 from pyspark_kafka.domain.continuous.progress import (
     BUCKETS,
     EpochProgress,
     LatencyHistogram,
     QueryIdentity,
+    TaskProgress,
     bucket_of,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets

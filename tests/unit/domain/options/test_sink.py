@@ -16,13 +16,12 @@ from pyspark_kafka.domain.options.client_settings import ProducerSettings
 from pyspark_kafka.domain.options.option import Option, QueryKind
 from pyspark_kafka.domain.options.settings_table import ALL_REPLICAS, SETTINGS, Refused
 from pyspark_kafka.domain.options.sink import (
-    SINK_TABLE,
-    DeliveryGuarantee,
     SinkOptions,
     dead_letter_sink,
     ignored_sink_options,
     parse_sink_options,
 )
+from pyspark_kafka.domain.options.sink_table import SINK_TABLE, DeliveryGuarantee
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.options.source_table import TABLE
 

@@ -21,12 +21,12 @@ from pyspark_kafka.domain.security.policy import (
     check_parsed,
     disallowing,
 )
+from pyspark_kafka.domain.values.registry import RegistryOptions
 from pyspark_kafka.domain.values.value_options import (
     LATEST,
     Framing,
     OnNewSchema,
     ParseMode,
-    RegistryOptions,
     SubjectNameStrategy,
     ValueOptions,
 )

@@ -11,12 +11,12 @@ from pyspark_kafka.domain.security.secrets import Secret, holds_secret, is_secre
 from pyspark_kafka.domain.security.tls import Store
 from pyspark_kafka.domain.values.registry import (
     REGISTRY_SETTINGS,
+    RegistryOptions,
     RegistryServer,
     registry_problems,
     registry_settings,
     with_registry_names,
 )
-from pyspark_kafka.domain.values.value_options import RegistryOptions
 
 URL: Final = "https://registry:8081"
 PASSWORD: Final = "hunter2"  # noqa: S105

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -20,8 +21,24 @@ from .zones import ZoneTable
 if TYPE_CHECKING:
     from ....domain.values.data_types import StructType
     from ....ports.values.value_format import Payloads
-    from ...kernels.arrays import UInt8Array
-    from .value_format import JsonOptions
+    from ...kernels.arrays import Int64Array, UInt8Array
+
+
+DEFAULT_LIMIT: Final = 1_000
+"""Jackson's ``StreamReadConstraints``: of nesting, and of the digits of a number."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JsonOptions:
+    """How JSON is read; ``flags`` are those of the kernel's context."""
+
+    flags: int
+    max_depth: int = DEFAULT_LIMIT
+    max_digits: int = DEFAULT_LIMIT
+    time_zone: str = "UTC"
+    patterns: tuple[tuple[int, Int64Array], ...] = ()
+    """The place in the context for the address of a pattern's steps, and the steps."""
 
 
 @final

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final
 
 from ....domain.errors import OptionsError
 from ....domain.values.data_types import parse_struct
 from ....ports.values.value_format import ValueFormat
 from ..encoding.time_zones import NOT_A_ZONE, find_zone
 from . import context
-from .decoder import JsonDecoder
+from .decoder import DEFAULT_LIMIT, JsonDecoder, JsonOptions
 from .encoder import JsonEncoder
 from .patterns import parsing_steps
 
@@ -47,23 +46,8 @@ _LOCALE: Final = "locale"
 OPTION_NAMES: Final = (*_FLAGS, *_PATTERNS, _FALLBACK, _MAX_DEPTH, _MAX_DIGITS, _TIME_ZONE, _LOCALE)
 _SPELLINGS: Final = {name.lower(): name for name in OPTION_NAMES}
 
-DEFAULT_LIMIT: Final = 1_000
-"""Jackson's ``StreamReadConstraints``: of nesting, and of the digits of a number."""
 
 MAX_LIMIT: Final = 100_000
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class JsonOptions:
-    """How JSON is read; ``flags`` are those of the kernel's context."""
-
-    flags: int
-    max_depth: int = DEFAULT_LIMIT
-    max_digits: int = DEFAULT_LIMIT
-    time_zone: str = "UTC"
-    patterns: tuple[tuple[int, Int64Array], ...] = ()
-    """The place in the context for the address of a pattern's steps, and the steps."""
 
 
 def parse_json_options(options: ValueOptions) -> JsonOptions:
