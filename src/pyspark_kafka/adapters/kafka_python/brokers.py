@@ -192,9 +192,9 @@ class Brokers:
     def close(self) -> None:
         """Close all connections, also of ranges that are read; a second call does nothing."""
         self._is_closed = True
-        self.connections.clear()
-        for connection in self._opened:
+        for connection in list(self._opened):
             connection.close()
+        self.connections.clear()
         if self._metadata is not None:
             self._metadata.close()
             self._metadata = None
