@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def parsed(*argv: str) -> dict[str, Any]:
     """Return the arguments of a command by their names."""
-    given = vars(command_parser().parse_args(argv))
+    parser = command_parser()
+    given = vars(parser.parse_args(argv))
+    assert given.pop("parser") is parser
     assert callable(given.pop("run"))
     assert callable(given.pop("error"))
     return given
