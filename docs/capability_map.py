@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 PAGE: Final = Path(__file__).parent / "project" / "architecture.md"
 LAYERS: Final = ("domain", "ports", "application", "adapters", "bootstrap", "cli", "testing")
-BESIDE: Final = "beside them"
+OTHERS: Final = "others"
 _MAP: Final = re.compile(
     r"(?<=<!-- make docs makes this map -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL
 )
@@ -31,23 +31,21 @@ def architecture_page() -> str:
 def _map(capabilities: Iterable[str]) -> str:
     """Return a table with a row for each capability, and for each other folder of adapters."""
     rooms: defaultdict[str, dict[str, list[Path]]] = defaultdict(dict)
-    known = set(capabilities)
+    order = {name: place for place, name in enumerate(capabilities)}
     for layer in LAYERS:
         for path in sorted((SOURCE / layer).rglob("*.py")):
             first = path.relative_to(SOURCE / layer).parts[0].removesuffix(".py")
-            is_room = first in known or (layer == "adapters" and path.parent != SOURCE / layer)
-            rooms[first if is_room else BESIDE].setdefault(layer, []).append(path)
-    rows = [*(name for name in known if name in rooms), *sorted(rooms.keys() - known - {BESIDE})]
+            is_room = first in order or (layer == "adapters" and path.parent != SOURCE / layer)
+            rooms[first if is_room else OTHERS].setdefault(layer, []).append(path)
     head = f"| | {' | '.join(f'`{layer}`' for layer in LAYERS)} | total |\n|---{'|---' * 8}|\n"
-    order = {name: place for place, name in enumerate(capabilities)}
-    rows.sort(key=lambda name: (order.get(name, len(order)), name))
-    return head + "\n".join(_row(name, rooms[name]) for name in (*rows, BESIDE))
+    names = sorted(rooms.keys() - {OTHERS}, key=lambda name: (order.get(name, len(order)), name))
+    return head + "\n".join(_row(name, rooms[name]) for name in (*names, OTHERS))
 
 
 def _row(name: str, room: dict[str, list[Path]]) -> str:
     sizes = {layer: sum(map(_lines, paths)) for layer, paths in room.items()}
     cells = (_cell(room[layer], sizes[layer]) if layer in room else "" for layer in LAYERS)
-    title = name if name == BESIDE else f"`{name}`"
+    title = name if name == OTHERS else f"`{name}`"
     return f"| {title} | {' | '.join(cells)} | {_rounded(sum(sizes.values()))} |"
 
 

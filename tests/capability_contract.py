@@ -1,4 +1,4 @@
-"""The contract of import-linter that keeps a capability's inside to itself."""
+"""The import-linter contract for imports between capabilities."""
 
 from __future__ import annotations
 

@@ -87,10 +87,10 @@ def test_capabilities_have_the_same_folder_in_each_layer() -> None:
         assert len([*(SOURCE / layer).glob("[!_]*.py")]) <= 10
 
 
-def test_a_capability_keeps_what_its_package_does_not_name(
+def test_modules_that_all_does_not_list_are_private_to_a_capability(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another capability may not import it; the same one in another layer, and tools, may."""
+    """The same capability in another layer may import them, and so may code of none."""
     files = {
         "sample_rooms/__init__.py": "",
         "sample_rooms/domain/__init__.py": "",
