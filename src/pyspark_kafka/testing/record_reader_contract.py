@@ -29,19 +29,6 @@ def _reader(world: World, **options: str) -> RecordReader:
     return made
 
 
-def _rows(
-    made: RecordReader, offset_range: OffsetRange, projection: Projection = ALL_COLUMNS
-) -> list[dict[str, Any]]:
-    batches = list(made.read(offset_range, projection))
-    assert all(batch.num_rows > 0 for batch in batches)
-    assert all(batch.schema == record_schema(projection) for batch in batches)
-    return pa.Table.from_batches(batches, record_schema(projection)).to_pylist()
-
-
-def _offsets(made: RecordReader, offset_range: OffsetRange) -> list[int]:
-    return [row["offset"] for row in _rows(made, offset_range, VALUES)]
-
-
 class _RangeReading(Reading):
     """Reads ranges one after another with a ``RecordReader``."""
 
@@ -60,6 +47,17 @@ class _RangeReading(Reading):
 
     def take_skipped(self) -> Iterable[DataLoss]:
         return self._reader.take_skipped()
+
+
+def _rows(
+    made: RecordReader, offset_range: OffsetRange, projection: Projection = ALL_COLUMNS
+) -> list[dict[str, Any]]:
+    start, end = offset_range.from_offset, offset_range.until_offset
+    return _RangeReading(made, projection).read(offset_range.partition, start, end)
+
+
+def _offsets(made: RecordReader, offset_range: OffsetRange) -> list[int]:
+    return [row["offset"] for row in _rows(made, offset_range, VALUES)]
 
 
 class RecordReaderContract(ReadingContract):

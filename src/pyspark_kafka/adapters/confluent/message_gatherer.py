@@ -53,8 +53,6 @@ class MessageGatherer:
         self._calls = calls
         self._queue: FetchQueue | None = None
         self._count = 0
-        # The first call on a machine compiles the kernel, which can exceed a short poll timeout.
-        self._gather_from(calls[:0], 0)
 
     @property
     def next_offset(self) -> int:
