@@ -189,7 +189,7 @@ DECLARED_DIFFERENCES = [
 def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
     spark: SparkSession, query: QueryKind, options: Options, ours: Call, theirs: Call
 ) -> None:
-    """What the JVM connector says of an option stands in what we say of it, where declared."""
+    """The JVM connector's message about an option is contained in ours, where declared."""
     given = {**NOBODY, **options}
     their_call, error = refusal(spark, PEER, query, given)
     our_call, text = refusal_of_source(query, given)

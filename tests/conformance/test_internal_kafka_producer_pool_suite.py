@@ -117,7 +117,7 @@ def write(spark: SparkSession, kafka: KafkaCluster, topic: str, **given: str) ->
 def test_borrowers_one_after_another_have_the_same_client(
     pool: ContainerPool, client: str, closed: list[object]
 ) -> None:
-    """It stays connected, whichever client it is."""
+    """A client stays connected between borrowers, whichever it is."""
     one = borrow(pool, options(client, kafka__acks="1"))
     assert borrow(pool, options(client, kafka__acks="1")) is one
     assert closed == []

@@ -85,7 +85,7 @@ def test_pages_fit_the_screen(browser: Chrome, url: str, screen: dict[str, objec
 def test_the_meaning_of_an_option_has_room(
     browser: Chrome, url: str, screen: dict[str, object], share: float
 ) -> None:
-    """It is the widest column and, on a phone, below the other cells: no table is scrolled."""
+    """The meaning is the widest column and, on a phone, below the others: no table is scrolled."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     browser.get(f"{url}/reference/options.html")
     shares = browser.execute_script(

@@ -100,7 +100,7 @@ def test_two_iterators_take_turns(world: KafkaWorld, partition: TopicPartition) 
 def test_an_iterator_does_not_outlive_its_reader(
     world: KafkaWorld, partition: TopicPartition
 ) -> None:
-    """It says so, and the closing does not wait for the messages that it has taken."""
+    """The iterator says so, and closing does not wait for the messages that it has taken."""
     reader = reader_of(world)
     iterator = reader.read(OffsetRange(partition, 0, RECORDS), OFFSETS)
     next(iterator)
@@ -278,6 +278,6 @@ def test_lines_of_librdkafka_reach_the_logger(
     ids=lambda setting: next(reversed(setting)),
 )
 def test_a_setting_that_is_refused_is_an_error_of_options(setting: dict[str, str]) -> None:
-    """It names the client."""
+    """The error names the client."""
     with pytest.raises(OptionsError, match="The client 'confluent'"):
         unreachable(setting).read(OffsetRange(ANY, 0, 1), OFFSETS)

@@ -64,7 +64,7 @@ def threads() -> int:
 
 
 def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says so before it connects, and what to do."""
+    """The client refuses Windows before it connects, and names the other client."""
     options = {"kafka.bootstrap.servers": "h:1", "client": "confluent", "subscribe": "t"}
     parsed = parse_source_options(options, QueryKind.STREAM)
     monkeypatch.setattr(os, "name", "nt")
@@ -102,7 +102,7 @@ def test_unreachable_brokers_are_reported_in_time(*, takes_records: bool) -> Non
 
 
 def test_a_setting_that_is_refused_is_an_error_of_options() -> None:
-    """It is named when the first partition is assigned."""
+    """The error of the first assignment names the setting."""
     client = unreachable(kafka__fetch__error__backoff__ms="soon")
     with pytest.raises(OptionsError, match=r"fetch\.error\.backoff\.ms"):
         client.assign(PartitionOffsets({TopicPartition("t", 0): 0}))

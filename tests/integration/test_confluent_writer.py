@@ -259,7 +259,7 @@ def test_a_record_may_be_larger_than_the_buffer(
 def test_a_record_is_held_to_the_size_of_a_request(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """It is measured and told as Java's producer does, and nothing of its batch is sent."""
+    """The size and the error are those of Java's producer, and nothing of the batch is sent."""
     topic = topic_of()
     writer = writer_of(kafka__max__request__size="2000")
     # Java adds 82 bytes, and one each for a null key, the number of headers, and two for the
@@ -325,7 +325,7 @@ def test_why_the_broker_refuses_a_record_is_said(
 def test_a_topic_that_does_not_exist_is_reported_in_time(
     writer_of: Callable[..., Any], fresh_name: Callable[[], str]
 ) -> None:
-    """It is looked for as long as Java's producer does, and no longer."""
+    """The topic is looked for as long as by Java's producer."""
     writer = writer_of(kafka__max__block__ms="1500")
     unknown = fresh_name()
     start = time.monotonic()
@@ -417,7 +417,7 @@ def test_a_partition_has_to_exist(
 def test_partitions_that_are_added_are_written_to(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """They are asked for when a row names one that was not there."""
+    """The writer asks for partitions when a row names one that was not there."""
     topic = topic_of(1)
     writer = writer_of()
     writer.write(values(b"v"), topic)
@@ -542,7 +542,7 @@ def test_settings_are_followed_without_a_warning(
 def test_a_setting_that_is_refused_is_an_error_of_options(
     writer_of: Callable[..., Any], setting: dict[str, str]
 ) -> None:
-    """It names the client."""
+    """The error names the client."""
     with pytest.raises(OptionsError, match="The client 'confluent'"):
         writer_of(**setting).write(values(b"v"), "t")
 
@@ -589,7 +589,7 @@ def threads() -> int:
 def test_a_writer_that_is_dropped_gives_back_its_threads(
     kafka: KafkaCluster, topic_of: Callable[..., str]
 ) -> None:
-    """It need not be closed, and what it holds is not waited for."""
+    """A dropped writer need not be closed, and nothing waits for what it holds."""
     topic, before = topic_of(), threads()
     writer = ConfluentRecordWriter(
         options_of(kafka.options, kafka__queue__buffering__max__ms="60000")

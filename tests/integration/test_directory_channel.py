@@ -216,7 +216,7 @@ def test_a_storage_that_fails_for_a_while_loses_nothing(
 
 
 def test_a_driver_without_a_directory_fails_at_once(tmp_path: Path) -> None:
-    """It says what the storage refused."""
+    """The error says what the storage refused."""
     (tmp_path / "file").touch()
     with pytest.raises(MetadataLogError, match="The storage failed"):
         DirectoryEpochChannel(StoragePath(f"{tmp_path}/file/channel"))

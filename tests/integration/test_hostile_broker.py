@@ -79,7 +79,7 @@ SOME_FRAMES: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A lie, who falls for it, and what comes of it: ``None`` for the honest result."""
+    """A lie, the affected clients, and the expected error: ``None`` for the honest result."""
 
     behaviour: str
     use: Use

@@ -248,6 +248,6 @@ def test_a_continuous_query(truncation: Truncation, client: str) -> None:
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_the_jvm_connector_returns_records_of_both_logs(truncation: Truncation, flag: str) -> None:
-    """It raises no error, and never reads the new leader's records from offset 500 to 1,499."""
+    """The peer raises nothing, and never reads the new leader's records from 500 to 1,499."""
     values = [b"both"] * SAME + [b"lost"] * (READ - SAME) + [b"new"] * (END - READ)
     assert truncation.peers[flag].finish() == list(enumerate(values))

@@ -59,6 +59,6 @@ def test_a_large_record_is_read_if_it_is_allowed(servers: str, client: str) -> N
 
 @pytest.mark.parametrize("skips", ["true", "false"])
 def test_librdkafka_decompresses_no_more_zstd_than_it_may(servers: str, skips: str) -> None:
-    """It takes the batch for a corrupt one, which is not skipped; the error names the option."""
+    """A batch above the limit counts as corrupt and is not skipped; the error names the option."""
     with pytest.raises(CorruptBatchError, match="more bytes than 'maxRecordBytes' allows"):
         sizes(servers, "confluent", maxRecordBytes="1000", skipOversizedRecords=skips)

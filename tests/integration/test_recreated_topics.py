@@ -123,7 +123,7 @@ def test_a_range_goes_on_in_its_topic_after_another_range(world: HostileWorld) -
 
 
 def test_a_leader_that_lags_is_asked_again(world: HostileWorld) -> None:
-    """It does not know the topic's id yet; the metadata do."""
+    """The leader does not know the topic's id yet; the metadata do."""
     batches, values = begun(world)
     world.broker.lies = (next_fetches(world, 2, answer=refuse),)
     assert [*values, *rest(batches)] == [OLD] * END
@@ -144,7 +144,7 @@ def test_metadata_that_lagged_before_the_range_are_no_loss(world: HostileWorld) 
 
 
 def test_metadata_that_lag_are_no_loss_to_a_continuous_query(world: HostileWorld) -> None:
-    """It tells topics apart by the same rule."""
+    """A continuous query tells topics apart by the same rule as a range."""
     client = world.source()
     client.assign(PartitionOffsets({INPUT: 0}))
     values = polled(client, 1)

@@ -172,7 +172,7 @@ def test_a_peer_that_is_no_task_is_dropped(
     task: SocketTaskChannel,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is logged in one line without content; nothing is received, and other tasks go on."""
+    """The driver logs one line without content, receives nothing, and other tasks go on."""
     peer = Peer(channel.address)
     ATTACKS[attack](peer)
     assert peer.is_dropped()
@@ -388,7 +388,7 @@ def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel: SocketEpochChanne
 def test_a_task_that_reads_nothing_does_not_hold_up_the_driver(
     channel: SocketEpochChannel, task: SocketTaskChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is dropped when too much waits for it; other tasks get their commands."""
+    """A task for which too much waits is dropped; other tasks get their commands."""
     monkeypatch.setattr(socket_channel, "_MAX_UNSENT_BYTES", 1_000)
     deaf = SocketTaskChannel(channel.address)
     deaf.send(TaskDrained(OTHER))

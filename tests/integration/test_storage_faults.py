@@ -89,7 +89,7 @@ def test_a_write_whose_response_is_lost(storage: tuple[StorageProxy, StoragePath
 def test_a_write_that_is_refused(
     storage: tuple[StorageProxy, StoragePath], failure: Failure
 ) -> None:
-    """It is tried again, and leaves no temporary file."""
+    """A refused write is repeated, and leaves no temporary file."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
     log.add(0, b"0")

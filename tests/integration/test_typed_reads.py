@@ -135,7 +135,7 @@ def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> It
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.value_format)
 def test_a_bad_record_in_each_mode(world: KafkaWorld, schema_registry: str, case: Case) -> None:
-    """It fails the read, is kept with its error, is dropped and counted, or is a letter."""
+    """A bad record fails the read, is kept with its error, is dropped, or is a letter."""
     topic, letters = world.topic(), world.topic()
     options, framing, schema_id = {"valueSchema": "id bigint, user string"}, b"", ""
     if case.schema is not None:

@@ -153,7 +153,7 @@ def test_all_tests_of_a_page(name: str, installed: Installed) -> None:
 
 @pytest.mark.parametrize("name", PAGES_WITH_TESTING)
 def test_the_tests_of_a_page(name: str, installed: Installed) -> None:
-    """They pass with the extra ``testing`` alone."""
+    """The tests of the page pass with the extra ``testing`` alone."""
     run_tests_of(name, installed)
 
 
@@ -242,7 +242,7 @@ def test_pkcs12_stores(
 
 
 def test_a_checkpoint_on_s3(installed: Installed, s3: S3Server) -> None:
-    """It is written by the library, without replacing an entry, and read by a command."""
+    """The library writes entries without replacing any, and a command reads them."""
     check_storage(installed, f"s3a://{s3.new_bucket()}/orders", s3.storage_options)
 
 
@@ -317,7 +317,7 @@ def test_completion(installed: Installed) -> None:
     ],
 )
 def test_a_token(provider: str, servers_of_the_cloud: str, installed: Installed) -> None:
-    """It is signed on this machine, or issued by the metadata server of a virtual machine."""
+    """A token is signed on this machine, or issued by the metadata server of a virtual machine."""
 
     def respond(_: Request) -> Response:
         answer = {
@@ -354,7 +354,7 @@ def test_a_guide(name: str, installed: Installed, topics: Topics, tmp_path: Path
 
 
 def test_the_demo_on_a_cluster(installed: Installed, at_kafka: Sequence[str]) -> None:
-    """It needs Spark, and no embedded broker."""
+    """On a cluster, the demo needs Spark and no embedded broker."""
     assert "All 2,000 events" in installed.printed("demo", "--events=2000", *at_kafka)
 
 
@@ -368,7 +368,7 @@ def test_a_real_broker(installed: Installed) -> None:
 
 
 def test_an_embedded_broker(installed: Installed) -> None:
-    """It is librdkafka's, and the client reads it."""
+    """The embedded broker is librdkafka's, and the client reads it."""
     with installed.running("broker", "--topic", "orders:2") as broker:
         line = broker.await_line(lambda line: "kafka.bootstrap.servers=" in line)
         given = ("--bootstrap-servers", line.strip().partition("=")[2], "--client", "confluent")
@@ -378,7 +378,7 @@ def test_an_embedded_broker(installed: Installed) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--continuous", "--client=confluent")])
 def test_the_demo(more: Sequence[str], installed: Installed) -> None:
-    """It needs no Kafka."""
+    """The demo needs no Kafka."""
     assert "All 2,000 events" in installed.printed("demo", "--events=2000", *more)
 
 

@@ -79,7 +79,7 @@ def test_a_tutorial(name: str, run: Run, topics: Topics, tmp_path: Path) -> None
 
 
 def test_a_stream_that_keeps_its_initial_offsets(run: Run, topics: Topics, tmp_path: Path) -> None:
-    """They are those of its first start, before any batch."""
+    """The offsets kept are those of its first start, before any batch."""
     topic = topics.create()
     topics.values(topic, [b"before"])
     servers = topics.cluster.bootstrap_servers

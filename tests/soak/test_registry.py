@@ -1,4 +1,4 @@
-"""Which faults of the hostile soak can be had."""
+"""Which faults of the hostile soak are available."""
 
 from __future__ import annotations
 

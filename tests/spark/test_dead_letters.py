@@ -90,7 +90,7 @@ def test_a_batch_query_writes_letters(
 def test_a_stream_writes_letters_and_the_driver_counts_them(
     spark: SparkSession, kafka: KafkaCluster, one_client: KafkaWorld, tmp_path: Path
 ) -> None:
-    """They have the id of the query; a lag listener has their number by reason."""
+    """Letters have the id of the query; a lag listener has their number by reason."""
     world, topic, letters = one_client, topic_in(one_client), one_client.topic()
     options = given(world, topic, deadLetterTopic=letters, startingOffsets="earliest")
     stream = read_stream(spark, kafka, OURS, **options).select("value.id")

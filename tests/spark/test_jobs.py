@@ -111,7 +111,7 @@ def test_a_task_that_fails_ends_those_that_do_not(runner: SparkTaskRunner, tmp_p
 
 
 def test_an_error_of_this_library_is_the_failure(runner: SparkTaskRunner) -> None:
-    """It stands without the traceback and the name of its class."""
+    """The message has neither the traceback nor the name of its class."""
     runner.start(1, miss_a_topic)
     await_end(runner)
     assert runner.failure() == str(UnknownTopicError(["nope"], "subscribe", "h:9092"))

@@ -24,7 +24,7 @@ SIZES = {number: 7 * number for number in range(PARTITIONS)}
 def test_a_batch_has_as_many_tasks_as_it_may(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
 ) -> None:
-    """It has the rows that it has with a task for each partition."""
+    """The rows are those of a task for each partition."""
     topic = topics.create(PARTITIONS)
     topics.fill(topic, SIZES)
     each = read(spark, kafka, OURS, client=client, subscribe=topic)

@@ -128,7 +128,7 @@ def test_ddl_is_parsed_as_by_spark(spark: SparkSession, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a int b int", "1 int", "a map<int>", "a strin", "a int,"])
 def test_ddl_that_spark_refuses(spark: SparkSession, text: str) -> None:
-    """It is refused here, too."""
+    """A DDL text that Spark refuses is refused here, too."""
     assert spark is not None
     with pytest.raises(PySparkException):
         spark_types._parse_datatype_string(text)
@@ -195,7 +195,7 @@ def test_json_is_read_as_from_json_reads_it(
 
 
 def test_bad_records(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -> None:
-    """They fail the query, are rows with their errors, or are dropped."""
+    """Bad records fail the query, are rows with their errors, or are dropped."""
     topic = topics.create()
     topics.values(topic, [ADA, BAD, BOB], key=b"k")
 
@@ -218,7 +218,7 @@ def test_bad_records(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -
 
 
 def test_a_users_schema(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -> None:
-    """It chooses columns and fields, and needs no other schema for JSON."""
+    """A user's schema chooses columns and fields, and needs no other schema for JSON."""
     topic = topics.create()
     topics.values(topic, [ADA, None])
     reader = spark.read.format(OURS).options(subscribe=topic, valueFormat="json", **kafka.options)

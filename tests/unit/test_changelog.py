@@ -17,7 +17,7 @@ TITLE, *RELEASES = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=
 
 
 def test_it_names_its_format() -> None:
-    """It begins with its title, and says which rules it follows."""
+    """The changelog begins with its title, and says which rules it follows."""
     assert TITLE.startswith("# Changelog\n")
     assert "Keep a Changelog" in TITLE
     assert "semantic" in TITLE

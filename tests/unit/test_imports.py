@@ -160,7 +160,7 @@ configuration.from_pydantic(object())
 
 
 def test_pydantic_and_web_frameworks_are_not_loaded(tmp_path: Path) -> None:
-    """They would slow each worker down. Programs can still use them with dependency-injector."""
+    """Both would slow each worker down. Programs can still use them with dependency-injector."""
     (tmp_path / "pydantic.py").write_text("VERSION = '2.0'")
     (tmp_path / "fastapi").mkdir()
     (tmp_path / "fastapi" / "params.py").write_text("import pydantic; Depends = object")

@@ -27,7 +27,7 @@ PASSES = "def test_passes(): pass"
 
 
 def test_files_of_the_soak_run_one_after_another() -> None:
-    """They are one scope; every other file is its own."""
+    """All files of the soak are one scope; every other file is its own."""
     assert scope_of("tests/soak/test_kills.py::test_a") == scope_of(
         "tests/soak/test_hostile.py::b[c]"
     )

@@ -251,7 +251,7 @@ class EpochChannelContract:
     def test_a_task_without_the_key_is_refused(
         self, channel: EpochChannel, task: TaskChannel
     ) -> None:
-        """It cannot connect, and its driver goes on."""
+        """The task cannot connect, and its driver goes on."""
         with pytest.raises(DriverLostError):
             self.connect(replace(channel.address, key=bytes(32)), task_id(1))
         task.send(report(0, 1))

@@ -131,7 +131,7 @@ class ReadingContract(WorldContract):
     def test_a_corrupt_batch_is_an_error(
         self, world: World, partition: TopicPartition, columns: Projection
     ) -> None:
-        """It is neither returned nor skipped; the records before it are read, and other ranges."""
+        """The batch is neither returned nor skipped; earlier records and other ranges are read."""
         world.require(Capability.CORRUPTION)
         for start in (0, 10, 20):
             world.produce(partition, numbered(start, start + 10))

@@ -207,7 +207,7 @@ class StreamReadingContract(ReadingContract):
     def test_a_revoked_partition_can_be_assigned_again(
         self, world: World, task: StreamTask, partition: TopicPartition
     ) -> None:
-        """It is read from the offset that is assigned."""
+        """The partition is read from the offset that is assigned."""
         world.produce(partition, numbered(0, 20))
         task.assign({partition: 0})
         task.read_to({partition: 20})

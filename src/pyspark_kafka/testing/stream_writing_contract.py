@@ -179,7 +179,7 @@ class StreamWritingContract(WritingContract):
     def test_a_client_is_settled_when_all_outputs_are_acknowledged(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """It is settled before the first record and after the last, and its outputs are there."""
+        """A client is settled before the first record, and after the last output."""
         task = open_task(target, echo)
         assert task.client.is_settled()
         task.assign({partition: 0})

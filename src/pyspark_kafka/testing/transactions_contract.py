@@ -219,7 +219,7 @@ class TransactionsContract(WorldContract):
         assert (end_of(later, replaced), replaced.started_ms) == (None, -1)
 
     def test_a_fenced_transaction_is_described(self, sides: _Sides) -> None:
-        """It is told from one that had ended before its id was taken."""
+        """A fenced transaction differs from one that had ended before its id was taken."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         name = sides.world.fresh_name()
         opened = sides.transactions.begin(name)

@@ -118,7 +118,7 @@ class ValueDecoderContract:
     def test_the_field_of_a_failure_has_a_name(
         self, decoder: ValueDecoder, malformed: bytes
     ) -> None:
-        """Or there is none."""
+        """A failure has a field's index, or none."""
         decoded = decoder.decode(payloads_of([malformed]))
         assert -1 <= decoded.fields[0] < len(decoder.field_names)
         assert decoded.reasons[0] in [reason.value for reason in FailureReason]
@@ -143,7 +143,7 @@ class ValueDecoderContract:
             _assert_good(_without(decoded, 1), [_ADA, _EVE])
 
     def test_random_bytes(self, decoder: ValueDecoder, encode: Encode) -> None:
-        """They are decoded or refused, and the values between them are right."""
+        """Random bytes are decoded or refused, and the values between them are right."""
         noise = random.Random(7)  # noqa: S311  # the same bytes each time
         good, rows = encode(_BOB), 600
         values = [noise.randbytes(noise.randrange(40)) for _ in range(rows)]

@@ -52,7 +52,7 @@ class ValueEncoderContract:
         raise NotImplementedError(f"{type(self).__name__} must override the fixture 'decode'")
 
     def test_the_schema(self, encoder: ValueEncoder) -> None:
-        """It can be registered, and is the same each time."""
+        """The schema can be registered, and is the same each time."""
         assert isinstance(encoder.schema, Schema)
         assert encoder.schema.text
         assert encoder.schema == encoder.schema
@@ -86,7 +86,7 @@ class ValueEncoderContract:
         assert [*map(decode, encoded[1:])] == [_ADA, _BOB]
 
     def test_values_below_a_row_that_is_null(self, encoder: ValueEncoder, decode: Decode) -> None:
-        """They are not encoded: Arrow may have any there."""
+        """Values below a null are not encoded: Arrow may have any there."""
         fields: list[pa.Array[Any]] = [pa.array([1, 2]), pa.array(["ada", "bob"])]
         rows: pa.Array[Any] = pa.StructArray.from_arrays(
             fields, ["number", "text"], mask=pa.array([False, True])

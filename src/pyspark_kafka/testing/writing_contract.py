@@ -87,7 +87,7 @@ class WritingContract(WorldContract):
         return world.topic(2)
 
     def test_every_column_is_written(self, world: World, write: Write, target: str) -> None:
-        """They are written unchanged; without a timestamp, a record gets the current time."""
+        """Columns are written unchanged; without a timestamp, a record gets the current time."""
         when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
         later = when + dt.timedelta(milliseconds=1)
         batch = batch_of(

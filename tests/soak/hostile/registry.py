@@ -1,4 +1,4 @@
-"""All faults, and which of them can be had; a module of faults adds its tuple here."""
+"""All faults, and which of them are available; a module of faults adds its tuple here."""
 
 from __future__ import annotations
 

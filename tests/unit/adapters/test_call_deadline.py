@@ -121,7 +121,7 @@ def answered(
 def test_both_requests_for_watermarks_have_one_deadline(
     monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks
 ) -> None:
-    """It is that of the call around them, if that one is earlier."""
+    """The deadline is that of the call around them, if that one is earlier."""
     deadlines: list[float] = []
     answered(monkeypatch, lambda: 7, deadlines)
     began = time.monotonic()

@@ -176,7 +176,7 @@ def test_a_client_that_does_not_end_is_left_to_itself(
 def test_a_login_check_that_does_not_end_is_left_to_itself(
     stuck: Stuck, unreached: Cluster
 ) -> None:
-    """It returns that no broker answered, although its client does not end."""
+    """The check returns that no broker answered, although its client does not end."""
     library = cast("ctypes.CDLL", stuck)
     unreached.settings.timeout_s = 0.4
     assert not check_login(library, unreached.settings, unreached.errors)
@@ -202,7 +202,7 @@ def test_a_login_check_tries_no_empty_part_of_the_servers(
 
 
 def test_a_client_that_ends_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    """It is closed when the call returns, which logs nothing."""
+    """The client is closed when the call returns, which logs nothing."""
     closed: list[int] = []
     close_in_time(lambda: closed.append(threading.get_ident()))
     assert closed

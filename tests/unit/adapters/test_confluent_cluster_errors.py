@@ -275,6 +275,6 @@ def test_an_untrusted_certificate_is_an_error_of_tls(place: str, address: str) -
 
 @pytest.mark.parametrize("address", ["localhost:99999", f"{'x' * 64}.example:1"])
 def test_an_address_that_cannot_be_one_is_not_plaintext(address: str) -> None:
-    """It is not reached, and the first error counts."""
+    """Such an address is not reached, and the first error counts."""
     text = f"ssl://{address}/bootstrap: connecting to a PLAINTEXT broker listener?"
     assert not is_plaintext(KafkaError(TRANSPORT, text))

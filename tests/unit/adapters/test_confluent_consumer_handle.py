@@ -26,7 +26,7 @@ MIB = 1024 * 1024
     ],
 )
 def test_a_response_may_hold_a_fetch_and_a_record(given: dict[str, str], limit: int) -> None:
-    """It is no less than librdkafka asks for, with any size of fetches."""
+    """The limit is no less than librdkafka asks for, with any size of fetches."""
     servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     options = parse_source_options(servers | given, QueryKind.BATCH)
     cluster = Cluster(options)

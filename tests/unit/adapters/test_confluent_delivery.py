@@ -97,7 +97,7 @@ def test_a_record_that_was_rejected_itself_is_reported() -> None:
 
 
 def test_a_failure_names_the_record(errors: ClusterErrors) -> None:
-    """It gives the topic and the size, and the partition if one was chosen."""
+    """The error has the topic and the size, and the partition if one was chosen."""
     error = delivery_error(errors, undelivered(TIMED_OUT))
     assert isinstance(error, RecordDeliveryError)
     assert (error.topic, error.partition, error.size) == ("t", 3, 42)
@@ -135,7 +135,7 @@ class Cluster:
 
 
 def test_a_number_of_partitions_is_kept(errors: ClusterErrors) -> None:
-    """It is kept until it is too old, or requested again."""
+    """A number of partitions is kept until it is too old, or requested again."""
     topics = TopicPartitions(errors, 1, 1_000)
     cluster = Cluster(1, 2, 3)
     assert [topics.count(cluster, "t") for _ in range(2)] == [1, 1]

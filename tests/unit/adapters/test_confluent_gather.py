@@ -219,7 +219,7 @@ def test_a_timestamp_that_does_not_fit_is_reported(beyond: int) -> None:
 
 
 def test_headers_that_cannot_be_read_are_reported() -> None:
-    """They are an error, and not null."""
+    """Headers that cannot be read are an error, and not null."""
     gathering = Gathering([Sent(0), Sent(1, headers_error=BAD_MESSAGE)])
     assert gathering.run() == BAD_HEADERS
     assert gathering.builder.rows == 1

@@ -118,7 +118,7 @@ def test_commits_of_a_group_share_a_consumer(fetcher: ConfluentOffsetFetcher) ->
 def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(
     fetcher: ConfluentOffsetFetcher,
 ) -> None:
-    """It goes on to connect meanwhile, and waits for a second only if it is closed."""
+    """The consumer goes on connecting, and waits for a second only if it is closed."""
     FakeConsumer.answers += [failed(KafkaError._WAIT_COORD)] * 2 + [committed]
     fetcher.commit("a", OFFSETS)
     [consumer] = FakeConsumer.made

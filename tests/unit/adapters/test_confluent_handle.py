@@ -115,7 +115,7 @@ def test_a_handle_says_why_it_has_no_token(
 
 
 def test_a_token_that_librdkafka_does_not_accept(issuer: Issuer, handle: Handle) -> None:
-    """It says why."""
+    """The error says why."""
     assert set_token(handle.library, handle.client, issuer()) == ""
     assert "expire" in set_token(handle.library, handle.client, Token(TOKEN, 1_000))
 

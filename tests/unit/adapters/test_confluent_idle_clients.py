@@ -128,7 +128,7 @@ def test_an_idle_client_is_closed_when_its_login_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     adapter: Callable[[Broker, pytest.MonkeyPatch], Use],
 ) -> None:
-    """It is not called meanwhile, and the next use fails without another login."""
+    """An idle client is not called meanwhile, and its next use fails without another login."""
     use = adapter(broker, monkeypatch)
     for _ in range(2):
         use()

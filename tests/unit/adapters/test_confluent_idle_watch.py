@@ -93,7 +93,7 @@ def test_a_client_without_a_login_needs_no_watch() -> None:
 def test_an_unexpected_error_ends_no_watch(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is logged once: a client whose events nobody handles may log in again and again."""
+    """The error is logged once: a client whose events nobody handles may log in again and again."""
     adapter, watched = Adapter(), watch()
 
     def fail() -> bool:

@@ -52,7 +52,7 @@ def ids() -> TopicIds:
 
 
 def test_another_id_is_another_topic(ids: TopicIds) -> None:
-    """It is told once, and counted."""
+    """Another id is reported once, and counted."""
     assert ids.read_line(line("t", OLD, NEW)) == "t"
     assert ids.read_line(line("t", OLD, NEW)) is None
     assert (ids.recreations("t"), ids.recreations("u")) == (1, 0)

@@ -88,7 +88,7 @@ def test_javas_settings_are_librdkafkas(
 def test_the_buffer_holds_a_record(
     memory: int, largest: int, kilobytes: int, messages: int
 ) -> None:
-    """It has the configured size, or the largest record's."""
+    """The buffer has the configured size, or the largest record's."""
     made = producer_config(ProducerSettings(buffer_memory=memory, max_request_size=largest))
     assert made["queue.buffering.max.kbytes"] == str(kilobytes)
     assert made["queue.buffering.max.messages"] == str(messages)
@@ -124,7 +124,7 @@ def test_the_buffer_holds_a_record(
     ids=str,
 )
 def test_librdkafka_accepts_the_configuration(settings: ProducerSettings) -> None:
-    """It accepts every setting that Java's producer accepts."""
+    """The native client accepts every setting that Java's producer accepts."""
     Producer({**SERVERS, **producer_config(settings)})
 
 
@@ -144,7 +144,7 @@ def test_reports_of_what_was_delivered_are_not_to_be_had() -> None:
 
 
 def test_all_settings_of_consumers_are_known(tmp_path: Path) -> None:
-    """They are those that librdkafka's own table marks with a C."""
+    """Settings of consumers are those that librdkafka's own table marks with a C."""
     library = load()
     process = ctypes.CDLL(None)
     process.fopen.restype = ctypes.c_void_p

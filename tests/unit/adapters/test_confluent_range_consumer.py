@@ -64,7 +64,7 @@ def ahead(handle: Any, topic_ids: TopicIds) -> FetchesAhead:
 
 
 def test_a_fetch_is_taken_by_its_reader(ahead: FetchesAhead, handle: Handle) -> None:
-    """It goes on; nothing is stopped but what was passed over."""
+    """The reader goes on; only ranges that it has passed over are stopped."""
     taken: Any = ahead.take(tp(1), 7, NO_EPOCH)
     assert taken == "t1 from 7"
     assert handle.running == ["t1 from 7", "t2 from 7"]

@@ -107,7 +107,7 @@ def test_a_limited_end_from_before_the_start_is_refused(seen: int) -> None:
 
 
 def test_an_end_without_limits_may_come_first() -> None:
-    """It is the latest one, wherever the query continues."""
+    """The end is the latest offset, wherever the query continues."""
     reader, stream = reader_of(OPTIONS)
     assert reader.latestOffset() == at(LATEST)
     assert reader.partitions(at(600), at(600)) == []

@@ -25,7 +25,7 @@ def test_a_value_is_there_until_it_is_removed() -> None:
 
 
 def test_a_fork_has_no_value_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not drop the parent's, which would close it; it keeps a value of its own."""
+    """A child keeps a value of its own, and does not drop the parent's, which would close it."""
     client = Client()
     watched = weakref.ref(client)
     local = ProcessLocal(client)

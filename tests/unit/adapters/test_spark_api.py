@@ -79,7 +79,7 @@ def test_features_are_asked_for_not_versions() -> None:
     "limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"]
 )
 def test_limits_are_refused_without_a_trigger(limit: str) -> None:
-    """They need an option of their own, and a batch ignores them."""
+    """Limits need an option of their own, and a batch ignores them."""
     with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.2 or newer can") as refusal:
         source(**{limit: "3"}).streamReader(SCHEMA)
     assert str(refusal.value) == str(READ_LIMITS.refusal())

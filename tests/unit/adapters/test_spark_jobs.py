@@ -60,5 +60,5 @@ CANCELLED = """An error occurred while calling o54.collectToPython.
     ],
 )
 def test_the_useful_line_is_kept(text: str, line: str) -> None:
-    """It is an exception's first line, or the scheduler's reason, without stack traces."""
+    """The useful line is an exception's first, or the scheduler's reason, without stack traces."""
     assert summarize_failure(text) == line

@@ -144,7 +144,7 @@ def test_an_error_of_closing_is_the_error_of_the_query(
 
 
 def test_a_listener_may_stop_its_query(scripted: ScriptedQuery) -> None:
-    """It runs in the query's thread, and cannot wait there for its end."""
+    """A listener runs in the query's thread, and cannot wait there for its end."""
     refused = []
 
     def script(query: ContinuousQuery) -> Script:

@@ -6,7 +6,7 @@ from benchmarks.rates import records_per_second
 
 
 def test_a_rate_of_what_ends() -> None:
-    """What comes to its end before the time is over has a rate."""
+    """Finite input that ends before the time is over has a rate."""
     assert records_per_second([10, 20], seconds=3_600) > 0
 
 

@@ -133,7 +133,7 @@ def test_use_cases_check_options_again() -> None:
 
 @pytest.mark.parametrize("refused", ["source", "sink"])
 def test_a_continuous_task_checks_options_again(refused: str) -> None:
-    """It refuses them before it connects to its driver."""
+    """A task refuses options before it connects to its driver."""
     source = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
     sink = {"kafka.bootstrap.servers": "b:9092", "topic": "t"}
     routed = {"kafka.partitioner.class": "etl:route"} if refused == "sink" else {}

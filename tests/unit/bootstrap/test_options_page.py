@@ -321,7 +321,7 @@ def settings(options: SourceOptions | SinkOptions, value: ValueOptions) -> objec
 
 @pytest.mark.parametrize(("direction", "kind", "name"), list(page()))
 def test_an_option_is_read(plan: Plan, direction: str, kind: str, name: str) -> None:
-    """It changes what the query does, and the error of a value that it cannot have names it."""
+    """An option changes what the query does, and the error of a bad value names it."""
     if name == "pushFilters" and not HAS_FILTERS:
         pytest.skip("this Spark pushes no filters")
     case = case_of(direction, name)

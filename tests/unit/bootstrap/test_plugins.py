@@ -269,7 +269,7 @@ def test_a_client_writes_exactly_once_if_it_has_transactions(install: Install) -
 
 
 def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install: Install) -> None:
-    """It still writes at least once."""
+    """The client still writes at least once."""
     install("brought", WRITERS, "clients", mine="brought:writer")
     with pytest.raises(OptionsError, match="'exactly-once' is not supported by the client 'mine'"):
         sink_container_for(sink_options("mine", **EXACTLY_ONCE))
@@ -380,7 +380,7 @@ def install_format(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_a_format_of_another_distribution(install_format: Callable[..., None]) -> None:
-    """It is found by the name of its entry point, also if that is on the path twice."""
+    """A format is found by the name of its entry point, also if that is on the path twice."""
     install_format("tests.line_values:VALUE_FORMAT", "tests.line_values:VALUE_FORMAT")
     assert value_format_named("line") is VALUE_FORMAT
 

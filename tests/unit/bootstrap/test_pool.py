@@ -332,7 +332,7 @@ def test_no_process_forks_while_the_lock_is_held(
 
 
 def test_a_writer_of_a_failed_task_is_not_reused(new_pool: NewPool) -> None:
-    """It may have buffered rows, which another task must not send."""
+    """A failed task's writer may have buffered rows, which another task must not send."""
     pool = new_pool()
     with suppress(ZeroDivisionError), pool.lease(sink_options()) as container:
         failed = container.record_writer()

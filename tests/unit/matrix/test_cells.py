@@ -48,14 +48,14 @@ def test_each_extra_is_installed_alone() -> None:
 
 
 def test_each_test_of_an_extra_runs_in_a_cell() -> None:
-    """They run nowhere else."""
+    """Tests of an extra run nowhere else."""
     text = (ROOT / "tests" / "packaging" / "test_extras.py").read_text()
     named = {test.rpartition("::")[2] for cell in CELLS for test in cell.tests}
     assert {*re.findall(r"^def (test_\w+)", text, re.MULTILINE)} <= named
 
 
 def test_names_are_of_one_cell() -> None:
-    """They name files, and environments too."""
+    """A cell's name is the name of its files and environments."""
     assert len({one.name for one in CELLS}) == len(CELLS)
     environments = {one.environment for one in CELLS}
     assert len({one.name for one in environments}) == len(environments)

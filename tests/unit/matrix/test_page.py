@@ -38,7 +38,7 @@ def versions(**others: str) -> dict[str, str]:
 
 
 def test_a_run_is_a_row() -> None:
-    """It has exact versions, counts, seconds and its date."""
+    """A row has exact versions, counts, seconds and its date."""
     result = Result(
         "lowest", Outcome.PASSED, "2026-01-02", versions(), Counts(passed=7, skipped=2), seconds=12
     )
@@ -90,7 +90,7 @@ def test_the_comment_of_a_package_is_its_note() -> None:
 
 
 def test_each_package_has_a_note() -> None:
-    """It says why no older version will do."""
+    """The note says why no older version will do."""
     project = Project.read()
     named = {*project.dependencies, *(one for extra in project.extras.values() for one in extra)}
     assert named <= notes_of((ROOT / "pyproject.toml").read_text()).keys()

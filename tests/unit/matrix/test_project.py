@@ -31,7 +31,7 @@ def test_packages_are_of_the_chosen_extras() -> None:
 
 
 def test_all_is_no_extra_of_its_own() -> None:
-    """It only names the others."""
+    """The extra ``all`` only names the others."""
     assert PROJECT.extras.keys() == {"spark", "google"}
 
 
@@ -41,7 +41,7 @@ def test_checkers_are_not_installed() -> None:
 
 
 def test_lower_bounds() -> None:
-    """They are found in the dependencies and in the extras."""
+    """Lower bounds are found in the dependencies and in the extras."""
     assert (PROJECT.lowest("numpy"), PROJECT.lowest("pyspark")) == ("1.26", "4.2")
     with pytest.raises(LookupError, match="moto has no lower bound"):
         PROJECT.lowest("moto")

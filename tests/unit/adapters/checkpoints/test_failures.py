@@ -115,6 +115,6 @@ def test_a_failure_names_the_path_and_hides_its_cause() -> None:
 
 
 def test_errors_of_this_library_pass() -> None:
-    """They are not wrapped again."""
+    """Errors of this library are not wrapped again."""
     with pytest.raises(UnsupportedFeatureError), failures_of(PATH):
         raise UnsupportedFeatureError("A log", "do it")

@@ -85,7 +85,7 @@ def test_an_installation_without_sources(package: Path) -> None:
 
 
 def test_a_damaged_library_is_refused(package: Path) -> None:
-    """It is not run."""
+    """A damaged library is not run."""
     library = package / KERNELS / str(manifest_of(package)["library"])
     content = bytearray(library.read_bytes())
     content[len(content) // 2] ^= 1

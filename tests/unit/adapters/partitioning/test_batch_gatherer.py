@@ -34,7 +34,7 @@ def numbers(gathered: Iterable[Gathered], column: str = "value") -> list[tuple[l
 
 
 def test_batches_are_yielded_at_once() -> None:
-    """They are, unless a minimum is asked for."""
+    """Batches are held back only if a minimum is asked for."""
     gatherer = BatchGatherer()
     assert numbers(gatherer.add(values(0), "t")) == [([0], "t")]
     assert numbers(gatherer.take()) == []

@@ -60,7 +60,7 @@ def test_turns_go_on_from_batch_to_batch() -> None:
 
 
 def test_turns_are_partitions() -> None:
-    """They are an array like a function's."""
+    """The partitions of the turns are an array like a function's."""
     assert custom_partitions(ROUND_ROBIN, BATCH, 1) == pa.array([0, 0, 0], pa.int32())
 
 
@@ -84,7 +84,7 @@ def test_a_function_may_be_part_of_something() -> None:
     ],
 )
 def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said: str) -> None:
-    """It names the option and the reason."""
+    """The error names the option and the reason."""
     with pytest.raises(OptionsError, match=f"'kafka.partitioner.class': '{name}' .*{said}"):
         custom_partitions(name, BATCH, 1)
 
@@ -98,7 +98,7 @@ def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said
     ],
 )
 def test_what_a_function_gives_is_checked(function: Callable[..., object], said: str) -> None:
-    """It is said what came instead of an array of int32 with a value for each row."""
+    """The error says what came instead of an array of int32 with a value for each row."""
     with pytest.raises(OptionsError, match=said):
         custom_partitions(named(function), BATCH, 1)
 

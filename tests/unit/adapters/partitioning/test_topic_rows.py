@@ -50,7 +50,7 @@ def test_a_topic_that_is_given_has_all_rows() -> None:
 
 
 def test_a_slice_has_rows_of_its_own() -> None:
-    """They are counted from its beginning, and topics outside of it are none of its."""
+    """Rows are counted from the slice's beginning, and topics outside it are excluded."""
     assert by_topic(of(topic=["a", "b", "b", "c"]).slice(1, 3)) == {"b": [0, 1], "c": [2]}
     names = pa.array(["a", "b", "c"]).dictionary_encode()
     assert by_topic(of(topic=names).slice(1, 2)) == {"b": [0], "c": [1]}
@@ -100,7 +100,7 @@ def value_is_partition(batch: pa.RecordBatch, _partitions: int) -> pa.Array[Any]
 
 
 def test_a_partitioner_is_asked_for_the_rest() -> None:
-    """It sees the rows without a partition alone, and may leave some of them."""
+    """A partitioner sees only rows without a partition, and may leave some of them."""
     batch = of(
         partition=pa.array([None, 1, None, None], pa.int32()),
         value=pa.array([2, 9, None, 3], pa.int32()),
@@ -115,7 +115,7 @@ def rows_and_partitions(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]
 
 
 def test_a_partitioner_is_asked_for_each_topic() -> None:
-    """It sees the rows of one topic alone, and how many partitions that topic has."""
+    """A call has the rows of one topic alone, and how many partitions that topic has."""
     batch = of(
         topic=["a", "b", "a", "a", "c"],
         partition=pa.array([None, None, 1, None, 2], pa.int32()),

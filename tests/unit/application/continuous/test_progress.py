@@ -53,7 +53,7 @@ def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
 def test_latencies_are_as_wrong_as_the_clock(
     monkeypatch: pytest.MonkeyPatch, off_ms: int, expected: int
 ) -> None:
-    """They are zero if it is behind, and an hour too long if it is an hour ahead."""
+    """Latencies are zero if the clock is behind, and an hour too long if it is an hour ahead."""
     monkeypatch.setattr(continuous_progress, "epoch_ms", lambda: 1_700_000_000_000 + off_ms)
     meter = WorkMeter()
     meter.acknowledged(1, 1, np.array([1_700_000_000_000]))
@@ -176,7 +176,7 @@ def test_bad_records_add_up_over_the_run(stream: KafkaContinuousStream) -> None:
 
 
 def test_a_function_is_a_listener(stream: KafkaContinuousStream) -> None:
-    """It takes each report, and is not told the end."""
+    """The function gets each report, and no call for the end."""
     reports: list[EpochProgress] = []
     recorder = ProgressRecorder(QUERY, "foreach", [reports.append])
     recorder.add(TaskProgress(1, 1))

@@ -249,7 +249,7 @@ def test_what_was_polled_of_a_revoked_partition_is_dropped() -> None:
 def test_a_task_takes_no_records_while_too_much_is_not_acknowledged(
     monkeypatch: pytest.MonkeyPatch, is_revoked: bool
 ) -> None:
-    """It goes on when output is acknowledged, or when its partition is revoked."""
+    """A task goes on when output is acknowledged, or when its partition is revoked."""
     monkeypatch.setattr(continuous_task, "MAX_UNACKNOWLEDGED", 2)
     driver, client = reading([polled(0, 1)], [polled(1, 2)], [polled(2, 3)])
     client.acknowledges = False
@@ -273,7 +273,7 @@ def test_only_what_is_acknowledged_counts_as_work() -> None:
 def test_a_task_does_not_wait_for_ever_for_acknowledgements(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It ends when the time for it has passed."""
+    """The task ends when the time-out has passed."""
     monkeypatch.setattr(continuous_task, "DRAIN_S", 0.05)
     driver, client = reading()
     client.settles = False
@@ -300,7 +300,7 @@ def test_a_log_that_was_truncated_is_read_on_at_its_end() -> None:
 
 
 def test_a_log_that_ends_before_the_first_offset_is_read_from_its_beginning() -> None:
-    """It was probably created again while no task read it: all of its records are new."""
+    """The topic was probably created again while no task read it: all its records are new."""
     driver, client = reading(out_of_range(5, 1, 3), start=5)
     run(driver, client)
     assert driver.losses == [data_loss.partition_offset_changed(tp(0), 5, 3)]
@@ -408,7 +408,7 @@ def test_a_task_without_a_driver_ends_without_a_message() -> None:
 
 
 def test_an_error_of_the_function_names_the_partition_and_the_offsets() -> None:
-    """It has the offsets of the poll, and then the error's own text."""
+    """The message has the offsets of the poll, and then the error's own text."""
 
     def fail(_: pa.RecordBatch) -> None:
         raise ValueError("no number.")

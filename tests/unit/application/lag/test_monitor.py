@@ -209,7 +209,7 @@ def test_a_storage_that_hangs_is_reported_at_the_deadline(kit: Kit, orders: Chec
 
 
 def test_what_came_between_two_rounds_is_dropped(orders: Checkpoint) -> None:
-    """It is older than what the next round measures."""
+    """A report between two rounds is older than what the next round measures."""
     orders.commit()
     orders.answers.clear()
     watch = CheckpointWatch([orders.watched], SHORT)

@@ -138,7 +138,7 @@ def test_lag_is_exported_after_each_batch() -> None:
 
 
 def test_a_worker_without_news_has_no_thread() -> None:
-    """It has none before the first report, nor long after the last one."""
+    """There is no thread before the first report, nor long after the last one."""
     notes = Notes()
     worker = LagWorker([notes], None, idle_seconds=0.01)
     assert threads() == []
@@ -232,7 +232,7 @@ def test_any_error_of_counting_leaves_the_worker_alive(
 
 
 def test_an_exporter_may_close_its_worker() -> None:
-    """It runs in the worker's thread, which cannot wait for itself."""
+    """An exporter runs in the worker's thread, which cannot wait for itself."""
     closed = threading.Event()
 
     class Closing(Notes):
@@ -274,7 +274,7 @@ def test_a_source_of_which_nothing_is_known_is_left_out() -> None:
 
 
 def test_a_feed_gives_what_comes_and_ends_with_its_run() -> None:
-    """It begins with what is still known of the run, and passes others over."""
+    """A feed begins with the known reports of its run, and ignores other runs."""
     worker = LagWorker([], None)
     known = worker.feed(None)
     worker.progressed(progress(0))

@@ -163,7 +163,7 @@ def test_a_replay_to_another_topic_lets_the_key_decide(world: MemoryWorld) -> No
 
 
 def test_a_dry_run_writes_nothing(world: MemoryWorld) -> None:
-    """It counts as the replay would."""
+    """A dry run counts as the replay would."""
     write(world, {"offset": 1}, {"offset": 1}, reason=FailureReason.MALFORMED)
     assert replay(world, is_dry=True) == ReplayStats(Counter(orders=1), 1)
     assert world.records(ORDERS) == []

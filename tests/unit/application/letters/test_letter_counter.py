@@ -89,7 +89,7 @@ def test_a_topic_that_was_created_again_is_counted_from_its_start(world: MemoryW
 
 
 def test_letters_of_kafka_connect_have_no_reason_of_ours(world: MemoryWorld) -> None:
-    """They are of connectors, not of queries."""
+    """Kafka Connect's letters are of connectors, not of queries."""
     names = ("topic", "partition", "offset", "connector.name", "exception.class.name")
     headers = tuple((f"__connect.errors.{name}", b"1") for name in names)
     world.produce(TOPIC, [Record(b"v", headers=headers)])

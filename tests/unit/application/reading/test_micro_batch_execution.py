@@ -121,7 +121,7 @@ def test_batches_go_on_though_the_clock_is_set_back(
 
 
 def test_a_batch_that_fails_is_run_again_by_the_next_call(kit: Kit, driver: Driver) -> None:
-    """It is the same batch, even if Kafka has got more records since."""
+    """The next call runs the same batch, even if Kafka has got more records since."""
     kit.produce(3)
     driver.fails = 1
     with pytest.raises(CrashError):

@@ -119,7 +119,7 @@ def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit: Kit) -> None:
 
 
 def test_oversized_records_that_are_skipped_are_reported(kit: Kit) -> None:
-    """They do not fail the query, with any ``failOnDataLoss``."""
+    """Oversized records do not fail the query, with any ``failOnDataLoss``."""
     for size in (10, 1, 10, 10):
         kit.cluster.produce("t", bytes(size))
     skipping = {"maxRecordBytes": "9", "skipOversizedRecords": "true"}

@@ -136,7 +136,7 @@ def test_only_the_columns_of_the_query_are_returned(kit: Kit) -> None:
 
 
 def test_fields_become_columns(kit: Kit) -> None:
-    """They are null for a tombstone."""
+    """The columns are null for a tombstone."""
     produce(kit, b"1,ada", None)
     given = {"flattenValue": "true", "keyFormat": "line", "keySchema": "k string"}
     rows = Reader(kit, given).rows()
@@ -191,7 +191,7 @@ def test_bad_records_are_dropped_and_counted(kit: Kit) -> None:
 
 
 def test_only_bad_records(kit: Kit) -> None:
-    """They leave no batch."""
+    """Bad records alone leave no batch."""
     produce(kit, b"x,eve", b"short")
     assert Reader(kit, {"mode": "DROPMALFORMED"}).batches() == []
 
@@ -228,7 +228,7 @@ def test_a_batch_that_is_too_large_is_decoded_in_halves(kit: Kit) -> None:
 
 
 def test_a_record_that_is_too_large_alone(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails the query."""
+    """A record that is too large alone fails the query."""
     monkeypatch.setattr("tests.line_values.MAX_ROWS", 0)
     produce(kit, b"1,ada", b"2,bob")
     with pytest.raises(DecodedTooLargeError, match="decoded values of 1 records"):
@@ -236,7 +236,7 @@ def test_a_record_that_is_too_large_alone(kit: Kit, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_text_of_corrupt_records(kit: Kit) -> None:
-    """It is in the struct, which is not null then; bytes that are no text are replaced."""
+    """The struct has the text and is not null then; bytes that are no text are replaced."""
     produce(kit, b"1,ada", b"x,eve", b"short", None, b"\xff")
     reader = Reader(kit, {"mode": "PERMISSIVE"})
     [value] = reader.options.values
@@ -265,7 +265,7 @@ def schema(text: str) -> Schema:
 
 
 def test_values_with_schemas_of_a_registry(kit: Kit) -> None:
-    """They are read as the latest version of the subject; an unknown id is that record's error."""
+    """Values are read as the subject's latest version; an unknown id is that record's error."""
     reader = Reader(kit, REGISTRY | {"includeErrors": "true"})
     number = reader.registry.register("t-value", schema(SCHEMA))
     produce(kit, *framed(number, b"1,ada"), *framed(99, b"2,bob"), b"3,joe")

@@ -75,7 +75,7 @@ def types(schema: TypedSchema) -> list[str]:
 
 
 def test_a_schema_of_the_options() -> None:
-    """It takes precedence over the registry's."""
+    """The options' schema takes precedence over the registry's."""
     driver = Driver()
     assert types(driver.schemas(valueSchema="a bigint").resolve()) == ["struct<a:bigint>"]
     schemas = driver.schemas(**REGISTRY, valueSchema="a bigint")
@@ -97,7 +97,7 @@ def test_a_schema_in_a_file() -> None:
 
 
 def test_a_users_schema() -> None:
-    """It chooses fields, or is the schema where no other one is given."""
+    """A user's schema chooses fields, or is the schema where no other one is given."""
     driver = Driver()
     requested = parse_struct("offset bigint, value struct<b:string>")
     chosen = driver.schemas(valueSchema="a bigint, b string").resolve(requested)

@@ -122,7 +122,7 @@ def test_the_layout() -> None:
     ],
 )
 def test_a_malformed_entry_is_refused(content: bytes, problem: str) -> None:
-    """It was written by another program, or by a later version."""
+    """Another program or a later version wrote the entry."""
     with pytest.raises(ValueError, match=problem):
         read_schema_versions(content)
 
@@ -175,7 +175,7 @@ def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) ->
 
 
 def test_version_1_is_read() -> None:
-    """It has no more than the batch and its transactions."""
+    """An entry of version 1 has the batch and its transactions only."""
     content = json.loads(ONE.to_bytes().split(b"\n")[1])
     old = {key: content[key] for key in ("batchId", "state", "transactions")}
     read = SinkLogEntry.from_bytes(f"v1\n{json.dumps(old)}".encode())

@@ -151,7 +151,7 @@ def test_what_is_no_backup(change: dict[str, Any]) -> None:
 
 
 def test_the_rewrite_to_undo() -> None:
-    """It is the last one that is not undone; entries may be purged."""
+    """The rewrite to undo is the last one that is not undone; entries may be purged."""
     rewrite = Backup(BEGUN_MS, point(7), point(3, 3))
     entries = {2: rewrite, 3: rewrite}
     assert rewrite_to_undo({}) is None

@@ -25,7 +25,7 @@ def trend(*samples: Sample) -> Trend:
 
 
 def test_nothing_left_is_caught_up() -> None:
-    """It needs no second look to see that there is nothing to read."""
+    """One report is enough to see that there is nothing to read."""
     assert trend((0, 1, 10, 10)) == Trend(Direction.CAUGHT_UP)
     assert trend((0, 1, 10, 10), (2, 2, 30, 30)) == Trend(Direction.CAUGHT_UP, arrived=10.0)
 

@@ -91,7 +91,7 @@ def test_names_that_clash() -> None:
 
 
 def test_the_field_of_corrupt_records() -> None:
-    """It is where the schema has it, or last; without the option it has Spark's default name."""
+    """The field is where the schema has it, or last; its default name is Spark's."""
     plain = with_corrupt_record(JSON, TYPE)
     assert (plain.data_type, plain.corrupt_record) == (TYPE, None)
     assert plain.decoded_type == TYPE
@@ -180,7 +180,7 @@ def test_the_text_of_corrupt_records_alone() -> None:
 
 
 def test_the_schema_of_a_column() -> None:
-    """It is the registry's, or a text of Protobuf, or none: formats read their own options."""
+    """The registry's schema, a text of Protobuf, or none: formats read their own options."""
     registered = Schema(SchemaType.AVRO, "{}")
     version = SubjectVersion("s", 3, 7, registered)
     assert replace(value(), version=version).schema == registered

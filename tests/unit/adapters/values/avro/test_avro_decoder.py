@@ -366,7 +366,7 @@ def test_programs_of_many_writers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails alone where it is the first of its batch; else the batch is decoded in parts."""
+    """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5000)
     small, large = text("x"), text("y" * 6000)
     decoder = decoder_of(one("string"))

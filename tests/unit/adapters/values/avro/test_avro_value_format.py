@@ -23,7 +23,7 @@ def type_of(schema: Any, **settings: str) -> str:
 
 
 def test_the_type_is_the_readers() -> None:
-    """It is of the option's schema, or of the registry's, or of Spark's option ``avroSchema``."""
+    """The type is that of the option's schema, the registry's, or Spark's option ``avroSchema``."""
     number, text = json.dumps(one("int")), registered(one("string"))
     assert str(VALUE_FORMAT.data_type(options_of(number), None)) == "struct<a:int>"
     assert str(VALUE_FORMAT.data_type(options_of(None), text)) == "struct<a:string>"
@@ -32,7 +32,7 @@ def test_the_type_is_the_readers() -> None:
 
 
 def test_options_of_types() -> None:
-    """They have Spark's names and defaults."""
+    """Options of types have Spark's names and defaults."""
     union = one(["int", "string"])
     assert type_of(union) == "struct<a:struct<member0:int,member1:string>>"
     stable = {"enableStableIdentifiersForUnionType": "TRUE"}
@@ -86,7 +86,7 @@ def test_columns_that_the_schema_does_not_have_are_refused() -> None:
 
 
 def test_the_decoder_reads_the_wanted_columns() -> None:
-    """They have the order of the query."""
+    """The columns have the order of the query."""
     options = options_of(json.dumps(record(("a", "int"), ("b", "string"), ("c", "long"))))
     struct = parse_struct("c bigint, a bigint")
     decoder = VALUE_FORMAT.decoder(options, None, struct)

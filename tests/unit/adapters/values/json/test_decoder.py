@@ -355,7 +355,7 @@ def test_a_schema_is_needed() -> None:
     ],
 )
 def test_types_that_json_does_not_have(ddl: str, problem: str) -> None:
-    """They are refused when the query starts."""
+    """Types that JSON does not have are refused when the query starts."""
     with pytest.raises(OptionsError, match=problem):
         decoder_of(ddl)
 
@@ -375,7 +375,7 @@ def test_integers_are_timestamps_in_seconds() -> None:
 
 
 def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails alone where it is the first of its batch; else the batch is decoded in parts."""
+    """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
     small, large = b'{"a":"x"}', json.dumps({"a": "y" * 6_000}).encode()
     with pytest.raises(DecodedTooLargeError):

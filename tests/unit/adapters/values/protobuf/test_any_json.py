@@ -58,7 +58,7 @@ def test_values(decoder: ProtobufDecoder) -> None:
 
 
 def test_places(decoder: ProtobufDecoder) -> None:
-    """They may be elements, values of maps, of a oneof, and in nested messages."""
+    """``Any`` may be an element, a map's value, in a oneof, and in nested messages."""
     one = packed(PERSON, number(2, 1))
     shown = f'{{"@type":"{PERSON}","id":"1"}}'
     data = sized(3, one) + sized(3) + sized(4, sized(1, b"k"), sized(2, one)) + sized(4)
@@ -127,7 +127,7 @@ def test_enums_as_ints() -> None:
 
 
 def test_without_the_option() -> None:
-    """They are structs of two fields otherwise."""
+    """``Any`` is a struct of two fields otherwise."""
     message = message_in(TEXT)
     wanted = message_type(message, ProtobufSettings())
     (row,) = decoded(decoder_of(message, wanted), [sized(2, packed(PERSON, number(2, 1)))])

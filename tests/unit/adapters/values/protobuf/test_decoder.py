@@ -161,7 +161,7 @@ def test_a_record_that_is_too_large_when_decoded() -> None:
 
 
 def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails alone where it is the first of its batch; else the batch is decoded in parts."""
+    """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
     message = message_in('syntax = "proto3"; message M { string a = 1; }')
     decoder = decoder_of(message, message_type(message, PLAIN))

@@ -196,7 +196,7 @@ def test_texts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("folders")
 def test_a_compiler_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is ended; the task fails, since the machine may be at fault."""
+    """The compiler is ended; the task fails, since the machine may be at fault."""
     monkeypatch.setattr(schemas, "WAIT_S", 0.01)
     with pytest.raises(OptionsError, match=r"not compiled in 0\.01 s"):
         compiled_messages(registered("message M {}"))

@@ -50,7 +50,7 @@ def test_a_message_of_a_registered_schema() -> None:
 
 
 def test_rows_are_written_with_a_schema_in_a_text() -> None:
-    """It is registered as it is, unless the registry's is taken."""
+    """The text is registered as it is, unless the registry's schema is taken."""
     text = 'syntax = "proto3";\nmessage A { int32 id = 1; }\n'
     options, struct = replace(OPTIONS, schema=text), parse_struct("id int")
     assert VALUE_FORMAT.encoder is not None
