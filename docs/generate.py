@@ -11,11 +11,8 @@ from capability_map import architecture_page
 from command_page import cli_page
 from error_page import errors_page
 
-from pyspark_kafka.adapters.kafka_python.settings import (
-    ALTERNATIVE_NAMES,
-    RECONNECT_BACKOFF_MAX_MS,
-)
 from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS as KAFKA_PYTHON_SETTINGS
+from pyspark_kafka.adapters.kafka_python.settings import RECONNECT_BACKOFF_MAX_MS
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.domain.options import value_table
 from pyspark_kafka.domain.options.client_settings import MAX_IN_FLIGHT, ProducerSettings
@@ -23,6 +20,7 @@ from pyspark_kafka.domain.options.option import REGISTRY_PREFIX, Option, QueryKi
 from pyspark_kafka.domain.options.settings_table import (
     API_TIMEOUT_MS,
     DEFAULT_API_TIMEOUT_MS,
+    KAFKA_PYTHON_NAMES,
     SETTINGS,
     Ignored,
     Number,
@@ -224,7 +222,7 @@ def options_page() -> str:
         + "".join(_restricted(setting) for setting in RESTRICTED)
         + OWN.format(
             options=AllowList.OPTIONS.variable,
-            kafka_python=_listed(KAFKA_PYTHON_SETTINGS | ALTERNATIVE_NAMES.keys()),
+            kafka_python=_listed(KAFKA_PYTHON_SETTINGS | KAFKA_PYTHON_NAMES.keys()),
             librdkafka=_listed(OWN_SETTINGS["confluent"]),
         )
         + OPERATORS

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.checkpoints.storages import location_of
 from pyspark_kafka.adapters.confluent.settings import client_config as librdkafka_config
-from pyspark_kafka.adapters.kafka_python.settings import client_config
+from pyspark_kafka.adapters.kafka_python.settings import check_settings
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import ignored_options, parse_source_options
 from pyspark_kafka.domain.security.login import jaas_entry
@@ -69,10 +70,9 @@ def _sink(content: bytes) -> None:
 
 def _settings(content: bytes) -> None:
     given = {"bootstrap.servers": "b:9092", **_given(content)}
-    read_java_settings(given)
-    for configure in (client_config, librdkafka_config):
+    for client, configure in ((KAFKA_PYTHON, check_settings), ("confluent", librdkafka_config)):
         with suppress(OptionsError):
-            configure(given)
+            configure(read_java_settings(given, client))
 
 
 def _jaas(content: bytes) -> None:

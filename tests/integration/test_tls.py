@@ -16,14 +16,16 @@ from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from pyspark_kafka.adapters.confluent import stream_client
 from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceWriter
-from pyspark_kafka.adapters.kafka_python.settings import client_config
+from pyspark_kafka.adapters.kafka_python.settings import check_settings
 from pyspark_kafka.adapters.security.tls_context import CurrentContext
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.reading.records import Projection
@@ -193,7 +195,8 @@ def test_versions_and_suites_of_kafka_python(secured: SecuredBroker) -> None:
 
     def attempt(address: str, **settings: str) -> tuple[str, str] | None:
         given = secured.options(TLS_MECHANISM, **settings)
-        config = client_config({name.removeprefix("kafka."): given[name] for name in given})
+        settings = {name.removeprefix("kafka."): given[name] for name in given}
+        config = check_settings(read_java_settings(settings, KAFKA_PYTHON))
         return handshake(address, config["ssl_context"])
 
     expected = "TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from ..domain.errors import BrokerUnreachableError, KafkaRequestError, UnknownTopicError
-from ..domain.options.client_settings import api_timeout_ms
 from ..domain.reading.range_progress import RangeProgress
 from .call_deadline import Attempts, within
 
@@ -87,7 +86,7 @@ class Watermarks:
     def __init__(self, make: Callable[[], OffsetFetcher], options: SourceOptions) -> None:
         self._make = make
         self._options = options
-        self._timeout_s = api_timeout_ms(dict(options.kafka)) / 1_000
+        self._timeout_s = options.java.timeout_ms / 1_000
         self._attempts = Attempts()
         self._failing: dict[TopicPartition, tuple[float, float]] = {}
         """Since when the attempts for a partition fail, and when the last one did."""

@@ -222,16 +222,15 @@ def doctor_for(
     """
     from ..adapters.system.diagnostics import NetworkProbe, environment
     from ..application.cluster.doctor import Doctor, Surroundings
-    from ..domain.options.client_settings import api_timeout_ms, read_java_settings, server_problems
+    from ..domain.options.client_settings import server_problems
 
     if problems := server_problems(options.bootstrap_servers):
         raise OptionsError(problems)
-    settings = dict(options.kafka)
-    timeout_s = min(api_timeout_ms(settings) / 1_000, _MAX_CONNECT_S)
+    timeout_s = min(options.java.timeout_ms / 1_000, _MAX_CONNECT_S)
     with closing_clients(container_for(options)) as container:
         surroundings = Surroundings(
             environment(),
-            NetworkProbe(read_java_settings(settings), timeout_s),
+            NetworkProbe(options.java, timeout_s),
             container.clock(),
             java,
             spark,

@@ -8,14 +8,14 @@ from pyspark_kafka.adapters.confluent import settings as confluent
 from pyspark_kafka.adapters.kafka_python import settings as kafka_python
 from pyspark_kafka.adapters.security import clear_text
 from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
-from pyspark_kafka.domain.options.client_settings import JavaSettings
+from pyspark_kafka.domain.options.client_settings import JavaSettings, read_java_settings
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.values.registry import RegistryOptions, registry_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-TRANSLATIONS = [confluent.client_config, kafka_python.client_config]
+TRANSLATIONS = [confluent.client_config, kafka_python.check_settings]
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +27,7 @@ def _no_warnings_before() -> None:
 @pytest.fixture(params=TRANSLATIONS, ids=["confluent", "kafka-python"])
 def translate(request: pytest.FixtureRequest) -> Callable[[Mapping[str, str]], object]:
     """Return how each client reads its settings."""
-    made: Callable[[Mapping[str, str]], object] = request.param
-    return made
+    return lambda settings: request.param(read_java_settings(settings))
 
 
 def settings(mechanism: str, protocol: str = "SASL_PLAINTEXT") -> dict[str, str]:

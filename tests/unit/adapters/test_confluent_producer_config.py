@@ -14,7 +14,7 @@ from pyspark_kafka.adapters.confluent.producer_config import (
     producer_client_config,
     producer_config,
 )
-from pyspark_kafka.domain.options.client_settings import ProducerSettings
+from pyspark_kafka.domain.options.client_settings import ProducerSettings, read_java_settings
 from pyspark_kafka.domain.options.settings_table import COMPRESSIONS
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 INT32_MAX = 2**31 - 1
 DEFAULTS = producer_config(ProducerSettings())
+
+
+def client_config(**settings: str) -> dict[str, str]:
+    return producer_client_config(read_java_settings(SERVERS | settings))
 
 
 @pytest.mark.parametrize(
@@ -130,9 +134,10 @@ def test_librdkafka_accepts_the_configuration(settings: ProducerSettings) -> Non
 
 def test_what_is_consumers_alone_is_left_out() -> None:
     """Nothing of it reaches librdkafka, and neither does what follows from it."""
-    plain = producer_client_config(SERVERS)
+    plain = client_config()
     given = {"fetch.max.bytes": "2000", "isolation.level": "read_committed", "group.id": "g"}
-    assert producer_client_config(SERVERS | given) == plain
+    assert client_config(**given) == plain
+    assert client_config(**{"fetch.min.bytes": "many"}) == plain
     assert "isolation.level" not in plain
     assert "message.max.bytes" not in plain
 
@@ -140,7 +145,7 @@ def test_what_is_consumers_alone_is_left_out() -> None:
 def test_reports_of_what_was_delivered_are_not_to_be_had() -> None:
     """A setting of them would make an event of every record."""
     given = {"delivery.report.only.error": "false"}
-    assert producer_client_config(SERVERS | given) == producer_client_config(SERVERS)
+    assert client_config(**given) == client_config()
 
 
 def test_all_settings_of_consumers_are_known(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_kafka.adapters.confluent import settings as confluent_settings
-from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, _is_known, client_config
+from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, _is_known
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Setting
 from pyspark_kafka.domain.security.policy import OWN_SETTINGS
 
@@ -20,6 +21,10 @@ from .conftest import PASSWORD
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+
+
+def client_config(settings: dict[str, str]) -> dict[str, str]:
+    return confluent_settings.client_config(read_java_settings(settings))
 
 
 def is_number(setting: Setting) -> bool:

@@ -17,10 +17,11 @@ from kafka.protocol.sasl import SaslAuthenticateRequest
 from pyspark_kafka.adapters.kafka_python.settings import (
     OWN_SETTINGS,
     TRANSLATIONS,
-    client_config,
+    client_settings,
 )
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Setting
+from pyspark_kafka.domain.options.client_settings import read_java_settings
+from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON, SETTINGS, Ignored, Setting
 from pyspark_kafka.ports.security.token_provider import Token
 
 from .conftest import PASSWORD
@@ -28,6 +29,10 @@ from .conftest import PASSWORD
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+
+
+def client_config(settings: dict[str, str]) -> dict[str, Any]:
+    return client_settings(read_java_settings(settings, KAFKA_PYTHON))[0]
 
 
 def translated(**settings: str) -> dict[str, Any]:

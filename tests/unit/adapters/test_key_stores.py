@@ -18,13 +18,14 @@ from confluent_kafka.admin import AdminClient
 import pyspark_kafka
 from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.cluster_settings import ClusterSettings
-from pyspark_kafka.adapters.kafka_python.settings import client_config
+from pyspark_kafka.adapters.kafka_python.settings import check_settings
 from pyspark_kafka.adapters.security import store_files
 from pyspark_kafka.adapters.security.jks import read_jks
 from pyspark_kafka.adapters.security.memory_files import memory_file
 from pyspark_kafka.adapters.security.store_files import certificates, key_pair
 from pyspark_kafka.adapters.security.tls_context import PemFiles, Rotating, ssl_context
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.secrets import Secret
@@ -191,7 +192,8 @@ def test_a_sealed_file() -> None:
 
 KILLED = """
 import json, os, signal, ssl, sys
-from pyspark_kafka.adapters.kafka_python.settings import client_config
+from pyspark_kafka.adapters.kafka_python.settings import check_settings
+from pyspark_kafka.domain.options.client_settings import read_java_settings
 
 settings, has_memory_files = json.load(sys.stdin)
 if not has_memory_files:
@@ -204,7 +206,7 @@ def load_cert_chain(context, *arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 
 ssl.SSLContext.load_cert_chain = load_cert_chain
-client_config(settings)
+check_settings(read_java_settings(settings))
 """
 
 
@@ -264,7 +266,7 @@ def test_rotation(
 ) -> None:
     """New connections use files that were replaced, once they belong together."""
     write(tmp_path, client, authority)
-    current = client_config(tls(tmp_path))["ssl_context"]
+    current = check_settings(read_java_settings(tls(tmp_path)))["ssl_context"]
     first = current.context
     assert current.context is first
 
@@ -292,12 +294,12 @@ def test_rotation(
 def test_a_file_that_is_gone(authority: Authority, client: Certificate, tmp_path: Path) -> None:
     """While a file is missing, connections use what it held; without it, no client starts."""
     write(tmp_path, client, authority)
-    current = client_config(tls(tmp_path))["ssl_context"]
+    current = check_settings(read_java_settings(tls(tmp_path)))["ssl_context"]
     first = current.context
     (tmp_path / "key.pem").unlink()
     assert current.context is first
     with pytest.raises(OptionsError, match=r"'kafka\.ssl\.key\.location'.*cannot be read"):
-        client_config(tls(tmp_path))
+        check_settings(read_java_settings(tls(tmp_path)))
 
 
 def test_rotating_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.adapters.kafka_python.settings import ALTERNATIVE_NAMES, OWN_SETTINGS
+from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS
 from pyspark_kafka.adapters.security.tls_context import Rotating
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.tasks import input_partitions
@@ -25,7 +25,7 @@ from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.options import value_table
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.settings_table import SETTINGS
+from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON_NAMES, SETTINGS
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.sink_table import SINK_TABLE
 from pyspark_kafka.domain.options.source import parse_source_options
@@ -57,8 +57,8 @@ OPTIONS = sorted(
         *(option.name for option in (*TABLE, *SINK_TABLE)),
         *(option.name for option in (*value_table.TABLE, *value_table.SINK_TABLE)),
         *(f"kafka.{setting.name}" for setting in SETTINGS),
-        *(f"kafka.{name}" for name in (*OWN_SETTINGS, *ALTERNATIVE_NAMES)),
-        *(f"kafka.{name}" for name in ALTERNATIVE_NAMES.values()),
+        *(f"kafka.{name}" for name in (*OWN_SETTINGS, *KAFKA_PYTHON_NAMES)),
+        *(f"kafka.{name}" for name in KAFKA_PYTHON_NAMES.values()),
         *("schema.registry.url", "schema.registry.request.timeout.ms", "schema.registry.proxy"),
         *("schema.registry.ssl.keystore.location", "schema.registry.ssl.keystore.type"),
     }

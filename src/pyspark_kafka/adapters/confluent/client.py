@@ -44,7 +44,7 @@ def _record_writer(options: SinkOptions) -> RecordWriter:
 def _check_sink(options: SinkOptions) -> None:
     with _requires_confluent():
         from .producer_config import producer_client_config
-    producer_client_config(dict(options.kafka))
+    producer_client_config(options.java)
 
 
 def _stream_client(

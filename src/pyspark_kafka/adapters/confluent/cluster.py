@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Callable, Mapping
 
-    from .cluster_settings import ClusterOptions
+    from ...domain.options.client_settings import ClientOptions, JavaSettings
+
 
 T = TypeVar("T")
 
@@ -56,8 +57,8 @@ class Cluster:
 
     def __init__(
         self,
-        options: ClusterOptions,
-        translate: Callable[[Mapping[str, str]], dict[str, str]] = client_config,
+        options: ClientOptions,
+        translate: Callable[[JavaSettings], dict[str, str]] = client_config,
     ) -> None:
         """Translate the settings to librdkafka's; nothing is connected yet.
 

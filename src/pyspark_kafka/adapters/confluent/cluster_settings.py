@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import KafkaException
 
 from ...domain.errors import OptionsError
-from ...domain.options.client_settings import api_timeout_ms, read_java_settings
 from ...domain.options.option import PREFIX
 from ..call_deadline import within
 from ..security.providers import token_provider
 from ..security.tls_context import Rotating
-from .settings import client_config, require_loadable, tls_files, token_source
+from .settings import client_config, require_loadable, tls_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
+    from ...domain.options.client_settings import ClientOptions, JavaSettings
     from ...ports.clock import Deadline
 
 LOG_INFO: Final = 6
@@ -29,47 +29,33 @@ _FETCH_MAX_BYTES: Final = 50 * 1024 * 1024
 """librdkafka's default of ``fetch.max.bytes``."""
 
 
-class ClusterOptions(Protocol):
-    """What the options of a source and of a sink say about a cluster."""
-
-    @property
-    def kafka(self) -> tuple[tuple[str, str], ...]:
-        """The client's settings, without their prefix."""
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """The brokers to connect to first."""
-
-
 @final
 class ClusterSettings:
     """The translated settings, and the facts that errors name."""
 
     def __init__(
         self,
-        options: ClusterOptions,
-        translate: Callable[[Mapping[str, str]], dict[str, str]] = client_config,
+        options: ClientOptions,
+        translate: Callable[[JavaSettings], dict[str, str]] = client_config,
     ) -> None:
         """Translate the settings to librdkafka's.
 
         :raises OptionsError: naming every setting that librdkafka does not know or accept.
         """
-        settings = dict(options.kafka)
-        self.bootstrap_servers = options.bootstrap_servers
-        self.timeout_s = api_timeout_ms(settings) / 1_000
-        self._translate = translate
-        self._files = tls_files(settings)
-        self._current = Rotating(self._files, partial(self._translated, settings))
+        java = options.java
+        self.bootstrap_servers = java.bootstrap_servers
+        self.timeout_s = java.timeout_ms / 1_000
+        self._files = tls_files(java)
+        self._current = Rotating(self._files, partial(self._translated, translate, java))
         self.used: Mapping[str, str] | None = None
         """The settings that ``config`` returned last; others once certificates were replaced."""
 
         config = self.current()
-        source = token_source(settings)
+        source = java.login.tokens if java.login else None
         self.tokens = None if source is None else token_provider(source)
         self.mechanism = config.get("sasl.mechanisms", "") or config.get("sasl.mechanism", "")
         self.user = config.get("sasl.username", "")
-        known = f"User:{self.user}" if self.user else read_java_settings(settings).principal
-        self.principal = known
+        self.principal = f"User:{self.user}" if self.user else java.principal
         self.fetch_max_bytes = _fetch_max_bytes(config)
         self.max_log_level = _max_log_level(config)
         protocol = config["security.protocol"].upper()
@@ -103,8 +89,10 @@ class ClusterSettings:
         reason = reason.replace('property: "', f'property: "{PREFIX}')
         return OptionsError([f"The client 'confluent': {reason.rstrip()}"])
 
-    def _translated(self, settings: Mapping[str, str]) -> dict[str, str]:
-        config = self._translate(settings)
+    def _translated(
+        self, translate: Callable[[JavaSettings], dict[str, str]], java: JavaSettings
+    ) -> dict[str, str]:
+        config = translate(java)
         if self._files:
             try:
                 require_loadable(config)

@@ -11,7 +11,7 @@ from .settings import client_config
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.options.client_settings import ProducerSettings
+    from ...domain.options.client_settings import JavaSettings, ProducerSettings
 
 MESSAGE_MAX_BYTES: Final = "message.max.bytes"
 PARTITIONER: Final = "partitioner"
@@ -57,14 +57,13 @@ _NUMBERS: Final[Mapping[str, tuple[str, Number]]] = {
 """librdkafka's names and bounds by the fields of ``ProducerSettings``."""
 
 
-def producer_client_config(settings: Mapping[str, str]) -> dict[str, str]:
-    """Translate ``kafka.*`` settings as ``client_config`` does, without settings of consumers.
+def producer_client_config(java: JavaSettings) -> dict[str, str]:
+    """Translate settings as ``client_config`` does, without settings of consumers.
 
     :raises OptionsError: as ``client_config``.
     :raises MissingDependencyError: as ``client_config``.
     """
-    unwanted = CONSUMER_ONLY | FORCED.keys()
-    config = client_config({name: settings[name] for name in settings.keys() - unwanted})
+    config = client_config(java.without(CONSUMER_ONLY | FORCED.keys()))
     return {name: value for name, value in config.items() if name not in CONSUMER_ONLY}
 
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from confluent_kafka import KafkaException, Producer
 
 from ...domain.errors import OptionsError
-from ...domain.options.client_settings import JavaSettings, not_known, read_java_settings
+from ...domain.options.client_settings import JavaSettings, not_known
 from ...domain.options.option import PREFIX
 from ...domain.options.settings_table import (
     API_TIMEOUT_MS,
     GROUP_ID,
     ISOLATION_LEVEL,
-    OAUTH_SETTINGS,
     READ_UNCOMMITTED,
     SETTINGS,
     Ignored,
@@ -32,11 +31,7 @@ from ...domain.security.tls import TLS_1_2, Store, StoreFormat, Tls, store_forma
 from ..security.clear_text import warn_about_clear_text
 from ..security.providers import token_provider
 from ..security.store_files import certificates, key_pair, store_content
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ...domain.security.oauth import TokenSource
+from ..security.tls_context import file_paths, pem_files
 
 CLIENT_NAME: Final = "confluent"
 
@@ -70,15 +65,14 @@ _IN_COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
 """What librdkafka puts into the shell command that gets tickets, the principal without quotes."""
 
 
-def client_config(settings: Mapping[str, str]) -> dict[str, str]:
-    """Translate ``kafka.*`` settings, without their prefix, and read the files they name.
+def client_config(java: JavaSettings) -> dict[str, str]:
+    """Translate settings, and read the files they name.
 
     librdkafka's own settings are passed unchanged; it checks their values when a client is made.
 
     :raises OptionsError: naming every setting that librdkafka does not know or support.
     :raises MissingDependencyError: if a truststore is PKCS12 and the extra ``tls`` is missing.
     """
-    java = read_java_settings(settings)
     problems = list(java.problems)
     # librdkafka's default is read_committed, unlike Java's client's and the JVM connector's.
     config = {ISOLATION_LEVEL: READ_UNCOMMITTED, "security.protocol": java.protocol.lower()}
@@ -91,7 +85,7 @@ def client_config(settings: Mapping[str, str]) -> dict[str, str]:
                 own[name] = java.others[name]
             case None:
                 problems.append(not_known(name, CLIENT_NAME))
-    own |= _librdkafkas_oauth(java, settings)
+    own |= dict(java.login.librdkafka) if java.login else {}
     for security in (_sasl, _tls):
         try:
             config |= security(java)
@@ -102,12 +96,6 @@ def client_config(settings: Mapping[str, str]) -> dict[str, str]:
     warn_about_clear_text(java)
     # librdkafka's own names take precedence.
     return {**_in_order(config), **own, **_kinit(own)}
-
-
-def token_source(settings: Mapping[str, str]) -> TokenSource | None:
-    """Return where tokens come from; ``None`` without, and if librdkafka gets them itself."""
-    login = read_java_settings(settings).login
-    return None if login is None else login.tokens
 
 
 @lru_cache(maxsize=1)
@@ -184,13 +172,6 @@ def _sasl(java: JavaSettings) -> dict[str, str]:
     return {name: value for name, value in config.items() if value}
 
 
-def _librdkafkas_oauth(java: JavaSettings, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings by which librdkafka gets tokens itself."""
-    if java.login is None or java.login.mechanism != OAUTHBEARER or java.login.tokens is not None:
-        return {}
-    return {name: value for name, value in settings.items() if name in OAUTH_SETTINGS}
-
-
 def _kinit(own: Mapping[str, str]) -> dict[str, str]:
     """Return librdkafka's ``kinit`` command if the setting is a path, as in Java."""
     path = own.get(_KINIT, "")
@@ -204,21 +185,9 @@ def _tls(java: JavaSettings) -> dict[str, str]:
     return {} if java.tls is None else tls_config(java.tls)
 
 
-_FILES: Final = (
-    "ssl.ca.location",
-    "ssl.certificate.location",
-    "ssl.crl.location",
-    "ssl.key.location",
-    "ssl.keystore.location",
-    "ssl.truststore.location",
-)
-
-
-def tls_files(settings: Mapping[str, str]) -> list[str]:
+def tls_files(java: JavaSettings) -> list[str]:
     """Return the files of certificates and keys that a client with these settings reads."""
-    if not settings.get("security.protocol", "").upper().endswith("SSL"):
-        return []
-    return [settings[name] for name in _FILES if settings.get(name)]
+    return [] if java.tls is None else file_paths(java.tls, pem_files(java.others))
 
 
 def require_loadable(config: Mapping[str, str]) -> None:

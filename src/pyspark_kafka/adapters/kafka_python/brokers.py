@@ -79,7 +79,7 @@ class Brokers:
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        translated, self.errors = client_settings(dict(options.kafka))
+        translated, self.errors = client_settings(options.java)
         config = {
             **KafkaConsumer.DEFAULT_CONFIG,
             "max_partition_fetch_bytes": PARTITION_BYTES,

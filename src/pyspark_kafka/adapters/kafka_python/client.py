@@ -35,7 +35,7 @@ def _record_writer(options: SinkOptions) -> RecordWriter:
 def _check(options: SourceOptions | SinkOptions) -> None:
     from .settings import check_settings
 
-    check_settings(dict(options.kafka))
+    check_settings(options.java)
 
 
 def _transactions(options: SinkOptions) -> Transactions:

@@ -44,7 +44,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        config, self._errors = client_settings(dict(options.kafka))
+        config, self._errors = client_settings(options.java)
         self._admin = AdminRequests(config, self._errors)
 
     def brokers(self) -> Sequence[Broker]:

@@ -38,7 +38,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        config, self._errors = client_settings(dict(options.kafka))
+        config, self._errors = client_settings(options.java)
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[str, dict[int, int]] = {}
         self._admin = AdminRequests(config, self._errors)

@@ -331,7 +331,7 @@ class ProducerFactory:
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        config, self.errors = client_settings(dict(options.kafka))
+        config, self.errors = client_settings(options.java)
         self.config: dict[str, Any] = {**KafkaConsumer.DEFAULT_CONFIG, **config}
         self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
         self.partitioner = BatchPartitioner(self.metadata, self.errors, options.producer)

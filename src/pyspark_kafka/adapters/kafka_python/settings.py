@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ...domain.errors import OptionsError
-from ...domain.options.client_settings import (
-    JavaSettings,
-    api_timeout_ms,
-    not_known,
-    read_java_settings,
-)
+from ...domain.options.client_settings import not_known
 from ...domain.options.option import INT32_MAX, PREFIX, boolean, server_list
 from ...domain.options.settings_table import (
     API_TIMEOUT_MS,
     BOOTSTRAP_SERVERS,
+    KAFKA_PYTHON,
     SETTINGS,
     Ignored,
     Number,
@@ -32,9 +28,8 @@ from ..security.tls_context import PEM_SETTINGS, CurrentContext, pem_files
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ...domain.options.client_settings import JavaSettings
     from .failures import ErrorMapper
-
-CLIENT_NAME: Final = "kafka-python"
 
 BUFFERS: Final[Mapping[str, int]] = {
     "receive.buffer.bytes": socket.SO_RCVBUF,
@@ -46,16 +41,6 @@ TRANSLATIONS: Final[Mapping[str, Number | Text | Ignored]] = {
     setting.name: setting.kafka_python for setting in SETTINGS if setting.kafka_python
 }
 
-ALTERNATIVE_NAMES: Final[Mapping[str, str]] = {
-    "ssl.cafile": "ssl.ca.location",
-    "ssl.certfile": "ssl.certificate.location",
-    "ssl.ciphers": "ssl.cipher.suites",
-    "ssl.crlfile": "ssl.crl.location",
-    "ssl.keyfile": "ssl.key.location",
-    "ssl.password": "ssl.key.password",
-}
-"""kafka-python's own names, with dots for underscores, and the common names of the same."""
-
 RECONNECT_BACKOFF_MAX_MS: Final = 1_000
 """The default of Java's client; with kafka-python's, 30 s, a broker that is back is found late."""
 
@@ -63,7 +48,6 @@ _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
 _PROXIES: Final = ("proxy.url", "socks5.proxy")
 _PROXY_SCHEMES: Final = ("http", "socks5", "socks5h")
-_CHECK_HOSTNAME: Final = "ssl.check.hostname"
 
 OWN_SETTINGS: Final = frozenset(
     {
@@ -84,41 +68,27 @@ deserializers, which are not used, and the ones of its metrics, which are not co
 """
 
 
-def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
-    """Translate ``kafka.*`` settings; as ``client_settings`` does."""
-    return client_settings(settings)[0]
+def client_settings(java: JavaSettings) -> tuple[dict[str, Any], ErrorMapper]:
+    """Translate settings completely, with the mapper of the client's errors, which knows the user.
 
-
-def client_settings(settings: Mapping[str, str]) -> tuple[dict[str, Any], ErrorMapper]:
-    """Translate ``kafka.*`` settings, without their prefix, and read the files they name.
-
-    Return them with the mapper of the client's errors, which knows the user who logs in. Raises
-    as ``check_settings``.
+    :raises OptionsError: as ``check_settings``.
+    :raises MissingDependencyError: as ``check_settings``.
     """
-    settings, java, config = _translated(settings)
+    config = check_settings(java)
     complete = {**config, **_in_order(config), **_socket_options(java.others)}
-    return complete, _error_mapper(settings, java)
+    return complete, _error_mapper(java)
 
 
-def check_settings(settings: Mapping[str, str]) -> None:
-    """Check ``kafka.*`` settings, without their prefix, and the files they name.
+def check_settings(java: JavaSettings) -> dict[str, Any]:
+    """Translate settings one by one, and read the files they name.
 
     :raises OptionsError: naming every setting that kafka-python does not know or support.
     :raises MissingDependencyError: if a store is PKCS12 and the extra ``tls`` is not installed.
     """
-    _translated(settings)
-
-
-def _translated(
-    settings: Mapping[str, str],
-) -> tuple[Mapping[str, str], JavaSettings, dict[str, Any]]:
-    """Return the settings in one spelling, as Java reads them, and as kafka-python does."""
-    settings, problems = _one_spelling(settings)
-    java = read_java_settings(settings)
-    problems += java.problems
+    problems = list(java.problems)
     config: dict[str, Any] = {
-        "bootstrap_servers": server_list(settings[BOOTSTRAP_SERVERS]),
-        "bootstrap_timeout_ms": api_timeout_ms(settings),
+        "bootstrap_servers": server_list(java.bootstrap_servers),
+        "bootstrap_timeout_ms": java.timeout_ms,
         "reconnect_backoff_max_ms": RECONNECT_BACKOFF_MAX_MS,
         "security_protocol": java.protocol,
     }
@@ -137,33 +107,20 @@ def _translated(
     if problems:
         raise OptionsError(problems)
     warn_about_clear_text(java)
-    return settings, java, config
+    return config
 
 
-def _error_mapper(settings: Mapping[str, str], java: JavaSettings) -> ErrorMapper:
+def _error_mapper(java: JavaSettings) -> ErrorMapper:
     from .failures import ErrorMapper
 
     login = java.login
     return ErrorMapper(
-        settings[BOOTSTRAP_SERVERS],
-        api_timeout_ms(settings),
+        java.bootstrap_servers,
+        java.timeout_ms,
         login.mechanism if login else "",
         (login.username or login.principal) if login else "",
         java.principal,
     )
-
-
-def _one_spelling(settings: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the settings with Java's and librdkafka's names, and what is wrong with them."""
-    dotted = {name.replace("_", "."): value for name, value in settings.items()}
-    spelled = {ALTERNATIVE_NAMES.get(name, name): value for name, value in dotted.items()}
-    checked = spelled.pop(_CHECK_HOSTNAME, "true")
-    try:
-        if not boolean(checked):
-            spelled["ssl.endpoint.identification.algorithm"] = ""
-    except ValueError:
-        return spelled, [f"Option '{PREFIX}{_CHECK_HOSTNAME}' must be true or false"]
-    return spelled, []
 
 
 def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -185,7 +142,7 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
             return {known: _proxy(text) if name in _PROXIES else _value(text, _default(known))}
     except ValueError as error:
         raise ValueError(f"Option '{PREFIX}{name}': {error}") from error
-    raise ValueError(not_known(name, CLIENT_NAME))
+    raise ValueError(not_known(name, KAFKA_PYTHON))
 
 
 def _proxy(url: str) -> str:
@@ -262,7 +219,7 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
     if login.mechanism not in (*OWN_MECHANISMS, AWS_MSK_IAM):
         known = ", ".join((*OWN_MECHANISMS, AWS_MSK_IAM))
         raise ValueError(
-            f"Option 'kafka.sasl.mechanism': the client '{CLIENT_NAME}' supports {known}, "
+            f"Option 'kafka.sasl.mechanism': the client '{KAFKA_PYTHON}' supports {known}, "
             f"not {login.mechanism}; the client 'confluent' may support it"
         )
     if login.mechanism in OWN_MECHANISMS:

@@ -405,7 +405,7 @@ class KafkaPythonTransactions(Transactions):
 
         :raises OptionsError: if kafka-python does not know a setting or cannot read its value.
         """
-        config, self._errors = client_settings(dict(options.kafka))
+        config, self._errors = client_settings(options.java)
         self._timeout_ms = options.producer.transaction_timeout_ms
         self._metadata = ClusterMetadata(config, self._errors)
         self._requests = TransactionRequests(self._metadata, self._errors)

@@ -65,6 +65,13 @@ def pem_files(settings: Mapping[str, str]) -> PemFiles:
     )
 
 
+def file_paths(tls: Tls, files: PemFiles) -> list[str]:
+    """Return all files of certificates and keys."""
+    stores = [store.location for store in (tls.truststore, tls.keystore) if store]
+    paths = (*stores, files.authorities, files.certificate, files.key, files.revoked)
+    return [path for path in paths if path]
+
+
 @final
 class TlsSocket(ssl.SSLSocket):
     """Closes itself if its connection was reset before TLS begins.
@@ -89,10 +96,7 @@ class CurrentContext:
 
     def __init__(self, tls: Tls, files: PemFiles) -> None:
         """Read the files; raise as ``ssl_context``."""
-        stores = [store.location for store in (tls.truststore, tls.keystore) if store]
-        paths = (*stores, files.authorities, files.certificate, files.key, files.revoked)
-        make = partial(ssl_context, tls, files)
-        self._context = Rotating([path for path in paths if path], make)
+        self._context = Rotating(file_paths(tls, files), partial(ssl_context, tls, files))
 
     @property
     def context(self) -> ssl.SSLContext:

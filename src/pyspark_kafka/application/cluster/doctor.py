@@ -21,7 +21,7 @@ from ...domain.cluster.finding import (
 )
 from ...domain.cluster.versions import check_environment, check_executors
 from ...domain.errors import PysparkKafkaError
-from ...domain.options.client_settings import read_java_settings, server_address
+from ...domain.options.client_settings import server_address
 from ...domain.options.option import server_list
 from ...domain.security.errors import AuthorizationError, TlsFailure, tls_failure
 from ...domain.text import describe_error
@@ -95,7 +95,7 @@ class Doctor:
         """Take a factory of the describer, which connects at its first use."""
         self._client = options.client
         self._servers = options.bootstrap_servers
-        self._java = read_java_settings(dict(options.kafka))
+        self._java = options.java
         self._principal = Principal(self._java.principal, self._servers)
         self._resources = resources
         self._here = surroundings

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from ..security.login import read_login
 from ..security.oauth import OAUTHBEARER
 from ..security.secrets import Secret, is_secret
 from ..security.tls import read_tls
-from .option import INT32_MAX, PREFIX, did_you_mean, server_list
+from .option import INT32_MAX, PREFIX, boolean, did_you_mean, server_list
 from .settings_table import (
     ALL_REPLICAS,
     API_TIMEOUT_MS,
@@ -25,6 +25,8 @@ from .settings_table import (
     CALLBACK_HANDLERS,
     DEFAULT_API_TIMEOUT_MS,
     ISOLATION_LEVEL,
+    KAFKA_PYTHON,
+    KAFKA_PYTHON_NAMES,
     SETTINGS,
     UNIFORM_STICKY,
     Ignored,
@@ -35,7 +37,7 @@ from .settings_table import (
 from .source_table import TOKEN_PROVIDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from ..security.login import Login
     from ..security.tls import Tls
@@ -47,11 +49,6 @@ _ADDRESS: Final = re.compile(
     re.ASCII,
 )
 """As ``HOST_PORT_PATTERN`` of Kafka's class ``Utils``, which needs the port."""
-
-
-def api_timeout_ms(settings: Mapping[str, str]) -> int:
-    """Return the time-out of every call to a cluster, in milliseconds."""
-    return int(settings.get(API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS))
 
 
 def server_address(server: str) -> tuple[str, int] | None:
@@ -259,7 +256,29 @@ class JavaSettings:
     protocol: str
     login: Login | None
     tls: Tls | None
-    problems: tuple[str, ...]
+    wrong: tuple[tuple[str, str], ...]
+    """What is wrong, each with the name of its setting."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the settings."""
+        return tuple(problem for _, problem in self.wrong)
+
+    def without(self, names: Collection[str]) -> JavaSettings:
+        """Return the settings without some of ``others``, and without what is wrong with them."""
+        others = {name: value for name, value in self.others.items() if name not in names}
+        wrong = tuple(each for each in self.wrong if each[0] not in names)
+        return replace(self, others=others, wrong=wrong)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The bootstrap servers, ``host:port`` separated by commas."""
+        return self.others[BOOTSTRAP_SERVERS]
+
+    @property
+    def timeout_ms(self) -> int:
+        """The time-out of every call to a cluster, in milliseconds."""
+        return int(self.others.get(API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS))
 
     @property
     def principal(self) -> str | None:
@@ -276,29 +295,52 @@ class JavaSettings:
         return f"User:{name}" if name else None
 
 
-def read_java_settings(settings: Mapping[str, str]) -> JavaSettings:
-    """Read ``kafka.*`` settings, without their prefix, and collect the problems."""
-    problems = server_problems(settings.get(BOOTSTRAP_SERVERS, ""))
+def read_java_settings(settings: Mapping[str, str], client: str = "") -> JavaSettings:
+    """Read ``kafka.*`` settings of a client, without their prefix, and collect the problems."""
+    wrong: list[tuple[str, str]] = []
+    if client == KAFKA_PYTHON:
+        settings = _in_common_names(settings, wrong)
+    servers = server_problems(settings.get(BOOTSTRAP_SERVERS, ""))
+    wrong += ((BOOTSTRAP_SERVERS, problem) for problem in servers)
     others: dict[str, str] = {}
     for name, value in sorted(settings.items()):
         try:
             others |= _translated(name, value)
         except ValueError as error:
-            problems.append(str(error))
+            wrong.append((name, str(error)))
     _order_backoffs(others)
     protocol = others.pop("security.protocol", "PLAINTEXT")
-    login = _read(read_login, settings, problems) if protocol.startswith("SASL") else None
-    tls = _read(read_tls, settings, problems) if protocol.endswith("SSL") else None
-    return JavaSettings(others, protocol, login, tls, tuple(problems))
+    login = _read(read_login, settings, wrong) if protocol.startswith("SASL") else None
+    tls = _read(read_tls, settings, wrong) if protocol.endswith("SSL") else None
+    return JavaSettings(others, protocol, login, tls, tuple(wrong))
+
+
+_CHECK_HOSTNAME: Final = "ssl.check.hostname"
+
+
+def _in_common_names(settings: Mapping[str, str], wrong: list[tuple[str, str]]) -> dict[str, str]:
+    """Return kafka-python's settings with Java's and librdkafka's names."""
+    dotted = {name.replace("_", "."): value for name, value in settings.items()}
+    spelled = {KAFKA_PYTHON_NAMES.get(name, name): value for name, value in dotted.items()}
+    checked = spelled.pop(_CHECK_HOSTNAME, "true")
+    try:
+        if not boolean(checked):
+            spelled["ssl.endpoint.identification.algorithm"] = ""
+    except ValueError:
+        problem = f"Option '{PREFIX}{_CHECK_HOSTNAME}' must be true or false"
+        wrong.append((_CHECK_HOSTNAME, problem))
+    return spelled
 
 
 def _read(
-    reader: Callable[[Mapping[str, str]], T], settings: Mapping[str, str], problems: list[str]
+    reader: Callable[[Mapping[str, str]], T],
+    settings: Mapping[str, str],
+    wrong: list[tuple[str, str]],
 ) -> T | None:
     try:
         return reader(settings)
     except ValueError as error:
-        problems.append(str(error))
+        wrong.append(("security.protocol", str(error)))
         return None
 
 
@@ -327,6 +369,27 @@ def _order_backoffs(settings: dict[str, str]) -> None:
 
 
 _DEFAULT_BACKOFF_MS: Final = "50"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """The client of a query, and its settings.
+
+    ``kafka`` holds them without their prefix, and ``java`` what they mean. Neither is part of
+    ``repr``, since it may contain secrets.
+    """
+
+    client: str
+    kafka: tuple[tuple[str, str], ...] = field(repr=False)
+    java: JavaSettings = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "java", read_java_settings(dict(self.kafka), self.client))
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The bootstrap servers, ``host:port`` separated by commas."""
+        return self.java.bootstrap_servers
 
 
 def not_known(name: str, client: str) -> str:

@@ -169,6 +169,18 @@ COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 ROUND_ROBIN: Final = "round-robin"
 """The partitioner that takes one partition after another and ignores the key."""
 
+KAFKA_PYTHON: Final = "kafka-python"
+
+KAFKA_PYTHON_NAMES: Final[Mapping[str, str]] = {
+    "ssl.cafile": "ssl.ca.location",
+    "ssl.certfile": "ssl.certificate.location",
+    "ssl.ciphers": "ssl.cipher.suites",
+    "ssl.crlfile": "ssl.crl.location",
+    "ssl.keyfile": "ssl.key.location",
+    "ssl.password": "ssl.key.password",
+}
+"""kafka-python's own names, with dots for underscores, and the common names of the same."""
+
 UNIFORM_STICKY: Final = "org.apache.kafka.clients.producer.UniformStickyPartitioner"
 _ROUND_ROBIN_CLASS: Final = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
 _DEFAULT_PARTITIONER: Final = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"

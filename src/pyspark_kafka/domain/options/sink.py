@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ..checkpoints.storage_path import StoragePath
@@ -11,6 +11,7 @@ from ..security.policy import DEFAULT_POLICY
 from ..security.secrets import hides_secrets
 from . import source_table as table
 from .client_settings import (
+    ClientOptions,
     client_settings,
     connection_problems,
     idempotence_conflicts,
@@ -18,7 +19,7 @@ from .client_settings import (
     without_producer_settings,
 )
 from .option import INT32_MAX, QueryKind, Reading, ignored, lower
-from .settings_table import BOOTSTRAP_SERVERS, BY_NAME, Refused
+from .settings_table import BY_NAME, Refused
 from .sink_table import (
     ALL_SINK_OPTIONS,
     CHECKPOINT_LOCATION,
@@ -43,32 +44,24 @@ if TYPE_CHECKING:
 @final
 @hides_secrets
 @dataclass(frozen=True, slots=True)
-class SinkOptions:
+class SinkOptions(ClientOptions):
     """The options of one sink, parsed and checked. Pickled to executors.
 
-    ``kafka`` holds the client's settings without their prefix and without the producer's own.
-    It is not part of ``repr``, since it may contain secrets. ``metadata_path`` is never ``None``
-    for ``EXACTLY_ONCE``; ``checkpoint`` is ``None`` if it is on another storage. ``values`` are
-    the columns ``key`` and ``value`` that are encoded; ``encoded`` has those whose schemas the
-    driver has settled.
+    ``kafka`` is without the producer's own settings. ``metadata_path`` is never ``None`` for
+    ``EXACTLY_ONCE``; ``checkpoint`` is ``None`` if it is on another storage. ``values`` are the
+    columns ``key`` and ``value`` that are encoded; ``encoded`` has those whose schemas the driver
+    has settled.
     """
 
-    client: str
     topic: str | None
     guarantee: DeliveryGuarantee
     metadata_path: StoragePath | None
     checkpoint: StoragePath | None
     transactional_id_prefix: str
     producer: ProducerSettings
-    kafka: tuple[tuple[str, str], ...] = field(repr=False)
     values: tuple[ValueOptions, ...] = ()
     registry: RegistryOptions | None = None
     encoded: tuple[EncodedColumn, ...] = ()
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """The bootstrap servers, ``host:port`` separated by commas."""
-        return dict(self.kafka)[BOOTSTRAP_SERVERS]
 
     @property
     def restricted_settings(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ..checkpoints.storage_path import StoragePath
@@ -29,9 +29,9 @@ from ..security.secrets import hides_secrets
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
 from . import source_table as table
 from . import value_table
-from .client_settings import client_settings, consumer_problems, kafka_settings
+from .client_settings import ClientOptions, client_settings, consumer_problems, kafka_settings
 from .option import Option, QueryKind, Reading, ignored, lower
-from .settings_table import BOOTSTRAP_SERVERS, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
+from .settings_table import GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
 from .sink_table import ALL_SINK_OPTIONS
 from .value_table import ALL_SOURCE_OPTIONS
 from .values import format_option_names, read_values, registry_settings
@@ -50,14 +50,12 @@ if TYPE_CHECKING:
 @final
 @hides_secrets
 @dataclass(frozen=True, slots=True)
-class SourceOptions:
+class SourceOptions(ClientOptions):
     """The options of one query, parsed and checked. Pickled to executors.
 
-    ``kafka`` holds the client's settings without their prefix. It is not part of ``repr``, since
-    it may contain secrets. ``values`` are the columns ``key`` and ``value`` that are decoded.
+    ``values`` are the columns ``key`` and ``value`` that are decoded.
     """
 
-    client: str
     subscription: Subscription
     starting_offsets: StartingOffsets
     ending_offsets: EndingOffsets
@@ -79,15 +77,9 @@ class SourceOptions:
     push_filters: bool
     metadata_path: StoragePath | None
     commit_offsets_to_group: str | None
-    kafka: tuple[tuple[str, str], ...] = field(repr=False)
     values: tuple[ValueOptions, ...] = ()
     registry: RegistryOptions | None = None
     dead_letter_topic: str | None = None
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """The bootstrap servers, ``host:port`` separated by commas."""
-        return dict(self.kafka)[BOOTSTRAP_SERVERS]
 
     @property
     def restricted_settings(self) -> dict[str, str]:

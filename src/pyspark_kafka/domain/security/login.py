@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from ..options.settings_table import CALLBACK_HANDLERS
+from ..options.settings_table import CALLBACK_HANDLERS, OAUTH_SETTINGS
 from .oauth import AWS_MSK_IAM, MSK_MODULE, OAUTH_MODULE, OAUTHBEARER, SHADED, token_source
 from .secrets import Secret
 
@@ -54,6 +54,8 @@ class Login:
     ticket_cache: str = ""
     is_delegation_token: bool = False
     tokens: TokenSource | None = None
+    librdkafka: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """The settings by which librdkafka gets tokens itself, without ``tokens``."""
 
 
 def read_login(settings: Mapping[str, str]) -> Login:
@@ -89,7 +91,10 @@ def read_login(settings: Mapping[str, str]) -> Login:
 def _token_login(settings: Mapping[str, str], mechanism: str) -> Login:
     text = settings.get("sasl.jaas.config", "")
     _, options = _login_module(text, mechanism) if text else ("", {})
-    return Login(mechanism, tokens=token_source(settings, options))
+    tokens = token_source(settings, options)
+    own = () if tokens else OAUTH_SETTINGS
+    kept = tuple((name, settings[name]) for name in own if name in settings)
+    return Login(mechanism, tokens=tokens, librdkafka=kept)
 
 
 def _refuse_handlers(settings: Mapping[str, str]) -> None:

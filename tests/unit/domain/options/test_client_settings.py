@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.options.client_settings import (
     ProducerSettings,
-    api_timeout_ms,
     consumer_problems,
     kafka_settings,
     producer_settings,
@@ -236,7 +235,7 @@ def test_order_of_refusals() -> None:
 )
 def test_api_timeout(settings: dict[str, str], milliseconds: int) -> None:
     """A call may take half a minute unless the user says otherwise."""
-    assert api_timeout_ms(settings) == milliseconds
+    assert read_java_settings(settings).timeout_ms == milliseconds
 
 
 PACKAGE: Final = "org.apache.kafka.clients.producer"

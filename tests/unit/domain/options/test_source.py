@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from typing import TYPE_CHECKING, Final
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options import client_settings
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import (
@@ -44,6 +46,10 @@ from pyspark_kafka.domain.reading.offset_limits import (
 from pyspark_kafka.domain.reading.ranges import TaskLimits
 from pyspark_kafka.domain.reading.record_limits import RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, COLUMNS, WITHOUT_HEADERS, Projection
+from pyspark_kafka.domain.security import login
+from pyspark_kafka.domain.security.login import Login
+from pyspark_kafka.domain.security.secrets import Secret
+from pyspark_kafka.domain.security.tls import Tls
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -735,6 +741,30 @@ def test_options_survive_a_pickle() -> None:
     twin = pickle.loads(pickle.dumps(options))  # noqa: S301
     assert twin == options
     assert ("sasl.password", "hush") in twin.kafka
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_a_login_is_read_once(monkeypatch: pytest.MonkeyPatch, is_sent: bool) -> None:
+    """Executors get what the driver has read, and no ``repr`` of it shows the password."""
+    read_login = Mock(wraps=login.read_login)
+    monkeypatch.setattr(client_settings, "read_login", read_login)
+    raw = BASE | {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.ssl.key.password": "hush",
+        "kafka.sasl.jaas.config": (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="ada" password="hush";'
+        ),
+    }
+    made = parse_source_options(raw, QueryKind.BATCH)
+    options = pickle.loads(pickle.dumps(made)) if is_sent else made  # noqa: S301
+    assert options.java.login == Login("PLAIN", "ada", Secret("hush"))
+    assert options.java.tls == Tls(key_password=Secret("hush"))
+    assert options.java == made.java
+    read_login.assert_called_once()
+    assert "hush" not in f"{options!r} {options.java!r} {options.java.login!r} {options.java.tls!r}"
+    assert "hush" not in repr(dict(options.kafka))
 
 
 SECRETS = pytest.mark.parametrize(
