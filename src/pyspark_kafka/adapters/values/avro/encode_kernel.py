@@ -33,49 +33,20 @@ from ..encoding.input_columns import data, is_null, offset, read_bool, values
 from ..encoding.row_encoder import find_symbol
 
 STRIDE: Final = 64
+OPERATION, COLUMN, END, NULL_BRANCH, BRANCH, SIZE, SYMBOLS = range(0, 56, 8)
+"""What a node has:
 
-OPERATION: Final = 0
-COLUMN: Final = 8
-END: Final = 16
-"""The number of the first node that is not below this one."""
+- ``END`` is the number of the first node that is not below this one.
+- The branches of null and of the type in the union around the type, or -1.
+- ``SIZE`` is the bytes of a fixed type, or the number of symbols of an enum. ``SYMBOLS`` is the
+  address of their offsets, which precede them.
+"""
 
-NULL_BRANCH: Final = 24
-"""The branch of null in the union around the type, or -1."""
-
-BRANCH: Final = 32
-"""The branch of the type in the union around it, or -1."""
-
-SIZE: Final = 40
-"""The bytes of a fixed type, or the number of symbols of an enum."""
-
-SYMBOLS: Final = 48
-"""The address of the offsets of an enum's symbols, which precede them."""
-
-BOOL: Final = 0
-INT8: Final = 1
-INT16: Final = 2
-INT32: Final = 3
-INT64: Final = 4
-MILLIS: Final = 5
-"""Microseconds that are written as milliseconds."""
-
-FLOAT: Final = 6
-DOUBLE: Final = 7
-FLOAT_AS_DOUBLE: Final = 8
-BYTES: Final = 9
-FIXED: Final = 10
-ENUM: Final = 11
-DECIMAL_BYTES: Final = 12
-DECIMAL_FIXED: Final = 13
-ABSENT: Final = 14
-"""A field that the rows do not have: null."""
-
-RECORD: Final = 15
-ARRAY: Final = 16
-MAP: Final = 17
-MEMBERS: Final = 18
-"""A union as a struct, with a field for each branch."""
-
+BOOL, INT8, INT16, INT32, INT64, MILLIS, FLOAT, DOUBLE, FLOAT_AS_DOUBLE, BYTES = range(10)
+FIXED, ENUM, DECIMAL_BYTES, DECIMAL_FIXED, ABSENT, RECORD, ARRAY, MAP, MEMBERS = range(10, 19)
+"""The operations. ``MILLIS`` are microseconds that are written as milliseconds, ``ABSENT`` is a
+field that the rows do not have: null, and ``MEMBERS`` a union as a struct, with a field for each
+branch."""
 
 _ROOM = 48
 """The bytes of what is written at once besides texts: a branch, a length and a number."""

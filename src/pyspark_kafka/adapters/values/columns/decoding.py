@@ -23,20 +23,11 @@ if TYPE_CHECKING:
     from .column_set import ColumnSizes
     from .layout import Column
 
-VALUES: Final = 0
-"""The address of the bytes into which ``STARTS`` and ``ENDS`` point."""
-
-STARTS: Final = 8
-ENDS: Final = 16
-REASONS: Final = 24
-FIELDS: Final = 32
-FULL_COLUMN: Final = 40
-"""The column that has no room for a value, or -1 if the kernel stopped for another reason."""
-
-FULL_BYTES: Final = 48
-"""The bytes that its texts have no room for; 0 if it is elements that it has no room for."""
-
 HEAD_BYTES: Final = 56
+VALUES, STARTS, ENDS, REASONS, FIELDS, FULL_COLUMN, FULL_BYTES = range(0, HEAD_BYTES, 8)
+"""The words: the address of the bytes into which ``STARTS`` and ``ENDS`` point; the column that has
+no room for a value, or -1 if the kernel stopped for another reason; the bytes that its texts have
+no room for, or 0 if it is elements that it has no room for."""
 
 (
     NONE,

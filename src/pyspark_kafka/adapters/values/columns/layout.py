@@ -18,35 +18,17 @@ if TYPE_CHECKING:
 STRIDE: Final = 128
 """The bytes of a column's entry. What kernels change is in its first cache line."""
 
-VALUES: Final = 0
-"""The address of the values of fixed width, or of the 32-bit offsets. A struct has none."""
+VALUES, VALIDITY, LENGTH, CAPACITY, DATA, DATA_LENGTH, DATA_CAPACITY = range(0, 56, 8)
+"""The values are the address of those of fixed width, or of the 32-bit offsets; a struct has none.
+The validity is the address of a byte for each value: 1, or 0 if it is null. The data are the
+address of the bytes of strings and binaries."""
 
-VALIDITY: Final = 8
-"""The address of a byte for each value: 1, or 0 if it is null."""
+KIND, PARENT, END = range(64, 88, 8)
+"""The end is the number of the first column that is not below this one."""
 
-LENGTH: Final = 16
-CAPACITY: Final = 24
-DATA: Final = 32
-"""The address of the bytes of strings and binaries."""
-
-DATA_LENGTH: Final = 40
-DATA_CAPACITY: Final = 48
-
-KIND: Final = 64
-PARENT: Final = 72
-END: Final = 80
-"""The number of the first column that is not below this one."""
-
-STRUCT: Final = 0
-LIST: Final = 1
-"""A list or a map."""
-
-BYTES: Final = 2
-"""A string or a binary."""
-
-FIXED: Final = 3
-"""Numbers and what Arrow stores as numbers; a boolean is a byte until the column is finished."""
-
+STRUCT, LIST, BYTES, FIXED = range(4)
+"""The kinds: a list may be a map, and bytes a string or a binary. Fixed are numbers and what Arrow
+stores as numbers; a boolean is a byte until the column is finished."""
 
 ROOT: Final = 0
 """The number of the struct itself."""

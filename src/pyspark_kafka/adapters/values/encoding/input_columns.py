@@ -23,21 +23,15 @@ if TYPE_CHECKING:
     from ..columns.layout import Column
 
 STRIDE: Final = 48
+VALIDITY, FIRST, VALUES, DATA, LOCAL = range(0, 40, 8)
+"""What an entry has:
 
-VALIDITY: Final = 0
-"""The address of the bitmap of valid values, 0 if none is null."""
-
-FIRST: Final = 8
-"""The place of the first value in the bitmaps of validity and of booleans."""
-
-VALUES: Final = 16
-"""The address of the first value of fixed width, of the first 32-bit offset, or of a bitmap."""
-
-DATA: Final = 24
-"""The address of the bytes of strings and binaries."""
-
-LOCAL: Final = 32
-"""The address of the local times of timestamps, in microseconds, if they are wanted."""
+- The address of the bitmap of valid values, 0 if none is null, and the place of the first value in
+  the bitmaps of validity and of booleans.
+- The address of the first value of fixed width, of the first 32-bit offset, or of a bitmap; and of
+  the bytes of strings and binaries.
+- The address of the local times of timestamps, in microseconds, if they are wanted.
+"""
 
 _WORDS: Final = STRIDE // 8
 

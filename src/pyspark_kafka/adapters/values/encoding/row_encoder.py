@@ -17,12 +17,7 @@ if TYPE_CHECKING:
     from ...kernels.arrays import Int64Array, UInt8Array
     from ..columns.layout import Column
 
-BAD_NULL: Final = 2
-BAD_LENGTH: Final = 3
-BAD_SYMBOL: Final = 4
-BAD_RANGE: Final = 5
-BAD_UTF8: Final = 6
-BAD_ONEOF: Final = 7
+BAD_NULL, BAD_LENGTH, BAD_SYMBOL, BAD_RANGE, BAD_UTF8, BAD_ONEOF = range(2, 8)
 
 REFUSALS: Final = {
     BAD_NULL: "is null, and the schema does not allow null there",
@@ -55,23 +50,10 @@ def find_symbol(offsets: int, count: int, source: int, size: int) -> Any:
     return -1
 
 
-ADDRESS: Final = 0
-"""The address of the bytes; like all below, the place of a 64-bit number in what kernels get."""
-
-CAPACITY: Final = 8
-OFFSETS: Final = 16
-"""The address of the 64-bit offsets, one more than rows."""
-
-ROW: Final = 24
-"""The row to begin with; a kernel writes the row here at which it stops."""
-
-COLUMN: Final = 32
-"""The column that a kernel refuses."""
-
-PREFIX: Final = 40
-PREFIX_SIZE: Final = 48
-SCRATCH: Final = 56
-"""The address of memory for the kernel's own use."""
+ADDRESS, CAPACITY, OFFSETS, ROW, COLUMN, PREFIX, PREFIX_SIZE, SCRATCH = range(0, 64, 8)
+"""The places of 64-bit numbers in what kernels get: the addresses of the bytes and of the 64-bit
+offsets, one more than rows; the row to begin with, where a kernel writes the row at which it stops;
+the column that it refuses; and the address of memory for its own use."""
 
 DONE: Final = 0
 FULL: Final = 1

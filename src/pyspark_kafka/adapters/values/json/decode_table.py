@@ -33,22 +33,8 @@ MAX_COMPARED: Final = 8
 
 HASH_FACTOR: Final = 0x9E3779B97F4A7C15
 
-STRUCT: Final = 0
-ARRAY: Final = 1
-MAP: Final = 2
-STRING: Final = 3
-BINARY: Final = 4
-BOOLEAN: Final = 5
-DOUBLE: Final = 6
-FLOAT: Final = 7
-DECIMAL: Final = 8
-DATE: Final = 9
-TIMESTAMP: Final = 10
-TIMESTAMP_NTZ: Final = 11
-LONG: Final = 12
-INTEGER: Final = 13
-SHORT: Final = 14
-BYTE: Final = 15
+STRUCT, ARRAY, MAP, STRING, BINARY, BOOLEAN, DOUBLE, FLOAT = range(8)
+DECIMAL, DATE, TIMESTAMP, TIMESTAMP_NTZ, LONG, INTEGER, SHORT, BYTE = range(8, 16)
 
 _KINDS: Final = {
     types.STRING: STRING,

@@ -33,22 +33,8 @@ KEEPS_NULLS, IS_ASCII, ROOM = range(0, 24, 8)
 """The words before the entries; the last is the bytes of the longest value besides texts, with the
 longest name."""
 
-BOOL: Final = 0
-INT8: Final = 1
-INT16: Final = 2
-INT32: Final = 3
-INT64: Final = 4
-FLOAT: Final = 5
-DOUBLE: Final = 6
-DECIMAL: Final = 7
-STRING: Final = 8
-BINARY: Final = 9
-DATE: Final = 10
-LOCAL_TIMESTAMP: Final = 11
-TIMESTAMP: Final = 12
-STRUCT: Final = 13
-LIST: Final = 14
-MAP: Final = 15
+BOOL, INT8, INT16, INT32, INT64, FLOAT, DOUBLE, DECIMAL, STRING, BINARY = range(10)
+DATE, LOCAL_TIMESTAMP, TIMESTAMP, STRUCT, LIST, MAP = range(10, 16)
 
 _WORDS: Final = STRIDE // 8
 _KINDS: Final = {

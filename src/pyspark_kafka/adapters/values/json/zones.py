@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from .context import KernelMemory
 
 STRIDE: Final = 32
-NAME: Final = 0
-NAME_BYTES: Final = 8
-OFFSETS: Final = 16
-COUNT: Final = 24
+NAME, NAME_BYTES, OFFSETS, COUNT = range(0, STRIDE, 8)
 
 NO_ZONE: Final = -1
 """The count of a zone whose file cannot be read."""

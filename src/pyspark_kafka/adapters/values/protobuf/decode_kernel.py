@@ -39,11 +39,8 @@ from .put_kernel import (
 )
 from .wire_kernel import END_GROUP, read_length, read_tag, skip_value
 
-DONE: Final = 0
-FULL: Final = 1
-TOO_MANY: Final = 2
-"""The batch has too many elements."""
-
+DONE, FULL, TOO_MANY = range(3)
+"""What the kernel returns; the last one if the batch has too many elements."""
 
 MAX_CELLS: Final = 2**27
 """The values below lists that a batch may have, and a record: of 8 bytes, they are 1 GiB."""

@@ -33,59 +33,23 @@ from ..encoding.input_columns import data, is_null, offset, read_bool, values
 from ..encoding.row_encoder import find_symbol
 
 STRIDE: Final = 128
+OPERATION, COLUMN, END, TAG, WRITING, IS_IMPLICIT, IS_REQUIRED, IS_PACKED = range(0, 64, 8)
+COUNT, SYMBOLS, OTHERS, OTHERS_COUNT = range(64, 96, 8)
+"""What a node has:
 
-OPERATION: Final = 0
-COLUMN: Final = 8
-END: Final = 16
-"""The number of the first node that is not below this one."""
+- ``END`` is the number of the first node that is not below this one.
+- ``TAG`` is the field's number and wire type, or -1 for the elements of a packed field.
+- ``WRITING`` is how a number is written, and ``IS_IMPLICIT`` whether its default is left out.
+- ``COUNT`` is the number of symbols of an enum, ``SYMBOLS`` the address of their numbers, then of
+  the offsets of their texts, then the texts.
+- ``OTHERS`` is the address of the columns of a oneof's later fields.
+"""
 
-TAG: Final = 24
-"""The field's number and wire type, or -1 for the elements of a packed field."""
+BOOL, INT8, INT16, INT32, INT64, UINT32, LONG_AS_UINT32, DECIMAL_AS_UINT64, FLOAT = range(9)
+ENUM, BYTES, STRING, TIMESTAMP, DURATION, MESSAGE, LIST, MAP = range(9, 17)
+"""The operations. ``UINT32`` is an unsigned number in 32 bits of a signed one."""
 
-WRITING: Final = 32
-"""How a number is written."""
-
-IS_IMPLICIT: Final = 40
-"""Whether the default value is left out."""
-
-IS_REQUIRED: Final = 48
-IS_PACKED: Final = 56
-COUNT: Final = 64
-"""The number of symbols of an enum."""
-
-SYMBOLS: Final = 72
-"""The address of the symbols' numbers, then of the offsets of their texts, then the texts."""
-
-OTHERS: Final = 80
-"""The address of the columns of a oneof's later fields, and behind it their number."""
-
-OTHERS_COUNT: Final = 88
-
-BOOL: Final = 0
-INT8: Final = 1
-INT16: Final = 2
-INT32: Final = 3
-INT64: Final = 4
-UINT32: Final = 5
-"""An unsigned number in 32 bits of a signed one."""
-
-LONG_AS_UINT32: Final = 6
-DECIMAL_AS_UINT64: Final = 7
-FLOAT: Final = 8
-ENUM: Final = 9
-BYTES: Final = 10
-STRING: Final = 11
-TIMESTAMP: Final = 12
-DURATION: Final = 13
-MESSAGE: Final = 14
-LIST: Final = 15
-MAP: Final = 16
-
-VARINT: Final = 0
-ZIGZAG: Final = 1
-FIXED32: Final = 2
-FIXED64: Final = 3
-
+VARINT, ZIGZAG, FIXED32, FIXED64 = range(4)
 
 _ROOM = 64
 """The bytes of what is written at once besides texts: a tag, a length, a number or a timestamp."""

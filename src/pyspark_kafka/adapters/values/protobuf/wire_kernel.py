@@ -16,13 +16,7 @@ from ..columns import decoding
 from ..columns.bytes_kernel import read_varint as read_bits
 from . import program_layout as at
 
-VARINT: Final = 0
-FIXED_64: Final = 1
-SIZED: Final = 2
-GROUP: Final = 3
-END_GROUP: Final = 4
-FIXED_32: Final = 5
-
+VARINT, FIXED_64, SIZED, GROUP, END_GROUP, FIXED_32 = range(6)
 
 MAX_VARINT_BYTES: Final = 10
 MAX_VARINT32_BYTES: Final = 5
