@@ -30,7 +30,7 @@ from ...kernels.parts import inlined
 from ..columns.bytes_kernel import put_varint
 from ..encoding import row_encoder as out
 from ..encoding.input_columns import data, is_null, offset, read_bool, values
-from ..encoding.row_encoder import find_symbol
+from ..encoding.row_encoder import find_symbol, stop
 
 STRIDE: Final = 64
 OPERATION, COLUMN, END, NULL_BRANCH, BRANCH, SIZE, SYMBOLS = range(0, 56, 8)
@@ -73,8 +73,7 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
             store_int64(offsets + 8 * row, place - address)
             continue
         if limit - place < prefix_size + _ROOM:
-            store_int64(output + out.ROW, row)
-            return out.FULL
+            return stop(output, row, 0, out.FULL)
         copy_memory(place, prefix, prefix_size)
         place += prefix_size
         # The container that is written: its operation, the next node or row and the last, and the
@@ -87,8 +86,7 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
             place = _put_long(place, branch)
         while True:
             if limit - place < _ROOM:
-                store_int64(output + out.ROW, row)
-                return out.FULL
+                return stop(output, row, 0, out.FULL)
             if following == end:
                 if kind != RECORD:
                     # The block of no more elements.
@@ -115,12 +113,10 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                     start = offset(table, keys, item)
                     length = offset(table, keys, item + 1) - start
                     if limit - place < length + _ROOM:
-                        store_int64(output + out.ROW, row)
-                        return out.FULL
+                        return stop(output, row, 0, out.FULL)
                     place = _put_bytes(place, data(table, keys) + start, length)
                     if limit - place < _ROOM:
-                        store_int64(output + out.ROW, row)
-                        return out.FULL
+                        return stop(output, row, 0, out.FULL)
             operation = load_int64(node + OPERATION)
             column = load_int64(node + COLUMN)
             absent = operation == ABSENT or is_null(table, column, item)
@@ -142,9 +138,7 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 if null_branch >= 0:
                     place = _put_long(place, null_branch)
                 elif operation != ABSENT:
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_NULL
+                    return stop(output, row, column, out.BAD_NULL)
                 continue
             branch = load_int64(node + BRANCH)
             if branch >= 0:
@@ -157,8 +151,7 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
                 if limit - place < length + _ROOM:
-                    store_int64(output + out.ROW, row)
-                    return out.FULL
+                    return stop(output, row, 0, out.FULL)
                 place = _put_bytes(place, data(table, column) + start, length)
             elif operation == DOUBLE:
                 store_uint64(place, load_uint64(values(table, column) + 8 * item))
@@ -200,12 +193,9 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 start = offset(table, column, item)
                 length = offset(table, column, item + 1) - start
                 if length != load_int64(node + SIZE):
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_LENGTH
+                    return stop(output, row, column, out.BAD_LENGTH)
                 if limit - place < length + _ROOM:
-                    store_int64(output + out.ROW, row)
-                    return out.FULL
+                    return stop(output, row, 0, out.FULL)
                 copy_memory(place, data(table, column) + start, length)
                 place += length
             elif operation == ENUM:
@@ -214,9 +204,7 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 symbols, count = load_int64(node + SYMBOLS), load_int64(node + SIZE)
                 symbol = find_symbol(symbols, count, data(table, column) + start, length)
                 if symbol < 0:
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_SYMBOL
+                    return stop(output, row, column, out.BAD_SYMBOL)
                 place = _put_long(place, symbol)
             else:
                 source = values(table, column) + 16 * item
@@ -227,12 +215,9 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 else:
                     fixed = load_int64(node + SIZE)
                     if size > fixed:
-                        store_int64(output + out.ROW, row)
-                        store_int64(output + out.COLUMN, column)
-                        return out.BAD_RANGE
+                        return stop(output, row, column, out.BAD_RANGE)
                     if limit - place < fixed + _ROOM:
-                        store_int64(output + out.ROW, row)
-                        return out.FULL
+                        return stop(output, row, 0, out.FULL)
                     place = _put_decimal(place, low, high, fixed)
         row += 1
         store_int64(offsets + 8 * row, place - address)

@@ -62,65 +62,49 @@ def has_room_for(table: int, column: int, size: int) -> Any:
 @inlined
 def put_int8(table: int, column: int, value: int) -> None:
     """Append an 8-bit number."""
-    address = entry(table, column)
-    row = _append(address)
-    store_int8(load_int64(address + layout.VALUES) + row, np.int8(value))
+    store_int8(_next_place(table, column, 1), np.int8(value))
 
 
 @inlined
 def put_bool(table: int, column: int, value: bool) -> None:
     """Append a boolean."""
-    address = entry(table, column)
-    row = _append(address)
-    store_uint8(load_int64(address + layout.VALUES) + row, np.uint8(value))
+    store_uint8(_next_place(table, column, 1), np.uint8(value))
 
 
 @inlined
 def put_int16(table: int, column: int, value: int) -> None:
     """Append a 16-bit number."""
-    address = entry(table, column)
-    row = _append(address)
-    store_int16(load_int64(address + layout.VALUES) + 2 * row, np.int16(value))
+    store_int16(_next_place(table, column, 2), np.int16(value))
 
 
 @inlined
 def put_int32(table: int, column: int, value: int) -> None:
     """Append a 32-bit number."""
-    address = entry(table, column)
-    row = _append(address)
-    store_int32(load_int64(address + layout.VALUES) + 4 * row, np.int32(value))
+    store_int32(_next_place(table, column, 4), np.int32(value))
 
 
 @inlined
 def put_int64(table: int, column: int, value: int) -> None:
     """Append a 64-bit number."""
-    address = entry(table, column)
-    row = _append(address)
-    store_int64(load_int64(address + layout.VALUES) + 8 * row, np.int64(value))
+    store_int64(_next_place(table, column, 8), np.int64(value))
 
 
 @inlined
 def put_float(table: int, column: int, value: Any) -> None:
     """Append a 32-bit floating-point number."""
-    address = entry(table, column)
-    row = _append(address)
-    store_float(load_int64(address + layout.VALUES) + 4 * row, np.float32(value))
+    store_float(_next_place(table, column, 4), np.float32(value))
 
 
 @inlined
 def put_double(table: int, column: int, value: Any) -> None:
     """Append a 64-bit floating-point number."""
-    address = entry(table, column)
-    row = _append(address)
-    store_double(load_int64(address + layout.VALUES) + 8 * row, np.float64(value))
+    store_double(_next_place(table, column, 8), np.float64(value))
 
 
 @inlined
 def put_decimal(table: int, column: int, low: Any, high: int) -> None:
     """Append an unscaled decimal of 128 bits, in two's complement."""
-    address = entry(table, column)
-    row = _append(address)
-    place = load_int64(address + layout.VALUES) + 16 * row
+    place = _next_place(table, column, 16)
     store_uint64(place, np.uint64(low))
     store_int64(place + 8, np.int64(high))
 
@@ -221,6 +205,14 @@ def _follow_parent(table: int, column: int) -> None:
         size = _offset(parent, size)
     # A field of a struct that was not closed may have been put or not.
     store_int64(address + layout.LENGTH, min(size, load_int64(address + layout.LENGTH)))
+
+
+@inlined
+def _next_place(table: int, column: int, width: int) -> Any:
+    """Append a value of so many bytes, and return the address where it goes."""
+    address = entry(table, column)
+    row = _append(address)
+    return load_int64(address + layout.VALUES) + width * row
 
 
 @inlined

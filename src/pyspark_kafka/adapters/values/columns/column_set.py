@@ -97,11 +97,6 @@ class ColumnSet:
         """The address of the table."""
         return self._table.ctypes.data
 
-    @property
-    def rows(self) -> int:
-        """The number of rows that were put."""
-        return int(self._table[ROOT, layout.LENGTH // 8])
-
     def grow(self, column: int, data_bytes: int = 0) -> None:
         """Make room: for ``data_bytes`` more bytes of a text, or else for more elements.
 

@@ -1,4 +1,4 @@
-"""Finding equal keys in a map of strings that a kernel is about to close."""
+"""Finding equal keys of a map: of strings, in one that a kernel is about to close, or of any."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def has_duplicate_keys(table: int, column: int, slots: int, slot_count: int) -> 
 
     ``slots`` is an address of numbers, which producers of keys that collide do not know.
     """
-    if slot_count == 0:
-        return _has_equal_keys(table, column)
     keys = entry(table, column + 2)
     end = load_int64(keys + layout.LENGTH)
+    if slot_count == 0:
+        return has_equal_keys(keys, 0, end - open_entries(table, column), end)
     for slot in range(slot_count):
         store_int64(slots + 8 * slot, -1)
     for key in range(end - open_entries(table, column), end):
-        start, size = _place_of(keys, key)
+        start, size = _place_of(keys, 0, key)
         code = hash_bytes(start, size, np.uint64(slots))
         place = np.int64(code ^ code >> np.uint64(32)) & (slot_count - 1)
         while load_int64(slots + 8 * place) >= 0:
-            if _is_same(keys, key, load_int64(slots + 8 * place)):
+            if _is_same(keys, 0, key, load_int64(slots + 8 * place)):
                 return True
             place = (place + 1) & (slot_count - 1)
         store_int64(slots + 8 * place, key)
@@ -60,28 +60,31 @@ def has_duplicate_keys(table: int, column: int, slots: int, slot_count: int) -> 
 
 
 @inlined
-def _has_equal_keys(table: int, column: int) -> Any:
-    """Return whether two keys of an open map are equal, by comparing each with each."""
-    keys = entry(table, column + 2)
-    end = load_int64(keys + layout.LENGTH)
-    first = end - open_entries(table, column)
-    for key in range(first + 1, end):
+def has_equal_keys(keys: int, width: Any, first: Any, last: Any) -> Any:
+    """Return whether two keys from one to another are equal, by comparing each with each.
+
+    ``keys`` is the address of their column's entry, and ``width`` their bytes, 0 for strings.
+    """
+    for key in range(first + 1, last):
         for other in range(first, key):
-            if _is_same(keys, key, other):
+            if _is_same(keys, width, key, other):
                 return True
     return False
 
 
 @inlined
-def _is_same(keys: int, one: int, other: int) -> Any:
-    start, size = _place_of(keys, one)
-    other_start, other_size = _place_of(keys, other)
+def _is_same(keys: int, width: int, one: int, other: int) -> Any:
+    start, size = _place_of(keys, width, one)
+    other_start, other_size = _place_of(keys, width, other)
     return size == other_size and are_equal(start, other_start, size)
 
 
 @inlined
-def _place_of(keys: int, key: int) -> Any:
+def _place_of(keys: int, width: int, key: int) -> Any:
     """Return the address of a key, and its bytes."""
     values = load_int64(keys + layout.VALUES)
+    if width > 0:
+        return values + width * key, np.int64(width)
     start = np.int64(load_int32(values + 4 * key))
-    return load_int64(keys + layout.DATA) + start, load_int32(values + 4 * key + 4) - start
+    end = np.int64(load_int32(values + 4 * key + 4))
+    return load_int64(keys + layout.DATA) + start, end - start

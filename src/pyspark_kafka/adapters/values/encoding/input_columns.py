@@ -83,7 +83,7 @@ class InputColumns:
             entry[VALUES // 8] = _address(buffers[1]) + array.offset * column.width
         if column.kind == layout.BYTES:
             entry[DATA // 8] = _address(buffers[2])
-        for below, child in zip(column.children, _children(array), strict=True):
+        for below, child in zip(column.children, children_of(array), strict=True):
             self._add(below, child)
 
     def _add_local(self, entry: Int64Array, array: pa.Array[Any]) -> None:
@@ -106,7 +106,8 @@ def plain(array: pa.Array[Any], column: Column) -> pa.Array[Any]:
     return array.cast(column.type)
 
 
-def _children(array: pa.Array[Any]) -> list[pa.Array[Any]]:
+def children_of(array: pa.Array[Any]) -> list[pa.Array[Any]]:
+    """Return the arrays of the columns directly below a column."""
     if isinstance(array, pa.StructArray):
         return [array.field(number) for number in range(array.type.num_fields)]
     if isinstance(array, pa.ListArray):

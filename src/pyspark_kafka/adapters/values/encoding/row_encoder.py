@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from ....domain.values.errors import UnencodableValueError
-from ...kernels.memory import load_int64, load_uint8
+from ...kernels.memory import load_int64, store_int64
 from ...kernels.parts import inlined
+from ..columns.bytes_kernel import are_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,12 +42,9 @@ def find_symbol(offsets: int, count: int, source: int, size: int) -> Any:
     texts = offsets + 8 * (count + 1)
     for number in range(count):
         start = load_int64(offsets + 8 * number)
-        if load_int64(offsets + 8 * number + 8) - start == size:
-            place = 0
-            while place < size and load_uint8(texts + start + place) == load_uint8(source + place):
-                place += 1
-            if place == size:
-                return number
+        is_of_size = load_int64(offsets + 8 * number + 8) - start == size
+        if is_of_size and are_equal(texts + start, source, size):
+            return number
     return -1
 
 
@@ -58,6 +56,15 @@ the column that it refuses; and the address of memory for its own use."""
 DONE: Final = 0
 FULL: Final = 1
 """The bytes have no room for row ``ROW``. A higher number is a reason to refuse the row."""
+
+
+@inlined
+def stop(output: int, row: int, column: int, status: int) -> int:
+    """Return the status of a kernel that stops at a row, and note where."""
+    store_int64(output + ROW, row)
+    store_int64(output + COLUMN, column)
+    return status
+
 
 _WORDS: Final = 8
 _MIN_BYTES: Final = 4096

@@ -19,6 +19,7 @@ from ...kernels.memory import (
 )
 from ..encoding import row_encoder as out
 from ..encoding.input_columns import data, is_null, local_values, offset, read_bool, values
+from ..encoding.row_encoder import stop
 from . import encode_table as slot
 from .number_writing_kernel import (
     SCRATCH_BYTES,
@@ -59,8 +60,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
             store_int64(offsets + 8 * row, place - address)
             continue
         if limit - place < prefix_size + room:
-            store_int64(output + out.ROW, row)
-            return out.FULL
+            return stop(output, row, 0, out.FULL)
         copy_memory(place, prefix, prefix_size)
         place += prefix_size
         store_uint8(place, np.uint8(123))
@@ -73,8 +73,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
         is_first = True
         while True:
             if limit - place < room:
-                store_int64(output + out.ROW, row)
-                return out.FULL
+                return stop(output, row, 0, out.FULL)
             if following == end:
                 store_uint8(place, np.uint8(93 if kind == slot.LIST else 125))
                 place += 1
@@ -139,8 +138,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 else:
                     place = put_base64(place, limit, source, length)
                 if place < 0 or limit - place < room:
-                    store_int64(output + out.ROW, row)
-                    return out.FULL
+                    return stop(output, row, 0, out.FULL)
             elif type_ >= slot.STRUCT:
                 store_int64(stack, kind)
                 store_int64(stack + 8, container)

@@ -30,7 +30,7 @@ from ..columns.bytes_kernel import put_varint
 from ..columns.utf8 import is_utf8
 from ..encoding import row_encoder as out
 from ..encoding.input_columns import data, is_null, offset, read_bool, values
-from ..encoding.row_encoder import find_symbol
+from ..encoding.row_encoder import find_symbol, stop
 
 STRIDE: Final = 128
 OPERATION, COLUMN, END, TAG, WRITING, IS_IMPLICIT, IS_REQUIRED, IS_PACKED = range(0, 64, 8)
@@ -79,8 +79,7 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
             store_int64(offsets + 8 * row, place - address)
             continue
         if limit - place < prefix_size + _ROOM:
-            store_int64(output + out.ROW, row)
-            return out.FULL
+            return stop(output, row, 0, out.FULL)
         copy_memory(place, prefix, prefix_size)
         place += prefix_size
         # The container that is written: its operation, its node, the next node or row and the
@@ -90,8 +89,7 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
         following, end = 1, load_int64(program + END)
         while True:
             if limit - place < _ROOM:
-                store_int64(output + out.ROW, row)
-                return out.FULL
+                return stop(output, row, 0, out.FULL)
             if following == end:
                 if length_at != 0:
                     place = _close(length_at, place)
@@ -125,16 +123,12 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
             column = load_int64(node + COLUMN)
             if is_null(table, column, item):
                 if load_int64(node + IS_REQUIRED) != 0:
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_NULL
+                    return stop(output, row, column, out.BAD_NULL)
                 continue
             others = load_int64(node + OTHERS)
             for other in range(load_int64(node + OTHERS_COUNT)):
                 if not is_null(table, load_int64(others + 8 * other), item):
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_ONEOF
+                    return stop(output, row, column, out.BAD_ONEOF)
             operation = load_int64(node + OPERATION)
             tag = load_int64(node + TAG)
             if operation >= MESSAGE:
@@ -165,12 +159,9 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
                     continue
                 source = data(table, column) + start
                 if operation == STRING and not is_utf8(source, length):
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_UTF8
+                    return stop(output, row, column, out.BAD_UTF8)
                 if limit - place < length + _ROOM:
-                    store_int64(output + out.ROW, row)
-                    return out.FULL
+                    return stop(output, row, 0, out.FULL)
                 place = put_varint(put_varint(place, U(tag)), U(length))
                 copy_memory(place, source, length)
                 place += length
@@ -201,23 +192,17 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
                 symbols = load_int64(node + SYMBOLS) + 8 * count
                 symbol = find_symbol(symbols, count, data(table, column) + start, length)
                 if symbol < 0:
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_SYMBOL
+                    return stop(output, row, column, out.BAD_SYMBOL)
                 bits = load_uint64(load_int64(node + SYMBOLS) + 8 * symbol)
             elif operation == LONG_AS_UINT32:
                 long = load_int64(values(table, column) + 8 * item)
                 if long < 0 or long > _MAX_UINT32:
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_RANGE
+                    return stop(output, row, column, out.BAD_RANGE)
                 bits = U(long)
             else:
                 source = values(table, column) + 16 * item
                 if load_int64(source + 8) != 0:
-                    store_int64(output + out.ROW, row)
-                    store_int64(output + out.COLUMN, column)
-                    return out.BAD_RANGE
+                    return stop(output, row, column, out.BAD_RANGE)
                 bits = load_uint64(source)
             if bits == U(0) and load_int64(node + IS_IMPLICIT) != 0:
                 continue

@@ -17,6 +17,7 @@ from . import wire_kernel as wire
 from .schemas import InvalidDescriptorError
 from .spark_types import (
     DUMMY,
+    FIELD_KINDS,
     UINT64,
     Shape,
     inner_message,
@@ -43,25 +44,6 @@ _Action = dict[int, int]
 _Step = dict[int, int]
 
 _F: Final = FieldDescriptor
-_WIRES: Final[Mapping[int, int]] = {
-    _F.TYPE_DOUBLE: wire.FIXED_64,
-    _F.TYPE_FIXED64: wire.FIXED_64,
-    _F.TYPE_SFIXED64: wire.FIXED_64,
-    _F.TYPE_FLOAT: wire.FIXED_32,
-    _F.TYPE_FIXED32: wire.FIXED_32,
-    _F.TYPE_SFIXED32: wire.FIXED_32,
-    _F.TYPE_STRING: wire.SIZED,
-    _F.TYPE_BYTES: wire.SIZED,
-    _F.TYPE_MESSAGE: wire.SIZED,
-    _F.TYPE_GROUP: wire.GROUP,
-}
-_CONVERTS: Final[Mapping[int, int]] = {
-    _F.TYPE_INT32: at.LOW_32,
-    _F.TYPE_UINT32: at.LOW_32,
-    _F.TYPE_SINT32: at.ZIGZAG_32,
-    _F.TYPE_SINT64: at.ZIGZAG_64,
-    _F.TYPE_BOOL: at.TRUTH,
-}
 _STORES: Final = {"boolean": at.BITS_8, "int": at.BITS_32, "float": at.BITS_32}
 _OTHER_WIRES: Final = (wire.VARINT, wire.FIXED_64, wire.SIZED, wire.GROUP, wire.FIXED_32)
 _VERIFY: Final = 2
@@ -346,7 +328,7 @@ class _Compiler:
             at.SLOT: slot,
             at.SLOT_END: slot,
             at.ONEOF: oneof,
-            at.WIRE: _WIRES.get(one.type, wire.VARINT),
+            at.WIRE: FIELD_KINDS[one.type].wire,
         }
         self._act(place, one, action)
         if is_repeated(one) and one.type not in _TEXTS:
@@ -372,7 +354,7 @@ class _Compiler:
             return at.KNOWN_ENUM if self._settings.enums_as_ints else at.ENUM_NAME
         if one.type == _F.TYPE_UINT32 and str(kind) == "bigint":
             return at.UNSIGNED_32
-        return _CONVERTS.get(one.type, at.AS_IS)
+        return FIELD_KINDS[one.type].convert
 
     def _default(self, one: FieldDescriptor, kind: DataType, column: int) -> _Step:
         value: Any = one.default_value
@@ -424,8 +406,8 @@ class _Compiler:
                 place.tags.setdefault(found.number << 3 | other, action)
 
     def _act(self, place: _Place, one: FieldDescriptor, action: _Action) -> None:
-        place.tags[one.number << 3 | _WIRES.get(one.type, wire.VARINT)] = self._add(action)
-        is_packable = is_repeated(one) and one.type not in _WIRES
+        place.tags[one.number << 3 | FIELD_KINDS[one.type].wire] = self._add(action)
+        is_packable = is_repeated(one) and FIELD_KINDS[one.type].wire == wire.VARINT
         if action[at.ACTION] == at.SKIP and is_packable:
             place.tags[one.number << 3 | wire.SIZED] = self._add(action)
 

@@ -10,7 +10,6 @@ from ...kernels.memory import (
     copy_memory,
     load_int32,
     load_int64,
-    load_uint8,
     load_uint32,
     load_uint64,
     store_int32,
@@ -35,6 +34,7 @@ from ..columns.column_kernel import (
     put_written_bytes,
     truncate,
 )
+from ..columns.map_kernel import has_equal_keys
 from . import program_layout as at
 from .wire_kernel import FIXED_64, VARINT, read_varint
 
@@ -190,36 +190,9 @@ def close_map(table: Any, column: Any, width: Any, marks: Any) -> None:
     first = np.int64(load_int32(load_int64(address + layout.VALUES) + 4 * row))
     last = length(table, column + 1)
     close_list(table, column)
-    if last - first > MAX_COMPARED or _has_duplicates(entry(table, column + 2), width, first, last):
+    if last - first > MAX_COMPARED or has_equal_keys(entry(table, column + 2), width, first, last):
         mark = marks + 8 * column
         store_int64(mark, load_int64(mark) | at.DUPLICATE_KEYS)
-
-
-@inlined
-def _has_duplicates(keys: Any, width: Any, first: Any, last: Any) -> Any:
-    for one in range(first + 1, last):
-        for other in range(first, one):
-            if _is_equal(keys, width, one, other):
-                return True
-    return False
-
-
-@inlined
-def _is_equal(keys: Any, width: Any, one: Any, other: Any) -> Any:
-    values = load_int64(keys + layout.VALUES)
-    if width > 0:
-        start, begin, size = values + one * width, values + other * width, width
-    else:
-        data = load_int64(keys + layout.DATA)
-        first, second = load_int32(values + 4 * one), load_int32(values + 4 * other)
-        size = np.int64(load_int32(values + 4 * one + 4)) - first
-        if size != np.int64(load_int32(values + 4 * other + 4)) - second:
-            return False
-        start, begin = data + first, data + second
-    same = np.int64(0)
-    while same < size and load_uint8(start + same) == load_uint8(begin + same):
-        same += 1
-    return same == size
 
 
 @inlined

@@ -16,6 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from ....domain.values.errors import FailureReason
 from ...kafka_format.utf8 import valid_utf8
+from ..encoding.input_columns import children_of
 from . import program_layout as at
 
 if TYPE_CHECKING:
@@ -42,18 +43,6 @@ def repaired(
     ]
     whole = with_children(array, below)
     return _unique_keys(whole) if marks[number] & at.DUPLICATE_KEYS else whole
-
-
-def children_of(array: pa.Array[Any]) -> list[pa.Array[Any]]:
-    """Return the arrays of the columns directly below a column."""
-    if isinstance(array, pa.StructArray):
-        return [array.field(number) for number in range(array.type.num_fields)]
-    if isinstance(array, pa.MapArray):
-        entries = pa.StructArray.from_arrays(
-            [array.keys, array.items], fields=[array.type.key_field, array.type.item_field]
-        )
-        return [entries]
-    return [array.values] if isinstance(array, pa.ListArray) else []
 
 
 def with_children(array: pa.Array[Any], below: list[pa.Array[Any]]) -> pa.Array[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import TYPE_CHECKING, Final, NamedTuple, cast, final
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pb2 import FeatureSet
@@ -12,6 +12,8 @@ from google.protobuf.descriptor_pb2 import FeatureSet
 from ....domain.errors import OptionsError
 from ....domain.values import data_types as types
 from ....domain.values.data_types import STRING, ArrayType, MapType, StructField, StructType
+from . import program_layout as at
+from . import wire_kernel as wire
 from .schemas import InvalidDescriptorError
 
 if TYPE_CHECKING:
@@ -93,14 +95,40 @@ def _depth(value: str) -> int:
     return max(depth, 0)
 
 
-_NEVER_PACKED: Final = frozenset(
-    {
-        FieldDescriptor.TYPE_STRING,
-        FieldDescriptor.TYPE_BYTES,
-        FieldDescriptor.TYPE_MESSAGE,
-        FieldDescriptor.TYPE_GROUP,
-    }
-)
+class FieldKind(NamedTuple):
+    """How fields of a type are on the wire, and what they become.
+
+    Types of one encoding can be read as each other (Protobuf's rules on updating a message). The
+    type is of one value, or of the name of an enum's; messages have none.
+    """
+
+    wire: int
+    encoding: str
+    spark: types.AtomicType = types.STRING
+    convert: int = at.AS_IS
+
+
+_F: Final = FieldDescriptor
+FIELD_KINDS: Final[Mapping[int, FieldKind]] = {
+    _F.TYPE_DOUBLE: FieldKind(wire.FIXED_64, "double", types.DOUBLE),
+    _F.TYPE_FLOAT: FieldKind(wire.FIXED_32, "float", types.FLOAT),
+    _F.TYPE_INT64: FieldKind(wire.VARINT, "varint", types.LONG),
+    _F.TYPE_UINT64: FieldKind(wire.VARINT, "varint", types.LONG),
+    _F.TYPE_INT32: FieldKind(wire.VARINT, "varint", types.INTEGER, at.LOW_32),
+    _F.TYPE_UINT32: FieldKind(wire.VARINT, "varint", types.INTEGER, at.LOW_32),
+    _F.TYPE_BOOL: FieldKind(wire.VARINT, "varint", types.BOOLEAN, at.TRUTH),
+    _F.TYPE_ENUM: FieldKind(wire.VARINT, "varint"),
+    _F.TYPE_SINT32: FieldKind(wire.VARINT, "zigzag", types.INTEGER, at.ZIGZAG_32),
+    _F.TYPE_SINT64: FieldKind(wire.VARINT, "zigzag", types.LONG, at.ZIGZAG_64),
+    _F.TYPE_FIXED32: FieldKind(wire.FIXED_32, "fixed32", types.INTEGER),
+    _F.TYPE_SFIXED32: FieldKind(wire.FIXED_32, "fixed32", types.INTEGER),
+    _F.TYPE_FIXED64: FieldKind(wire.FIXED_64, "fixed64", types.LONG),
+    _F.TYPE_SFIXED64: FieldKind(wire.FIXED_64, "fixed64", types.LONG),
+    _F.TYPE_STRING: FieldKind(wire.SIZED, "bytes", types.STRING),
+    _F.TYPE_BYTES: FieldKind(wire.SIZED, "bytes", types.BINARY),
+    _F.TYPE_MESSAGE: FieldKind(wire.SIZED, "message"),
+    _F.TYPE_GROUP: FieldKind(wire.GROUP, "group"),
+}
 
 
 class Shape(enum.Enum):
@@ -120,23 +148,6 @@ class Shape(enum.Enum):
 UINT64: Final = types.DecimalType(20, 0)
 """The type of unsigned 64-bit numbers with ``upcast.unsigned.ints``."""
 
-_ATOMS: Final[Mapping[int, types.AtomicType]] = {
-    FieldDescriptor.TYPE_DOUBLE: types.DOUBLE,
-    FieldDescriptor.TYPE_FLOAT: types.FLOAT,
-    FieldDescriptor.TYPE_INT64: types.LONG,
-    FieldDescriptor.TYPE_UINT64: types.LONG,
-    FieldDescriptor.TYPE_INT32: types.INTEGER,
-    FieldDescriptor.TYPE_FIXED64: types.LONG,
-    FieldDescriptor.TYPE_FIXED32: types.INTEGER,
-    FieldDescriptor.TYPE_BOOL: types.BOOLEAN,
-    FieldDescriptor.TYPE_STRING: types.STRING,
-    FieldDescriptor.TYPE_BYTES: types.BINARY,
-    FieldDescriptor.TYPE_UINT32: types.INTEGER,
-    FieldDescriptor.TYPE_SFIXED32: types.INTEGER,
-    FieldDescriptor.TYPE_SFIXED64: types.LONG,
-    FieldDescriptor.TYPE_SINT32: types.INTEGER,
-    FieldDescriptor.TYPE_SINT64: types.LONG,
-}
 _WRAPPERS: Final = frozenset(
     f"google.protobuf.{name}Value"
     for name in ("Bool", "Int32", "UInt32", "Int64", "UInt64", "String", "Bytes", "Float", "Double")
@@ -198,7 +209,7 @@ def is_packed(field: FieldDescriptor) -> bool:
     except AttributeError:  # as above
         features = field._GetFeatures()  # type: ignore[attr-defined]  # noqa: SLF001
         is_asked_for = features.repeated_field_encoding == FeatureSet.PACKED
-        return bool(is_asked_for and field.type not in _NEVER_PACKED)
+        return bool(is_asked_for and FIELD_KINDS[field.type].wire not in {wire.SIZED, wire.GROUP})
 
 
 def is_map(field: FieldDescriptor) -> bool:
@@ -209,13 +220,13 @@ def is_map(field: FieldDescriptor) -> bool:
 
 def atom_type(field: FieldDescriptor, settings: ProtobufSettings) -> DataType:
     """Return the type of a field that is not a message, or of one value of a repeated one."""
-    if field.type == FieldDescriptor.TYPE_ENUM:
-        return types.INTEGER if settings.enums_as_ints else types.STRING
+    if field.type == FieldDescriptor.TYPE_ENUM and settings.enums_as_ints:
+        return types.INTEGER
     if settings.upcast_unsigned and field.type == FieldDescriptor.TYPE_UINT32:
         return types.LONG
     if settings.upcast_unsigned and field.type == FieldDescriptor.TYPE_UINT64:
         return UINT64
-    return _ATOMS[field.type]
+    return FIELD_KINDS[field.type].spark
 
 
 def value_type(field: FieldDescriptor, shape: Shape, settings: ProtobufSettings) -> DataType:

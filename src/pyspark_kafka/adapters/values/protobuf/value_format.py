@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ....domain.errors import OptionsError, requires_extra
@@ -10,6 +11,8 @@ from ....domain.values.typed_schema import text_schema
 from ....ports.values.value_format import ValueFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from google.protobuf.descriptor import Descriptor
 
     from ....domain.values.data_types import StructType
@@ -19,29 +22,36 @@ if TYPE_CHECKING:
     from .schemas import Messages
 
 
-def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
+@contextmanager
+def _usable(options: ValueOptions) -> Iterator[None]:
+    """Say so to the user if the package is missing, or the schema cannot be used."""
     with requires_extra("protobuf", "google", "The package protobuf"):
         from .schemas import InvalidDescriptorError
+
+        try:
+            yield
+        except InvalidDescriptorError as error:
+            problem = (
+                f"The Protobuf schema of the {options.column} cannot be used: {error}. Check the "
+                f"options '{options.column}Schema' and '{options.column}Message'."
+            )
+            raise OptionsError([problem]) from None
+
+
+def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
+    with _usable(options):
         from .spark_types import message_type, protobuf_settings
 
-        settings = protobuf_settings(options)
-        try:
-            return message_type(_message(options, schema), settings)
-        except InvalidDescriptorError as error:
-            raise _unusable(options, error) from None
+        return message_type(_message(options, schema), protobuf_settings(options))
 
 
 def _decoder(options: ValueOptions, schema: Schema | None, wanted: StructType) -> ValueDecoder:
-    with requires_extra("protobuf", "google", "The package protobuf"):
+    with _usable(options):
         from .decoder import ProtobufDecoder
-        from .schemas import InvalidDescriptorError
         from .spark_types import protobuf_settings
 
         settings = protobuf_settings(options)
-        try:
-            return ProtobufDecoder(_message(options, schema), wanted, settings)
-        except InvalidDescriptorError as error:
-            raise _unusable(options, error) from None
+        return ProtobufDecoder(_message(options, schema), wanted, settings)
 
 
 def _message(options: ValueOptions, schema: Schema | None) -> Descriptor:
@@ -77,24 +87,12 @@ def _first(messages: Messages) -> Descriptor:
     return found
 
 
-def _unusable(options: ValueOptions, error: Exception) -> OptionsError:
-    problem = (
-        f"The Protobuf schema of the {options.column} cannot be used: {error}. Check the options "
-        f"'{options.column}Schema' and '{options.column}Message'."
-    )
-    return OptionsError([problem])
-
-
 def _encoder(options: ValueOptions, schema: Schema | None, struct: StructType) -> ValueEncoder:
     schema = schema or text_schema(options)
-    with requires_extra("protobuf", "google", "The package protobuf"):
+    with _usable(options):
         from .encoder import ProtobufEncoder
-        from .schemas import InvalidDescriptorError
 
-        try:
-            return ProtobufEncoder(options.column, _message(options, schema), schema, struct)
-        except InvalidDescriptorError as error:
-            raise _unusable(options, error) from None
+        return ProtobufEncoder(options.column, _message(options, schema), schema, struct)
 
 
 VALUE_FORMAT: Final = ValueFormat(_data_type, _decoder, _encoder)

@@ -12,10 +12,10 @@ from ....domain.values.data_types import ArrayType, MapType, StructField, Struct
 from ....domain.values.errors import FailureReason
 from ....domain.values.registry import SchemaType
 from .schemas import InvalidDescriptorError, compiled_messages
-from .spark_types import inner_message, is_map
+from .spark_types import FIELD_KINDS, inner_message, is_map
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from google.protobuf.descriptor import Descriptor
 
@@ -24,29 +24,6 @@ if TYPE_CHECKING:
 
 MAX_WRITERS: Final = 1_000
 """The writer schemas whose result is kept."""
-
-_F: Final = FieldDescriptor
-_ENCODINGS: Final[Mapping[int, str]] = {
-    _F.TYPE_INT32: "varint",
-    _F.TYPE_INT64: "varint",
-    _F.TYPE_UINT32: "varint",
-    _F.TYPE_UINT64: "varint",
-    _F.TYPE_BOOL: "varint",
-    _F.TYPE_ENUM: "varint",
-    _F.TYPE_SINT32: "zigzag",
-    _F.TYPE_SINT64: "zigzag",
-    _F.TYPE_FIXED32: "fixed32",
-    _F.TYPE_SFIXED32: "fixed32",
-    _F.TYPE_FIXED64: "fixed64",
-    _F.TYPE_SFIXED64: "fixed64",
-    _F.TYPE_FLOAT: "float",
-    _F.TYPE_DOUBLE: "double",
-    _F.TYPE_STRING: "bytes",
-    _F.TYPE_BYTES: "bytes",
-    _F.TYPE_MESSAGE: "message",
-    _F.TYPE_GROUP: "group",
-}
-"""Types of one encoding can be read as each other (Protobuf's rules on updating a message)."""
 
 
 @final
@@ -127,7 +104,7 @@ def unreadable_field(reader: Descriptor, writer: Descriptor, wanted: StructType)
 def _unreadable(
     reader: FieldDescriptor, writer: FieldDescriptor, wanted: StructField
 ) -> str | None:
-    encodings = {_ENCODINGS[reader.type], _ENCODINGS[writer.type]}
+    encodings = {FIELD_KINDS[one.type].encoding for one in (reader, writer)}
     if encodings == {"message", "bytes"}:
         return None
     if len(encodings) > 1:
