@@ -12,9 +12,8 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from pyspark_kafka.adapters.values.columns import column_set
+from pyspark_kafka.adapters.values.columns import column_set, decoding
 from pyspark_kafka.adapters.values.columns.column_set import ColumnSet
-from pyspark_kafka.adapters.values.protobuf import decoder as decoder_module
 from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.values.protobuf.spark_types import message_type
 from pyspark_kafka.ports.values.value_format import Payloads
@@ -64,7 +63,7 @@ def little_room() -> Iterator[None]:
     with (
         patch.object(column_set, "_MIN_DATA", 1),
         patch.object(column_set, "np", GuardedNumpy()),
-        patch.object(decoder_module, "ColumnSet", _small_columns),
+        patch.object(decoding, "ColumnSet", _small_columns),
     ):
         yield
 

@@ -26,8 +26,8 @@ from ..columns.bytes_kernel import read_varint, zig_zag
 from ..columns.column_kernel import (
     close_list,
     close_struct,
-    has_room_for,
     is_full,
+    lacks_room,
     put_bool,
     put_bytes,
     put_complete_struct,
@@ -198,10 +198,8 @@ def decode_values(table: int, words: int, first: int, count: int) -> int:
                 if operation == op.STRING and not is_utf8(behind, number):
                     reason = decoding.BAD_UTF8
                     break
-                if not has_room_for(table, column, number):
+                if lacks_room(words, table, column, number):
                     truncate(table, 0, row)
-                    store_int64(words + decoding.FULL_COLUMN, column)
-                    store_int64(words + decoding.FULL_BYTES, number)
                     return row
                 put_bytes(table, column, behind, number)
                 at = behind + number
@@ -288,10 +286,8 @@ def decode_values(table: int, words: int, first: int, count: int) -> int:
                 if size < 0:
                     reason = decoding.BAD_ENUM
                     break
-                if not has_room_for(table, column, size):
+                if lacks_room(words, table, column, size):
                     truncate(table, 0, row)
-                    store_int64(words + decoding.FULL_COLUMN, column)
-                    store_int64(words + decoding.FULL_BYTES, size)
                     return row
                 put_bytes(table, column, symbols + load_int64(symbols + 16 * number), size)
             elif operation == op.NULL:
@@ -376,10 +372,8 @@ def decode_values(table: int, words: int, first: int, count: int) -> int:
                 if number > end - at:
                     reason = decoding.TRUNCATED
                     break
-                if not has_room_for(table, column, number):
+                if lacks_room(words, table, column, number):
                     truncate(table, 0, row)
-                    store_int64(words + decoding.FULL_COLUMN, column)
-                    store_int64(words + decoding.FULL_BYTES, number)
                     return row
                 put_bytes(table, column, at, number)
                 at += number

@@ -78,7 +78,8 @@ class AvroDecoder(ValueDecoder):
         return tuple(self._names)
 
     def decode(self, payloads: Payloads) -> DecodedValues:
-        run = DecodeRun(payloads, self._columns, self._sizes, kernel.WORDS)
+        words = np.zeros(kernel.WORDS, np.int64)
+        run = DecodeRun(payloads, self._columns, self._sizes, words)
         run.point(kernel.PROGRAMS, self._find_programs(payloads.schemas))
         run.point(kernel.WRITERS, np.ascontiguousarray(payloads.writers, np.int32))
         run.point(kernel.STACK, np.empty(kernel.STACK_WORDS, np.int64))

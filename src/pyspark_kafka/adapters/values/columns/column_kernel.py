@@ -28,7 +28,7 @@ from ...kernels.memory import (
     store_uint64,
 )
 from ...kernels.parts import inlined
-from . import layout
+from . import decoding, layout
 
 
 @inlined
@@ -57,6 +57,16 @@ def has_room_for(table: int, column: int, size: int) -> Any:
     return size <= load_int64(address + layout.DATA_CAPACITY) - load_int64(
         address + layout.DATA_LENGTH
     )
+
+
+@inlined
+def lacks_room(words: int, table: int, column: int, size: int) -> Any:
+    """Return whether a column has no room for a text, and note that in the words of a decoder."""
+    if has_room_for(table, column, size):
+        return False
+    store_int64(words + decoding.FULL_COLUMN, column)
+    store_int64(words + decoding.FULL_BYTES, size)
+    return True
 
 
 @inlined

@@ -55,16 +55,16 @@ class DecodeRun:
     """The payloads of one batch, and the columns that a kernel decodes them to."""
 
     def __init__(
-        self, payloads: Payloads, columns: Sequence[Column], sizes: ColumnSizes, words: int
+        self, payloads: Payloads, columns: Sequence[Column], sizes: ColumnSizes, words: Int64Array
     ) -> None:
-        """Take the sizes of the batches before, and how many words the kernel has."""
+        """Take the sizes of the batches before, and the kernel's words."""
         rows = len(payloads.starts)
         starts = np.ascontiguousarray(payloads.starts, np.int64)
         ends = np.ascontiguousarray(payloads.ends, np.int64)
         size = int((ends - starts)[starts >= 0].sum())
         self.reasons = payloads.reasons.copy()
         self.fields = np.full(rows, -1, np.int32)
-        self.words: Int64Array = np.zeros(words, np.int64)
+        self.words = words
         self._rows = rows
         self._columns = ColumnSet(columns, rows, size, sizes)
         data = payloads.values.buffers()[2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from ....domain.values.errors import FailureReason
+from ..columns import decoding
 from .number_writing_kernel import SCRATCH_BYTES as DIGITS_BYTES
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...kernels.arrays import Array, Int64Array
 
-WORDS: Final = 34
+WORDS: Final = decoding.HEAD_BYTES // 8 + 26
 (
     PROGRAM,
     STACK,
@@ -40,21 +40,13 @@ WORDS: Final = 34
     TIMESTAMP_STEP_COUNT,
     NTZ_STEPS,
     NTZ_STEP_COUNT,
-    VALUES,
-    STARTS,
-    ENDS,
-    REASONS,
-    FIELDS,
     DEPTH,
     REASON,
     FIELD,
-    STATUS,
-    FULL_COLUMN,
-    FULL_BYTES,
     ZONE_TEXT,
     ZONE_TEXT_BYTES,
-) = range(0, 8 * WORDS, 8)
-"""The words.
+) = range(decoding.HEAD_BYTES, 8 * WORDS, 8)
+"""The words behind those of each decoder.
 
 - Of the schema: the addresses of an entry for each column (``decode_table``), and of a frame for
   each nested column that is being decoded.
@@ -65,13 +57,9 @@ WORDS: Final = 34
 - Of time zones: the table and its length (``zones``), 0 until a timestamp names one; the addresses
   of the entries of timestamps that name none, and of the zone that was named last, or 0.
 - Of patterns: the addresses of their steps (``patterns``) or 0, and their counts.
-- Of a batch: the address of its bytes, the positions in them at which rows begin and end, and
-  where the reasons of rows and the columns of bad fields go.
 - Of a row: how many objects and arrays are around the value that is being decoded; why the first
   field that is bad could not be, or 0, and its column.
-- Why the kernel stopped before the last row, ``FULL`` or ``NEEDS_ZONE``: the column that has no
-  room, and the bytes of its text, or 0 if it is elements that it has no room for; the address and
-  the size of the name of the zone.
+- The address and the size of the name of the zone that the kernel needs, if it is not room.
 """
 
 SCRATCH_BYTES: Final = 8192
@@ -96,14 +84,6 @@ NEEDS_ZONE: Final = -1001
     TIMESTAMPS_HAVE_FALLBACK,
 ) = (1 << bit for bit in range(9))
 
-MALFORMED: Final = int(FailureReason.MALFORMED)
-TRUNCATED: Final = int(FailureReason.TRUNCATED)
-BAD_UTF8: Final = int(FailureReason.BAD_UTF8)
-TYPE_MISMATCH: Final = int(FailureReason.TYPE_MISMATCH)
-OUT_OF_RANGE: Final = int(FailureReason.OUT_OF_RANGE)
-TOO_DEEP: Final = int(FailureReason.TOO_DEEP)
-TOO_LARGE: Final = int(FailureReason.TOO_LARGE)
-
 
 def big_number_bytes(max_digits: int) -> int:
     """Return the size of a big number's memory, for texts of so many digits.
@@ -120,7 +100,7 @@ class KernelMemory:
     """A context, with the memory to which its addresses point."""
 
     def __init__(self, flags: int, max_depth: int, max_digits: int) -> None:
-        self._words: Int64Array = np.zeros(WORDS, np.int64)
+        self.words: Int64Array = np.zeros(WORDS, np.int64)
         self._arrays: list[Array] = []
         self[FLAGS], self[MAX_DEPTH], self[MAX_DIGITS] = flags, max_depth, max_digits
         size = big_number_bytes(max_digits)
@@ -133,11 +113,6 @@ class KernelMemory:
         ):
             self.point(place, np.zeros(count, np.uint8))
 
-    @property
-    def address(self) -> int:
-        """The address of the context."""
-        return self._words.ctypes.data
-
     def point(self, place: int, array: Array) -> None:
         """Let a word be the address of an array, which is kept alive."""
         self._arrays.append(array)
@@ -148,7 +123,7 @@ class KernelMemory:
         self._arrays += arrays
 
     def __getitem__(self, place: int) -> int:
-        return int(self._words[place // 8])
+        return int(self.words[place // 8])
 
     def __setitem__(self, place: int, number: int) -> None:
-        self._words[place // 8] = number
+        self.words[place // 8] = number

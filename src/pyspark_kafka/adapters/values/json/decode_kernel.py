@@ -21,6 +21,7 @@ from ...kernels.memory import (
     store_uint8,
 )
 from ...kernels.parts import inlined
+from ..columns import decoding
 from ..columns.column_kernel import (
     close_list,
     close_struct,
@@ -29,9 +30,10 @@ from ..columns.column_kernel import (
     put_null,
     truncate,
 )
+from ..columns.decoding import MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
 from . import context as words
 from . import decode_table
-from .context import FULL, MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
+from .context import FULL
 from .raw_value_kernel import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
@@ -61,16 +63,16 @@ _NO_FIELD: Final = -1
 
 
 @kernel(*["int64"] * 4)
-def decode_rows(context: int, table: int, first: int, last: int) -> int:
+def decode_rows(table: int, context: int, first: int, last: int) -> int:
     """Decode rows ``[first, last)`` and return the row at which it stopped: ``last`` at the end.
 
-    A row that a status of the context stopped at is not in the columns.
+    A row at which it stopped is not in the columns: one lacks room, or the offsets of a time zone.
     """
-    starts = load_int64(context + words.STARTS)
-    ends = load_int64(context + words.ENDS)
-    values = load_int64(context + words.VALUES)
-    reasons = load_int64(context + words.REASONS)
-    fields = load_int64(context + words.FIELDS)
+    starts = load_int64(context + decoding.STARTS)
+    ends = load_int64(context + decoding.ENDS)
+    values = load_int64(context + decoding.VALUES)
+    reasons = load_int64(context + decoding.REASONS)
+    fields = load_int64(context + decoding.FIELDS)
     for row in range(first, last):
         start = load_int64(starts + 8 * row)
         if start < 0 or load_uint8(reasons + row) != 0:
@@ -82,7 +84,6 @@ def decode_rows(context: int, table: int, first: int, last: int) -> int:
         result = _decode_row(context, table, values + start, end)
         if result <= FULL:
             truncate(table, 0, row)
-            store_int64(context + words.STATUS, result)
             return row
         if result < 0:
             truncate(table, 0, row)
@@ -189,8 +190,8 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
                 truncate(table, child, rows)
         else:
             if is_full(table, child):
-                store_int64(context + words.FULL_COLUMN, child)
-                store_int64(context + words.FULL_BYTES, 0)
+                store_int64(context + decoding.FULL_COLUMN, child)
+                store_int64(context + decoding.FULL_BYTES, 0)
                 return FULL
             if kind == decode_table.MAP:
                 at = _put_key(context, table, column + 2, at, end)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from ....ports.values.value_format import DecodedValues, ValueDecoder
+from ....ports.values.value_format import ValueDecoder
 from ....ports.values.value_types import arrow_type
-from ..columns.column_set import ColumnSet, ColumnSizes
+from ..columns.column_set import ColumnSizes
+from ..columns.decoding import DecodeRun
 from ..columns.layout import columns_of
 from . import context
 from .context import KernelMemory
@@ -20,8 +21,8 @@ from .zones import ZoneTable
 
 if TYPE_CHECKING:
     from ....domain.values.data_types import StructType
-    from ....ports.values.value_format import Payloads
-    from ...kernels.arrays import Int64Array, UInt8Array
+    from ....ports.values.value_format import DecodedValues, Payloads
+    from ...kernels.arrays import Int64Array
 
 
 DEFAULT_LIMIT: Final = 1_000
@@ -66,35 +67,13 @@ class JsonDecoder(ValueDecoder):
         return tuple(column.path for column in self._columns)
 
     def decode(self, payloads: Payloads) -> DecodedValues:
-        rows = len(payloads.starts)
-        reasons = payloads.reasons.copy()
-        fields = np.full(rows, -1, np.int32)
-        starts, ends = (np.ascontiguousarray(each) for each in (payloads.starts, payloads.ends))
-        self._point(payloads.values, starts, ends, reasons, fields)
-        size = int((ends - starts)[starts >= 0].sum())
-        columns = ColumnSet(self._columns, rows, size, self._sizes)
-        row = decode_rows(self._memory.address, columns.address, 0, rows)
-        while row < rows:
-            self._make_room(columns, row, reasons)
-            row = decode_rows(self._memory.address, columns.address, row, rows)
-        return DecodedValues(columns.finish(), reasons, fields)
+        run = DecodeRun(payloads, self._columns, self._sizes, self._memory.words)
+        data = payloads.values.buffers()[2]
+        self._memory[context.LIMIT] = data.address + data.size if data else 0
+        return run.decode(decode_rows, self._add_zone)
 
-    def _point(self, values: Any, *arrays: np.ndarray[Any, Any]) -> None:
-        """Let the kernel find a batch; the caller keeps it alive."""
-        data = values.buffers()[2]
-        address, size = (data.address, data.size) if data else (0, 0)
+    def _add_zone(self) -> None:
+        """Look up the time zone that the kernel needs."""
         memory = self._memory
-        memory[context.VALUES], memory[context.LIMIT] = address, address + size
-        places = (context.STARTS, context.ENDS, context.REASONS, context.FIELDS)
-        for place, array in zip(places, arrays, strict=True):
-            memory[place] = array.ctypes.data
-
-    def _make_room(self, columns: ColumnSet, row: int, reasons: UInt8Array) -> None:
-        """Make what a row needs that the kernel stopped at."""
-        memory = self._memory
-        if memory[context.STATUS] == context.FULL:
-            full, size = memory[context.FULL_COLUMN], memory[context.FULL_BYTES]
-            columns.grow_for(row, reasons, full, size)
-        else:
-            name = ctypes.string_at(memory[context.ZONE_TEXT], memory[context.ZONE_TEXT_BYTES])
-            self._zones.add(name)
+        name = ctypes.string_at(memory[context.ZONE_TEXT], memory[context.ZONE_TEXT_BYTES])
+        self._zones.add(name)

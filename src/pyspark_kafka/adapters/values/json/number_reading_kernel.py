@@ -21,8 +21,8 @@ from ...kernels.memory import (
     store_uint64,
 )
 from ...kernels.parts import inlined
+from ..columns.decoding import MALFORMED, OUT_OF_RANGE, TOO_LARGE, TRUNCATED, TYPE_MISMATCH
 from . import context as words
-from .context import MALFORMED, OUT_OF_RANGE, TOO_LARGE, TRUNCATED, TYPE_MISMATCH
 from .powers import FIVES, MAX_FIVE, MIN_FIVE
 
 MAX_MANTISSA_DIGITS: Final = 19

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...kernels.memory import bits_of_double, copy_memory, load_int64, load_uint8, store_uint8
 from ...kernels.parts import inlined
+from ..columns.decoding import MALFORMED, TOO_DEEP, TRUNCATED
 from ..columns.utf8 import sequence_length
 from . import context as words
-from .context import MALFORMED, TOO_DEEP, TRUNCATED
 from .number_reading_kernel import double_of, is_digit, scan_number
 from .number_writing_kernel import NUMBER_ROOM, put_double
 from .text_kernel import (

@@ -19,8 +19,8 @@ from ...kernels.memory import (
     trailing_zeros,
 )
 from ...kernels.parts import inlined
+from ..columns.decoding import MALFORMED, TRUNCATED
 from . import context as words
-from .context import MALFORMED, TRUNCATED
 
 QUOTE: Final = 34
 APOSTROPHE: Final = 39

@@ -13,11 +13,12 @@ import numpy as np
 
 from ...kernels.memory import copy_memory, load_int64, load_uint8, store_int64
 from ...kernels.parts import inlined
+from ..columns.decoding import OUT_OF_RANGE, TYPE_MISMATCH
 from ..encoding.time_zones import CHANGES_END, CYCLE_S
 from . import context as words
 from . import zones as zone
 from .calendar_kernel import days_of, days_of_julian, is_date
-from .context import NEEDS_ZONE, OUT_OF_RANGE, TYPE_MISMATCH
+from .context import NEEDS_ZONE
 from .number_reading_kernel import digit_at, is_digit
 from .pattern_kernel import (
     DAY_SECONDS,

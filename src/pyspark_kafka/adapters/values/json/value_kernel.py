@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...kernels.memory import load_int64, load_uint8, store_int64
+from ...kernels.memory import load_int64, load_uint8
 from ...kernels.parts import inlined
 from ..columns.column_kernel import (
     data_end,
-    has_room_for,
+    lacks_room,
     put_bool,
     put_bytes,
     put_double,
@@ -30,10 +30,11 @@ from ..columns.column_kernel import (
 from ..columns.column_kernel import (
     put_decimal as append_decimal,
 )
+from ..columns.decoding import BAD_UTF8, OUT_OF_RANGE, TYPE_MISMATCH
 from ..columns.utf8 import is_utf8
 from . import context as words
 from . import decode_table
-from .context import BAD_UTF8, FULL, OUT_OF_RANGE, TYPE_MISMATCH
+from .context import FULL
 from .number_reading_kernel import (
     MAX_MANTISSA_DIGITS,
     double_of,
@@ -62,16 +63,6 @@ MAX_INT64: Final = np.uint64(2**63 - 1)
 _MAX_INT32: Final = np.uint64(2**31 - 1)
 _MAX_INT16: Final = np.uint64(2**15 - 1)
 _MAX_INT8: Final = np.uint64(2**7 - 1)
-
-
-@inlined
-def lacks_room(context: int, table: int, column: int, size: int) -> Any:
-    """Return whether a column has no room for a text, and let the context say so."""
-    if has_room_for(table, column, size):
-        return False
-    store_int64(context + words.FULL_COLUMN, column)
-    store_int64(context + words.FULL_BYTES, size)
-    return True
 
 
 @inlined

@@ -39,9 +39,6 @@ from .put_kernel import (
 )
 from .wire_kernel import END_GROUP, read_length, read_tag, skip_value
 
-DONE, FULL, TOO_MANY = range(3)
-"""What the kernel returns; the last one if the batch has too many elements."""
-
 MAX_CELLS: Final = 2**27
 """The values below lists that a batch may have, and a record: of 8 bytes, they are 1 GiB."""
 
@@ -89,24 +86,23 @@ def clear_slots(slots: Any, state: Any) -> None:
         store_int64(slots + 8 * number, 0)
 
 
-@kernel(*["int64"] * 7)
-def decode(
-    table: int, data: int, starts: int, ends: int, reasons: int, fields: int, state: int
-) -> int:
-    """Decode the payloads from the state's row on.
+@kernel(*["int64"] * 4)
+def decode_messages(table: int, state: int, row: int, count: int) -> int:
+    """Decode the payloads from a row on; return ``count``, or the row that needs room.
 
-    ``starts`` and ``ends`` are 64-bit positions in ``data``, ``reasons`` are bytes, ``fields`` are
-    32-bit columns. Return ``DONE``, ``FULL`` (the state says which column, and for how many
-    bytes), or ``TOO_MANY``.
+    If no column needs room, the batch has too many elements.
     """
+    data = load_int64(state + decoding.VALUES)
+    starts = load_int64(state + decoding.STARTS)
+    ends = load_int64(state + decoding.ENDS)
+    reasons = load_int64(state + decoding.REASONS)
+    fields = load_int64(state + decoding.FIELDS)
     program = load_int64(state + at.PROGRAM)
     actions = load_int64(state + at.ACTIONS)
-    count = load_int64(state + at.COUNT)
     root: Any = np.int64(ROOT)  # numba would compile functions again for a literal
     slots = load_int64(state + at.SLOTS)
     marks = load_int64(state + at.MARKS)
     stack = load_int64(state + at.STACK)
-    row = load_int64(state + at.ROW)
     while row < count:
         position = load_int64(starts + 8 * row)
         if position < 0 or load_uint8(reasons + row) != 0:
@@ -331,10 +327,9 @@ def decode(
         if room >= 0:
             truncate(table, root, row)
             clear_slots(slots, state)
-            store_int64(state + at.ROW, row)
-            store_int64(state + at.FULL_COLUMN, column)
-            store_int64(state + at.FULL_BYTES, room)
-            return FULL
+            store_int64(state + decoding.FULL_COLUMN, column)
+            store_int64(state + decoding.FULL_BYTES, room)
+            return row
         if reason != 0:
             truncate(table, root, row)
             clear_slots(slots, state)
@@ -344,8 +339,7 @@ def decode(
         elif left < allowed:
             spent = load_int64(state + at.CELLS_LEFT) - (allowed - left)
             if spent < 0:
-                return TOO_MANY
+                return row
             store_int64(state + at.CELLS_LEFT, spent)
         row += 1
-    store_int64(state + at.ROW, row)
-    return DONE
+    return count

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..columns import decoding
+
 # Nodes.
 NODE_STRIDE: Final = 64
 TAGS, TAG_COUNT, LARGE_TAGS, LARGE_COUNT, STEPS, STEP_COUNT, CELLS = range(0, 56, 8)
@@ -71,17 +73,17 @@ PUT_TIME, NULL_ELEMENT, REQUIRE_VALUE, REQUIRE_SLOT, CLEAR_SLOT, DROP_ENTRY = ra
 value of a wrapper that is an element and has none, and ``DROP_ENTRY`` leaves out a map's entry
 whose enum is unknown."""
 
-# The state of a call.
-STATE_WORDS: Final = 11
-ROW, FULL_COLUMN, FULL_BYTES, CELLS_LEFT, MARKS, SLOTS, SLOT_COUNT, STACK = range(0, 64, 8)
-PROGRAM, ACTIONS, COUNT = range(64, 8 * STATE_WORDS, 8)
-"""What a call knows:
+CELLS_LEFT, MARKS, SLOTS, SLOT_COUNT, STACK, PROGRAM, ACTIONS = range(
+    decoding.HEAD_BYTES, decoding.HEAD_BYTES + 56, 8
+)
+"""The words behind those of each decoder:
 
-- The column without room, or -1.
 - How many more elements the rows of the batch may have; negative when they have too many.
 - The addresses of a number for each column, which says what is to be repaired in it; of the slots;
   of the stack; and of the outermost message's node.
 """
+
+WORDS: Final = decoding.HEAD_BYTES // 8 + 7
 
 INVALID_UTF8: Final = 1
 DUPLICATE_KEYS: Final = 2

@@ -42,7 +42,8 @@ def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
     with _usable(options):
         from .spark_types import message_type, protobuf_settings
 
-        return message_type(_message(options, schema), protobuf_settings(options))
+        settings = protobuf_settings(options)
+        return message_type(_message(options, schema), settings)
 
 
 def _decoder(options: ValueOptions, schema: Schema | None, wanted: StructType) -> ValueDecoder:

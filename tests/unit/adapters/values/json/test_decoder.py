@@ -191,9 +191,9 @@ def test_a_record_of_many_time_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names that are no zones do not let the kernel stop, however many a record has."""
     calls: list[int] = []
 
-    def counted(context: int, table: int, first: int, last: int) -> int:
+    def counted(table: int, context: int, first: int, last: int) -> int:
         calls.append(first)
-        return decode_rows(context, table, first, last)
+        return decode_rows(table, context, first, last)
 
     monkeypatch.setattr(decoder, "decode_rows", counted)
     names = [f"Nowhere/Z{number}" for number in range(1_200)]
