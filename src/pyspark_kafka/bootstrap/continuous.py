@@ -223,7 +223,7 @@ def _with_schemas(
         return source, None
     typed = container.value_schemas().settle()
     columns = typed.projection(has_letters=source.dead_letter_topic is not None)
-    return replace(source, projection=columns, values=typed.options), typed
+    return replace(source, projection=columns), typed
 
 
 def start_in_threads(plan: QueryPlan) -> ContinuousQuery:

@@ -7,7 +7,6 @@ containers and their pool are imported when they are used.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, final
 
 from ..adapters.spark.data_source import KafkaDataSource
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from ..adapters.spark.tasks import Columns
     from ..application.use_cases import UseCases
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
@@ -98,13 +98,11 @@ def range_frames(
     from .option_policy import operator_policy, worker_environment
 
     check_parsed(options, operator_policy(spark))
-    if not options.values:
-        columns = options.projection
-        return range_loader(spark, USE_CASES, options, columns, worker_environment(spark))
-    with closing_clients(container_for(options)) as container:
-        typed = container.value_schemas().settle()
-    options = replace(options, values=typed.options)
-    return range_loader(spark, USE_CASES, options, typed, worker_environment(spark))
+    columns: Columns = options.projection
+    if options.values:
+        with closing_clients(container_for(options)) as container:
+            columns = container.value_schemas().settle()
+    return range_loader(spark, USE_CASES, options, columns, worker_environment(spark))
 
 
 @final

@@ -7,7 +7,6 @@ format, to make the source, to plan, and to read or write. What one step needs i
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pyspark.sql.datasource import DataSource
@@ -119,7 +118,7 @@ class KafkaDataSource(DataSource):
             if options.push_filters and not HAS_FILTERS:
                 raise FILTERS.refusal()
             kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
-            return kind(self.use_cases, *self._columns(options, schema))
+            return kind(self.use_cases, options, self._columns(options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return a micro-batch reader; ``schema`` and the error are as in ``reader``."""
@@ -129,7 +128,8 @@ class KafkaDataSource(DataSource):
         from .stream_reader import stream_reader_class
 
         with strip_tracebacks():
-            options, columns = self._columns(self._parse(QueryKind.STREAM), schema)
+            options = self._parse(QueryKind.STREAM)
+            columns = self._columns(options, schema)
             check_limits(options)
             if isinstance(columns, TypedSchema):
                 with self.use_cases.driver(options) as driver:
@@ -187,16 +187,16 @@ class KafkaDataSource(DataSource):
         with self.use_cases.sink(options) as sink:
             return sink.sink_encoding().prepare(sink_types(schema, formats))
 
-    def _columns(self, options: SourceOptions, schema: StructType) -> tuple[SourceOptions, Columns]:
-        """Return the columns of a read, and the options with the schemas that were found."""
+    def _columns(self, options: SourceOptions, schema: StructType) -> Columns:
+        """Return the columns of a read; typed ones have all that tasks need to decode them."""
         from .schema import projection_of, requested_type, typed_spark_schema
 
         if not options.values:
-            return options, projection_of(schema)
+            return projection_of(schema)
         if self._typed is None or typed_spark_schema(self._typed) != schema:
             with self.use_cases.driver(options) as driver:
                 self._typed = driver.value_schemas().resolve(requested_type(schema))
-        return replace(options, values=self._typed.options), self._typed
+        return self._typed
 
     def _parse(self, query: QueryKind) -> SourceOptions:
         from ...domain.options.source import ignored_options, parse_source_options

@@ -114,11 +114,6 @@ class TypedSchema:
     columns: tuple[OutputColumn, ...]
     typed: tuple[TypedColumn, ...]
 
-    @property
-    def options(self) -> tuple[ValueOptions, ...]:
-        """The options of the typed columns, with the schemas that were found."""
-        return tuple(one.options for one in self.typed)
-
     def projection(self, *, has_letters: bool) -> Projection:
         """Return the columns to read: those of the output, and what decoding needs.
 
