@@ -113,7 +113,7 @@ def _checkpoint(content: bytes) -> None:
 
 
 def _initial_offsets(content: bytes) -> None:
-    found = InitialOffsets(_log(content), MemorySourceEvents()).get(lambda: OFFSETS)
+    found = InitialOffsets(_log(content), MemorySourceEvents(), lambda: OFFSETS).get()
     assert read_initial_offsets(write_initial_offsets(found)) == found
 
 

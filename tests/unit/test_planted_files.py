@@ -101,9 +101,9 @@ def _recover_sink(content: bytes) -> object:
 
 READERS: dict[str, Callable[[bytes], object]] = {
     "sink": _recover_sink,
-    "initial offsets": lambda content: InitialOffsets(_log(content), MemorySourceEvents()).get(
-        lambda: OFFSETS
-    ),
+    "initial offsets": lambda content: InitialOffsets(
+        _log(content), MemorySourceEvents(), lambda: OFFSETS
+    ).get(),
     "epochs": lambda content: EpochLog(_log(content), _log(b""), "r").recover(),
     "an epoch that was not committed": lambda content: EpochLog(
         _log(content), MemoryMetadataLog(), "r"

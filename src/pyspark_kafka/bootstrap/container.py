@@ -16,7 +16,7 @@ from ..adapters.values.framing import wire_format
 from ..application.cluster.topic_list import TopicList
 from ..application.continuous.stream import KafkaContinuousStream
 from ..application.lag.meter import LagMeter
-from ..application.reading.kafka_source import KafkaSource
+from ..application.reading.kafka_source import KafkaSource, verified_start
 from ..application.reading.offsets import InitialOffsets, KafkaOffsetReader
 from ..application.reading.planner import KafkaBatch, RangePlanner, TaskPlanner
 from ..application.reading.range_read import RangeRead
@@ -213,7 +213,9 @@ class Container(containers.DeclarativeContainer):
     record_sizes = providers.Factory(RecordSizes, record_reader.provider)
     admission = providers.Factory(Admission, offset_reader, clock, record_sizes)
     metadata_log = providers.Singleton(_metadata_log, options.provided.metadata_path)
-    initial_offsets = providers.Factory(InitialOffsets, metadata_log, events)
+    initial_offsets = providers.Factory(
+        InitialOffsets, metadata_log, events, offset_reader.provided.start_of_stream
+    )
     range_planner = providers.Factory(RangePlanner, offset_reader, options, events)
     progress_reports = providers.Factory(
         ProgressReports,
@@ -246,13 +248,12 @@ class Container(containers.DeclarativeContainer):
     _legacy_planner = providers.Factory(
         RangePlanner, offset_reader, options, events, legacy_partition_offset_changed
     )
+    _legacy_start = providers.Callable(verified_start, offset_reader, options, _legacy_planner)
     kafka_source = providers.Factory(
         KafkaSource,
         providers.Factory(_stream, planner=_legacy_planner),
-        _legacy_planner,
-        initial_offsets,
+        providers.Factory(InitialOffsets, metadata_log, events, _legacy_start.provider),
         offset_reader,
-        options,
     )
     """The legacy source; its argument loads the batch of ranges: ``kafka_source(load)``."""
 

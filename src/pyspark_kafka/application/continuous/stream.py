@@ -41,7 +41,7 @@ class KafkaContinuousStream:
 
         They are stored before they are returned, so that a restart begins there as well.
         """
-        return self._initial_offsets.get(self._starting_offsets)
+        return self._initial_offsets.get()
 
     def plan_input_partitions(self, start: PartitionOffsets) -> PartitionOffsets:
         """Return the offsets from which the current partitions are read.
@@ -78,6 +78,3 @@ class KafkaContinuousStream:
     def stop(self) -> None:
         """Close the connections to Kafka. A second call does nothing."""
         self._offset_reader.close()
-
-    def _starting_offsets(self) -> PartitionOffsets:
-        return self._offset_reader.start_of_stream(self._options.starting_offsets)

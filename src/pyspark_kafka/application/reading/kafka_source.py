@@ -37,18 +37,14 @@ class KafkaSource(Generic[T]):
     def __init__(
         self,
         stream: KafkaMicroBatchStream,
-        planner: RangePlanner,
         initial_offsets: InitialOffsets,
         offset_reader: KafkaOffsetReader,
-        options: SourceOptions,
         load: Callable[[Sequence[OffsetRange]], T],
     ) -> None:
         """Take ``load``, which reads ranges into a batch; without ranges, an empty one."""
         self._stream = stream
-        self._planner = planner
         self._initial_offsets = initial_offsets
         self._offset_reader = offset_reader
-        self._options = options
         self._load = load
         self._current: PartitionOffsets | None = None
 
@@ -69,7 +65,7 @@ class KafkaSource(Generic[T]):
         :raises DataLossError: if starting offsets are gone and ``failOnDataLoss`` is true.
         :raises MetadataLogError: if the log of initial offsets cannot be read or written.
         """
-        return self._initial_offsets.get(self._starting_offsets)
+        return self._initial_offsets.get()
 
     @property
     def current_partition_offsets(self) -> PartitionOffsets | None:
@@ -130,32 +126,37 @@ class KafkaSource(Generic[T]):
         """Close the connections. The source cannot be used afterwards."""
         self._offset_reader.close()
 
-    def _starting_offsets(self) -> PartitionOffsets:
-        """Resolve ``startingOffsets``, and reset offsets that no broker holds to the earliest one.
 
-        As a consumer with ``auto.offset.reset=earliest``, which Spark's driver has.
-        """
-        limit = self._options.starting_offsets
-        offsets = self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
-        found = self._offset_reader.resolve_open(offsets)
-        if not isinstance(limit, Specific):
-            return found
-        reset = PartitionOffsets(self._not_held(offsets))
-        for partition, earliest in reset.items():
-            loss = data_loss.start_offset_reset(partition, offsets[partition], earliest)
-            self._planner.report(loss)
-        return found.merge(reset)
+def verified_start(
+    offset_reader: KafkaOffsetReader, options: SourceOptions, planner: RangePlanner
+) -> PartitionOffsets:
+    """Resolve ``startingOffsets``, and reset offsets that no broker holds to the earliest one.
 
-    def _not_held(self, specific: PartitionOffsets) -> Iterator[tuple[TopicPartition, int]]:
-        """Yield the earliest offset of each partition that does not hold the given one."""
-        given = {partition: offset for partition, offset in specific.items() if offset >= 0}
-        earliest, latest = (
-            self._offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(given, end)))
-            for end in (EARLIEST, LATEST)
-        )
-        for partition, offset in given.items():
-            # Under read_committed the latest offset is the last stable one: there are records of
-            # open transactions after it.
-            is_after_end = offset > latest[partition] and not self._options.reads_committed_only
-            if offset < earliest[partition] or is_after_end:
-                yield partition, earliest[partition]
+    As a consumer with ``auto.offset.reset=earliest``, which Spark's driver has.
+    """
+    limit = options.starting_offsets
+    offsets = offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
+    found = offset_reader.resolve_open(offsets)
+    if not isinstance(limit, Specific):
+        return found
+    reset = PartitionOffsets(_not_held(offset_reader, options, offsets))
+    for partition, earliest in reset.items():
+        planner.report(data_loss.start_offset_reset(partition, offsets[partition], earliest))
+    return found.merge(reset)
+
+
+def _not_held(
+    offset_reader: KafkaOffsetReader, options: SourceOptions, specific: PartitionOffsets
+) -> Iterator[tuple[TopicPartition, int]]:
+    """Yield the earliest offset of each partition that does not hold the given one."""
+    given = {partition: offset for partition, offset in specific.items() if offset >= 0}
+    earliest, latest = (
+        offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(given, end)))
+        for end in (EARLIEST, LATEST)
+    )
+    for partition, offset in given.items():
+        # Under read_committed the latest offset is the last stable one: there are records of
+        # open transactions after it.
+        is_after_end = offset > latest[partition] and not options.reads_committed_only
+        if offset < earliest[partition] or is_after_end:
+            yield partition, earliest[partition]

@@ -79,6 +79,7 @@ class KafkaOffsetReader:
     ) -> None:
         self._fetcher = fetcher
         self._subscription = options.subscription
+        self._start = options.starting_offsets
         self._attempts = options.fetch_attempts
         self._interval_ms = options.fetch_retry_interval_ms
         self._clock = clock
@@ -122,13 +123,13 @@ class KafkaOffsetReader:
             self._fetch_all(self._fetcher.latest, latest)
         )
 
-    def start_of_stream(self, limit: StartingOffsets) -> PartitionOffsets:
+    def start_of_stream(self) -> PartitionOffsets:
         """Return the offsets at which a stream starts, without -2 and -1.
 
-        :raises StreamOffsetsMismatchError: if it names offsets for other partitions; otherwise as
-            ``unresolved``.
+        :raises StreamOffsetsMismatchError: if ``startingOffsets`` names other partitions; otherwise
+            as ``unresolved``.
         """
-        return self.resolve_open(self.unresolved(limit, "start", StreamOffsetsMismatchError))
+        return self.resolve_open(self.unresolved(self._start, "start", StreamOffsetsMismatchError))
 
     def unresolved(
         self,
@@ -267,9 +268,12 @@ class InitialOffsets:
     restart: a later answer would skip the records in between.
     """
 
-    def __init__(self, log: MetadataLog | None, events: SourceEvents) -> None:
+    def __init__(
+        self, log: MetadataLog | None, events: SourceEvents, find: Callable[[], PartitionOffsets]
+    ) -> None:
         self._log = log
         self._events = events
+        self._find = find
         self._offsets: PartitionOffsets | None = None
         self._found: PartitionOffsets | None = None
 
@@ -278,14 +282,14 @@ class InitialOffsets:
         """The offsets if this process has determined them, ``None`` if it has read them."""
         return self._found
 
-    def get(self, find: Callable[[], PartitionOffsets]) -> PartitionOffsets:
-        """Return the stored offsets, or else store and return what ``find`` returns.
+    def get(self) -> PartitionOffsets:
+        """Return the stored offsets, or else determine and store them.
 
         :raises MetadataLogError: if the log cannot be read or written.
         """
         if self._offsets is None:
             stored = self._read()
-            self._offsets = self._store(find()) if stored is None else stored
+            self._offsets = self._store(self._find()) if stored is None else stored
         return self._offsets
 
     def _read(self) -> PartitionOffsets | None:

@@ -243,7 +243,7 @@ class KafkaMicroBatchStream:
 
         They do not change before the first batch is committed: ``InitialOffsets``.
         """
-        return self._initial_offsets.get(self._starting_offsets)
+        return self._initial_offsets.get()
 
     def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
         """Return the end of the next batch; ``start`` itself if there is none.
@@ -305,9 +305,6 @@ class KafkaMicroBatchStream:
         if self._latest is None and start == self._initial_offsets.found:
             return start.restrict(end)
         return start
-
-    def _starting_offsets(self) -> PartitionOffsets:
-        return self._offset_reader.start_of_stream(self._options.starting_offsets)
 
     def _fetch_latest(self, start: PartitionOffsets) -> PartitionOffsets:
         if not self._stops_at_first_latest:
