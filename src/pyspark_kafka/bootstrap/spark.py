@@ -32,7 +32,7 @@ OptionsT = TypeVar("OptionsT", bound="SourceOptions | SinkOptions")
 class ContainerUseCases:
     """The ``UseCases`` of containers: new ones for drivers, pooled ones for tasks and sinks.
 
-    Options are checked by the operator's policy each time: they were pickled since their parsing.
+    The operator's policy is checked in each context: options were pickled since their parsing.
     """
 
     @property
@@ -51,11 +51,10 @@ class ContainerUseCases:
         from ..domain.options.sink import SinkOptions
         from .checks import check_sink, check_source
 
-        permitted = _permitted(options)
-        if isinstance(permitted, SinkOptions):
-            check_sink(permitted)
+        if isinstance(options, SinkOptions):
+            check_sink(options)
         else:
-            check_source(permitted)
+            check_source(options)
 
     @contextmanager
     def driver(self, options: SourceOptions) -> Iterator[Container]:

@@ -120,8 +120,6 @@ def test_use_cases_check_options_again() -> None:
     cases = ContainerUseCases()
     refused = pytest.raises(OptionsError, match=AGAIN)
     with refused:
-        cases.check_client(source)
-    with refused:
         range_frames(session(), source)
     with refused, cases.driver(source):
         pytest.fail("the options are not allowed")

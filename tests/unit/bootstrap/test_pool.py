@@ -94,6 +94,19 @@ def test_the_same_options_get_the_same_client(new_pool: NewPool, closed: list[ob
     assert closed == []
 
 
+def test_the_order_of_options_does_not_matter(new_pool: NewPool) -> None:
+    """Two queries with the same login share a client, however their options are written."""
+    given = {f"kafka.{name}": value for name, value in LOGIN.items()}
+    given |= {"subscribe": "t", "client": "memory"}
+    pool = new_pool()
+    readers = []
+    for names in (sorted(given), sorted(given, reverse=True)):
+        raw = {name: given[name] for name in names}
+        with pool.lease(parse_source_options(raw, QueryKind.BATCH)) as container:
+            readers.append(reader(container))
+    assert readers[0] is readers[1]
+
+
 def test_other_options_get_another_client(new_pool: NewPool) -> None:
     """Queries with different options do not share clients."""
     pool = new_pool()
