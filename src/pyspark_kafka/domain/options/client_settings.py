@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from ..security.login import Login
     from ..security.tls import Tls
+    from ..values.registry import RegistryOptions
+    from ..values.value_options import ValueOptions
     from .option import Reading
 
 
@@ -373,15 +375,17 @@ _DEFAULT_BACKOFF_MS: Final = "50"
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """The client of a query, and its settings.
+    """The client of a query, its settings, and the columns ``key`` and ``value`` with formats.
 
-    ``kafka`` holds them without their prefix, and ``java`` what they mean. Neither is part of
-    ``repr``, since it may contain secrets.
+    ``kafka`` holds the settings without their prefix, and ``java`` what they mean. Neither is part
+    of ``repr``, since it may contain secrets.
     """
 
     client: str
     kafka: tuple[tuple[str, str], ...] = field(repr=False)
     java: JavaSettings = field(init=False, repr=False, compare=False)
+    values: tuple[ValueOptions, ...] = field(default=(), kw_only=True)
+    registry: RegistryOptions | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "java", read_java_settings(dict(self.kafka), self.client))
@@ -390,6 +394,11 @@ class ClientOptions:
     def bootstrap_servers(self) -> str:
         """The bootstrap servers, ``host:port`` separated by commas."""
         return self.java.bootstrap_servers
+
+    @property
+    def restricted_settings(self) -> dict[str, str]:
+        """The settings that the operator's policy applies to."""
+        return dict(self.kafka)
 
 
 def not_known(name: str, client: str) -> str:

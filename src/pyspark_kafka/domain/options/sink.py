@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..security.policy import OptionPolicy
-    from ..values.registry import RegistryOptions
-    from ..values.value_options import EncodedColumn, ValueOptions
+    from ..values.value_options import EncodedColumn
     from .client_settings import ProducerSettings
     from .source import SourceOptions
 
@@ -48,9 +47,8 @@ class SinkOptions(ClientOptions):
     """The options of one sink, parsed and checked. Pickled to executors.
 
     ``kafka`` is without the producer's own settings. ``metadata_path`` is never ``None`` for
-    ``EXACTLY_ONCE``; ``checkpoint`` is ``None`` if it is on another storage. ``values`` are the
-    columns ``key`` and ``value`` that are encoded; ``encoded`` has those whose schemas the driver
-    has settled.
+    ``EXACTLY_ONCE``; ``checkpoint`` is ``None`` if it is on another storage. ``encoded`` has those
+    of ``values`` whose schemas the driver has settled.
     """
 
     topic: str | None
@@ -59,8 +57,6 @@ class SinkOptions(ClientOptions):
     checkpoint: StoragePath | None
     transactional_id_prefix: str
     producer: ProducerSettings
-    values: tuple[ValueOptions, ...] = ()
-    registry: RegistryOptions | None = None
     encoded: tuple[EncodedColumn, ...] = ()
 
     @property

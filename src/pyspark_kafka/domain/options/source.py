@@ -43,18 +43,13 @@ if TYPE_CHECKING:
     from ..reading.offset_limits import EndingOffsets
     from ..security.policy import OptionPolicy
     from ..topic_partition import TopicPartition
-    from ..values.registry import RegistryOptions
-    from ..values.value_options import ValueOptions
 
 
 @final
 @hides_secrets
 @dataclass(frozen=True, slots=True)
 class SourceOptions(ClientOptions):
-    """The options of one query, parsed and checked. Pickled to executors.
-
-    ``values`` are the columns ``key`` and ``value`` that are decoded.
-    """
+    """The options of one query, parsed and checked. Pickled to executors."""
 
     subscription: Subscription
     starting_offsets: StartingOffsets
@@ -77,14 +72,7 @@ class SourceOptions(ClientOptions):
     push_filters: bool
     metadata_path: StoragePath | None
     commit_offsets_to_group: str | None
-    values: tuple[ValueOptions, ...] = ()
-    registry: RegistryOptions | None = None
     dead_letter_topic: str | None = None
-
-    @property
-    def restricted_settings(self) -> dict[str, str]:
-        """The settings that the operator's policy applies to."""
-        return dict(self.kafka)
 
     @property
     def record_limits(self) -> RecordLimits:

@@ -12,7 +12,7 @@ import enum
 import ipaddress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
 from urllib.parse import urlsplit
 
 from ..errors import DisallowedOptionError, OptionPolicyError, OptionsError
@@ -23,6 +23,7 @@ from .login import jaas_entry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ..options.client_settings import ClientOptions
     from ..values.registry import RegistryOptions
 
 
@@ -398,23 +399,7 @@ def _not_listed(name: str, client: str) -> str:
 _EXECUTORS: Final = "for executors, too ('spark.executorEnv.*')"
 
 
-class ParsedOptions(Protocol):
-    """The options of a source or a sink."""
-
-    @property
-    def client(self) -> str:
-        """The client's name."""
-
-    @property
-    def registry(self) -> RegistryOptions | None:
-        """How to reach a schema registry."""
-
-    @property
-    def restricted_settings(self) -> dict[str, str]:
-        """The settings that the operator's policy applies to."""
-
-
-def check_parsed(options: ParsedOptions, policy: OptionPolicy) -> None:
+def check_parsed(options: ClientOptions, policy: OptionPolicy) -> None:
     """Check options by the policy of this process, wherever they were parsed.
 
     :raises DisallowedOptionError: if the policy forbids one.
