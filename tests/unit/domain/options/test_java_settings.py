@@ -596,3 +596,30 @@ def test_nearest_number(number: int, nearest: int) -> None:
 def test_principal(settings: dict[str, str], expected: str | None) -> None:
     """Kafka's name of the user is known if the login has a name."""
     assert read_java_settings(settings).principal == expected
+
+
+def test_kafka_pythons_own_names_are_read_as_the_common_ones() -> None:
+    """Other clients do not have them."""
+    given = {"security_protocol": "SSL", "ssl_ciphers": "AES", "ssl_cafile": "/ca.pem"}
+    read = read_java_settings(given, "kafka-python")
+    assert read.tls == Tls(ciphers="AES")
+    assert read.others == {"ssl.ca.location": "/ca.pem"}
+    assert read_java_settings(given, "confluent").others == given
+
+
+def test_kafka_pythons_check_of_hostnames() -> None:
+    """It is the same as Java's algorithm; another text than a truth value is a problem."""
+    given = {"security.protocol": "SSL"}
+    read = read_java_settings(given | {"ssl_check_hostname": "false"}, "kafka-python")
+    assert read.tls == Tls(checks_hostname=False)
+    read = read_java_settings(given | {"ssl_check_hostname": "no"}, "kafka-python")
+    assert read.problems == ("Option 'kafka.ssl.check.hostname' must be true or false",)
+
+
+def test_a_client_can_leave_settings_out() -> None:
+    """What is wrong with them is left out, too."""
+    read = read_java_settings({"client.id": "i", "fetch.min.bytes": "x", "check.crcs": "y"})
+    assert len(read.problems) == 2
+    rest = read.without({"fetch.min.bytes", "client.id"})
+    assert rest.others == {}
+    assert rest.problems == (problem({"check.crcs": "y"}),)
