@@ -195,17 +195,11 @@ def short_name(full_name: str) -> str:
     return full_name.rpartition(".")[2]
 
 
-_LOGICAL_KINDS: Final = {
+_LOGICAL_KINDS: Final = dict.fromkeys(Logical, "long") | {
     Logical.DATE: "int",
     Logical.TIME_MILLIS: "int",
-    Logical.TIME_MICROS: "long",
-    Logical.TIMESTAMP_MILLIS: "long",
-    Logical.TIMESTAMP_MICROS: "long",
-    Logical.TIMESTAMP_NANOS: "long",
-    Logical.LOCAL_TIMESTAMP_MILLIS: "long",
-    Logical.LOCAL_TIMESTAMP_MICROS: "long",
-    Logical.LOCAL_TIMESTAMP_NANOS: "long",
     Logical.UUID: "string",
+    Logical.DURATION: "",
 }
 _FIXED_LOGICALS: Final = {Logical.UUID: 16, Logical.DURATION: 12}
 _PRIMITIVES: Final = {kind.value: kind for kind in Kind}

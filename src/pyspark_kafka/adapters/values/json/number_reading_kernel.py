@@ -29,7 +29,7 @@ MAX_MANTISSA_DIGITS: Final = 19
 """Any number of 19 digits is less than 2^64."""
 
 _MINUS: Final = 45
-_MAX_EXPONENT: Final = 1_000_000_000
+_MAX_INT32: Final = 2**31 - 1
 _ZERO: Final = np.uint64(0)
 _ONE: Final = np.uint64(1)
 _TEN: Final = np.uint64(10)
@@ -51,6 +51,18 @@ def is_number(byte: int) -> Any:
 def digit_at(place: int) -> Any:
     """Return the number of the ASCII digit at a position."""
     return np.int64(load_uint8(place)) - 48
+
+
+@inlined
+def scan_digits(start: int, end: int) -> Any:
+    """Return where digits end, and their number; one beyond 32 bits is any other such number."""
+    at = start
+    number = 0
+    while at < end and is_digit(load_uint8(at)):
+        if number <= _MAX_INT32:
+            number = number * 10 + digit_at(at)
+        at += 1
+    return at, number
 
 
 @inlined
@@ -140,13 +152,7 @@ def _scan_exponent(start: int, end: int) -> Any:
         is_negative = load_uint8(at) == 45
         at += 1
     first = at
-    power = 0
-    while at < end:
-        if not is_digit(load_uint8(at)):
-            break
-        if power < _MAX_EXPONENT:
-            power = power * 10 + digit_at(at)
-        at += 1
+    at, power = scan_digits(first, end)
     return first, at, -power if is_negative else power
 
 
@@ -395,7 +401,6 @@ _COMMA: Final = 44
 _POINT: Final = 46
 _MAX_DECIMAL_DIGITS: Final = 38
 _MAX_EXPONENT_DIGITS: Final = 10
-_MAX_INT32: Final = 2**31 - 1
 _LIMITS: Final = np.array(
     [divmod(10**power, 2**64) for power in range(_MAX_DECIMAL_DIGITS + 1)], np.uint64
 )

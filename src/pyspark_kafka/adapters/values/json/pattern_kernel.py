@@ -13,12 +13,10 @@ from ...kernels.memory import load_int64, load_uint8, store_uint8
 from ...kernels.parts import inlined
 from . import patterns as step
 from .calendar_kernel import date_of, days_of, is_date
-from .number_reading_kernel import digit_at, is_digit
+from .number_reading_kernel import digit_at, is_digit, scan_digits
 from .number_writing_kernel import U, put_digits, put_unsigned
 
-_PLUS: Final = 43
-_MINUS: Final = 45
-_COLON: Final = 58
+_PLUS, _MINUS, _COLON = b"+-:"
 _MAX_VALUE_DIGITS: Final = 9
 _CASE: Final = 0x20
 
@@ -128,9 +126,7 @@ def _number(start: int, end: int, kind: int, min_width: int, max_width: int) -> 
     width = at - first
     if width < min_width or width > _MAX_VALUE_DIGITS:
         return 0, 0
-    value = 0
-    for place in range(first, at):
-        value = value * 10 + digit_at(place)
+    _, value = scan_digits(first, at)
     if sign < 0 and value == 0:
         return 0, 0
     if kind == step.YEAR and sign >= 0 and (width > min_width) != (sign > 0):

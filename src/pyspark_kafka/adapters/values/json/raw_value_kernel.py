@@ -28,12 +28,7 @@ from .text_kernel import (
 )
 from .text_writing_kernel import put_ascii, put_escape, put_escaped
 
-OPEN_BRACE: Final = 123
-CLOSE_BRACE: Final = 125
-OPEN_BRACKET: Final = 91
-CLOSE_BRACKET: Final = 93
-COMMA: Final = 44
-COLON: Final = 58
+OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET, COMMA, COLON = b"{}[],:"
 
 
 def _word(text: bytes) -> np.uint64:

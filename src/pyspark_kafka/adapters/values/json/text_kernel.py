@@ -22,9 +22,7 @@ from ...kernels.parts import inlined
 from ..columns.decoding import MALFORMED, TRUNCATED
 from . import context as words
 
-QUOTE: Final = 34
-APOSTROPHE: Final = 39
-BACKSLASH: Final = 92
+QUOTE, APOSTROPHE, BACKSLASH = b"\"'\\"
 
 ONES: Final = np.uint64(0x0101010101010101)
 HIGH_BITS: Final = np.uint64(0x8080808080808080)

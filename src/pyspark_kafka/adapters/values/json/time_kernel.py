@@ -19,7 +19,7 @@ from . import context as words
 from . import zones as zone
 from .calendar_kernel import days_of, days_of_julian, is_date
 from .context import NEEDS_ZONE
-from .number_reading_kernel import digit_at, is_digit
+from .number_reading_kernel import scan_digits
 from .pattern_kernel import (
     DAY_SECONDS,
     MAX_OFFSET,
@@ -29,10 +29,7 @@ from .pattern_kernel import (
     scan_fraction,
 )
 
-_PLUS: Final = 43
-_MINUS: Final = 45
-_COLON: Final = 58
-_T: Final = 84
+_PLUS, _MINUS, _COLON, _T = b"+-:T"
 _MAX_INT32: Final = 2**31 - 1
 _LAST_SECOND, _LAST_MICROS = divmod(2**63 - 1, MICROS_PER_SECOND)
 _MAX_DATE_YEAR_DIGITS: Final = 7
@@ -61,21 +58,9 @@ def _trimmed(start: int, end: int) -> Any:
 
 
 @inlined
-def _digits(start: int, end: int) -> Any:
-    """Return where digits end, and the number of at most nine of them."""
-    at = start
-    number = 0
-    while at < end and is_digit(load_uint8(at)):
-        if at - start < 9:
-            number = number * 10 + digit_at(at)
-        at += 1
-    return at, number
-
-
-@inlined
 def _pair(start: int, end: int) -> Any:
     """Return where one or two digits end, and their number; or 0."""
-    at, number = _digits(start, end)
+    at, number = scan_digits(start, end)
     return (at if 1 <= at - start <= 2 else 0), number
 
 
@@ -89,7 +74,7 @@ def _scan_date(start: int, end: int, max_year_digits: int) -> Any:
         at += 1
     first = at
     month = day = 1
-    at, year = _digits(at, end)
+    at, year = scan_digits(at, end)
     year *= sign
     if at - first < 4 or at - first > max_year_digits:
         return 0, 0, 0, 0
@@ -146,11 +131,7 @@ def _day_number(start: int, end: int) -> Any:
     if at < end and (load_uint8(at) == _MINUS or load_uint8(at) == _PLUS):
         at += 1
     first = at
-    number = 0
-    while at < end and is_digit(load_uint8(at)):
-        if number <= _MAX_INT32:
-            number = number * 10 + digit_at(at)
-        at += 1
+    at, number = scan_digits(first, end)
     if at == first or at < end:
         return -TYPE_MISMATCH, 0
     number = -number if is_negative else number
@@ -176,12 +157,7 @@ def _without_gmt(context: int, start: int, end: int) -> Any:
 @inlined
 def parse_timestamp(context: int, start: int, end: int) -> Any:
     """Return 1 and the microseconds since 1970 in UTC of a text, or a negative number."""
-    steps = load_int64(context + words.TIMESTAMP_STEPS)
-    if steps:
-        count = load_int64(context + words.TIMESTAMP_STEP_COUNT)
-        result, micros = _timestamp_of_pattern(context, steps, count, start, end, True)
-    else:
-        result, micros = _timestamp(context, start, end, True)
+    result, micros = _parsed(context, words.TIMESTAMP_STEPS, start, end, True)
     if result > 0 or result == NEEDS_ZONE:
         return result, micros
     if load_int64(context + words.FLAGS) & words.TIMESTAMPS_HAVE_FALLBACK == 0:
@@ -195,17 +171,16 @@ def parse_timestamp(context: int, start: int, end: int) -> Any:
 @inlined
 def parse_timestamp_ntz(context: int, start: int, end: int) -> Any:
     """Return 1 and the microseconds of a text without a time zone, or a negative reason."""
-    steps = load_int64(context + words.NTZ_STEPS)
-    if steps:
-        count = load_int64(context + words.NTZ_STEP_COUNT)
-        return _timestamp_of_pattern(context, steps, count, start, end, False)
-    return _timestamp(context, start, end, False)
+    return _parsed(context, words.NTZ_STEPS, start, end, False)
 
 
 @inlined
-def _timestamp_of_pattern(
-    context: int, steps: int, count: int, start: int, end: int, has_zone: bool
-) -> Any:
+def _parsed(context: int, place: int, start: int, end: int, has_zone: bool) -> Any:
+    """Parse a text by the pattern whose steps are at a place of the context, if there is one."""
+    steps = load_int64(context + place)
+    if steps == 0:
+        return _timestamp(context, start, end, has_zone)
+    count = load_int64(context + place + 8)
     is_valid, seconds, micros, offset = parse_pattern(steps, count, start, end)
     if not is_valid or (offset != NO_OFFSET and not has_zone):
         return -TYPE_MISMATCH, 0
@@ -319,7 +294,7 @@ def _offset_of(start: int, end: int) -> Any:
 
     It is h, hh, hhmm or hhmmss, or has colons; then hours and the last minutes may have one digit.
     """
-    at, number = _digits(start, end)
+    at, number = scan_digits(start, end)
     count = at - start
     minutes = seconds = 0
     if at == end:
@@ -333,14 +308,14 @@ def _offset_of(start: int, end: int) -> Any:
         if count > 2 or count == 0 or load_uint8(at) != _COLON:
             return -1
         first = at + 1
-        at, minutes = _digits(first, end)
+        at, minutes = scan_digits(first, end)
         if at - first != 2 and (at - first != 1 or at < end):
             return -1
         if at < end:
             first = at + 1
             if load_uint8(at) != _COLON:
                 return -1
-            at, seconds = _digits(first, end)
+            at, seconds = scan_digits(first, end)
             if at - first != 2 or at < end:
                 return -1
     total = number * 3_600 + minutes * 60 + seconds

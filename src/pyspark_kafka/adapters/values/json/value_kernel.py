@@ -18,6 +18,7 @@ from ..columns.column_kernel import (
     lacks_room,
     put_bool,
     put_bytes,
+    put_decimal,
     put_double,
     put_float,
     put_int8,
@@ -26,9 +27,6 @@ from ..columns.column_kernel import (
     put_int64,
     put_null,
     put_written_bytes,
-)
-from ..columns.column_kernel import (
-    put_decimal as append_decimal,
 )
 from ..columns.decoding import BAD_UTF8, OUT_OF_RANGE, TYPE_MISMATCH
 from ..columns.utf8 import is_utf8
@@ -293,7 +291,7 @@ def _put_decimal(context: int, table: int, entry: int, column: int, start: int, 
     result, low, high = parse_decimal(first, last, precision, scale)
     if result < 0:
         return result
-    append_decimal(table, column, low, high)
+    put_decimal(table, column, low, high)
     return after
 
 

@@ -73,8 +73,9 @@ PUT_TIME, NULL_ELEMENT, REQUIRE_VALUE, REQUIRE_SLOT, CLEAR_SLOT, DROP_ENTRY = ra
 value of a wrapper that is an element and has none, and ``DROP_ENTRY`` leaves out a map's entry
 whose enum is unknown."""
 
+WORDS: Final = decoding.HEAD_BYTES // 8 + 7
 CELLS_LEFT, MARKS, SLOTS, SLOT_COUNT, STACK, PROGRAM, ACTIONS = range(
-    decoding.HEAD_BYTES, decoding.HEAD_BYTES + 56, 8
+    decoding.HEAD_BYTES, 8 * WORDS, 8
 )
 """The words behind those of each decoder:
 
@@ -82,8 +83,6 @@ CELLS_LEFT, MARKS, SLOTS, SLOT_COUNT, STACK, PROGRAM, ACTIONS = range(
 - The addresses of a number for each column, which says what is to be repaired in it; of the slots;
   of the stack; and of the outermost message's node.
 """
-
-WORDS: Final = decoding.HEAD_BYTES // 8 + 7
 
 INVALID_UTF8: Final = 1
 DUPLICATE_KEYS: Final = 2
