@@ -11,6 +11,8 @@ import pyarrow as pa
 from ...domain.values.errors import FailureReason, UnknownSchemaError, describe_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from ...domain.values.registry import SubjectVersion
@@ -166,24 +168,25 @@ class DecodedColumn:
         decoded = iter(structs.flatten())
         corrupt = self.column.corrupt_record
         return [
-            self._corrupt_texts() if name == corrupt else next(decoded)
+            self._of_failed(self._texts) if name == corrupt else next(decoded)
             for name in self.column.data_type.names
         ]
 
     def errors(self) -> pa.Array[Any]:
         """Return what is wrong with each value, null where nothing is."""
-        rows = np.flatnonzero(self.has_failed)
-        return _spread(self.descriptions(rows), rows, len(self.has_failed))
+        return self._of_failed(self.descriptions)
 
     def failed_bytes(self) -> pa.Array[Any]:
         """Return the bytes of values that could not be decoded, null for the others."""
-        rows = np.flatnonzero(self.has_failed)
-        values = self._payloads.values.take(rows)
-        return _spread(values, rows, len(self.has_failed))
+        return self._of_failed(self._payloads.values.take)
 
-    def _corrupt_texts(self) -> pa.Array[Any]:
+    def _of_failed(self, values_of: Callable[[NDArray[np.int64]], pa.Array[Any]]) -> pa.Array[Any]:
+        """Return an array that has the values of rows that failed, and null elsewhere."""
         rows = np.flatnonzero(self.has_failed)
-        return _spread(self._texts(rows), rows, len(self.has_failed))
+        numbers = np.full(len(self.has_failed), -1, np.int64)
+        numbers[rows] = np.arange(len(rows))
+        places: Any = pa.array(numbers, mask=numbers < 0)
+        return values_of(rows).take(places)
 
     def _texts(self, rows: NDArray[np.int64]) -> pa.Array[Any]:
         """Return the payloads of rows as texts; bytes that are not UTF-8 are replaced."""
@@ -197,11 +200,3 @@ class DecodedColumn:
         start, end = int(self._payloads.starts[row]), int(self._payloads.ends[row])
         data = self._payloads.values.buffers()[2]
         return None if start < 0 or data is None else data.slice(start, end - start).to_pybytes()
-
-
-def _spread(values: pa.Array[Any], rows: NDArray[np.int64], total: int) -> pa.Array[Any]:
-    """Return an array of ``total`` rows that has values in some, in order, and null elsewhere."""
-    numbers = np.full(total, -1, np.int64)
-    numbers[rows] = np.arange(len(rows))
-    places: Any = pa.array(numbers, mask=numbers < 0)
-    return values.take(places)

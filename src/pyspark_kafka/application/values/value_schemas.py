@@ -212,6 +212,10 @@ def _check_new_schemas(columns: Sequence[TypedColumn]) -> None:
         raise OptionsError([problem])
 
 
+_OTHER_COLUMNS: Final = RECORD_TYPES.keys() | {"keyError", "keyBytes", "valueError", "valueBytes"}
+"""The names of columns that are no fields of the values, but for the column's own."""
+
+
 def _requested_schema(options: ValueOptions, requested: StructType | None) -> str | None:
     """Return the fields of a column in a user's schema as DDL, if it has them."""
     if requested is None:
@@ -219,13 +223,7 @@ def _requested_schema(options: ValueOptions, requested: StructType | None) -> st
     types = {field.name: field.type for field in requested.fields}
     found = types.get(options.column)
     if options.flatten:
-        names = _own_columns(options)
+        names = _OTHER_COLUMNS - {options.column}
         fields = tuple(field for field in requested.fields if field.name not in names)
         found = StructType(fields) if fields else None
     return str(found) if isinstance(found, StructType) else None
-
-
-def _own_columns(options: ValueOptions) -> Mapping[str, object]:
-    """Return the names of columns that are no fields of the values."""
-    others = (f"{column}{suffix}" for column in ("key", "value") for suffix in ("Error", "Bytes"))
-    return dict.fromkeys((*RECORD_TYPES.keys() - {options.column}, *others))

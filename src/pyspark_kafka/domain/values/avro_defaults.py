@@ -17,6 +17,7 @@ MAX_VALUES: Final = 10_000
 
 _MAX_DEPTH: Final = 64
 _END: Final = b"\0"
+_FORMS: Final = {Kind.FLOAT: "<f", Kind.DOUBLE: "<d"}
 _RANGES: Final = {Kind.INT: 2**31, Kind.LONG: 2**63}
 
 
@@ -99,8 +100,8 @@ def _encode_primitive(kind: Kind, json: Any) -> bytes:
         return bytes([json])
     if kind in _RANGES and is_integer(json) and -_RANGES[kind] <= json < _RANGES[kind]:
         return encode_long(json)
-    if kind in {Kind.FLOAT, Kind.DOUBLE} and isinstance(json, int | float):
-        return _encode_floating(kind, json)
+    if kind in _FORMS and isinstance(json, int | float) and not isinstance(json, bool):
+        return _encode_floating(_FORMS[kind], json)
     if kind is Kind.STRING and isinstance(json, str):
         return _sized(_encoded(json, "utf-8"))
     if kind is Kind.BYTES and isinstance(json, str):
@@ -108,17 +109,12 @@ def _encode_primitive(kind: Kind, json: Any) -> bytes:
     raise _invalid(json, kind.value)
 
 
-def _encode_floating(kind: Kind, json: float) -> bytes:
-    if isinstance(json, bool):
-        raise _invalid(json, kind.value)
+def _encode_floating(form: str, json: float) -> bytes:
     try:
-        number = float(json)
-        return struct.pack("<d" if kind is Kind.DOUBLE else "<f", number)
+        return struct.pack(form, float(json))
     except OverflowError:
         # Java rounds what is too large to infinity.
-        return struct.pack(
-            "<d" if kind is Kind.DOUBLE else "<f", math.inf if json > 0 else -math.inf
-        )
+        return struct.pack(form, math.inf if json > 0 else -math.inf)
 
 
 def _latin1(text: str) -> bytes:

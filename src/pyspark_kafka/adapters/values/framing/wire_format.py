@@ -9,6 +9,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Final
 
+from ....domain.values.avro_defaults import encode_long
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -56,17 +58,7 @@ def _encoded(message_indexes: Sequence[int] | None) -> bytes:
         return b""
     if tuple(message_indexes) == _FIRST_MESSAGE:
         return b"\0"
-    return b"".join(map(_varint, (len(message_indexes), *message_indexes)))
-
-
-def _varint(number: int) -> bytes:
-    """Return a number that is not negative as a zig-zag varint."""
-    rest = number << 1
-    encoded = bytearray()
-    while rest > 0x7F:
-        encoded.append(0x80 | (rest & 0x7F))
-        rest >>= 7
-    return bytes([*encoded, rest])
+    return b"".join(map(encode_long, (len(message_indexes), *message_indexes)))
 
 
 def _decoded(encoded: bytes) -> tuple[int, ...]:
