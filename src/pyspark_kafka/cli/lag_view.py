@@ -128,7 +128,10 @@ def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int) -> Table:
         table.add_column("")
     largest = max((each.lag for _, each in rows), default=0)
     for source, each in shown:
-        cells = [*([source] if len(snapshot.sources) > 1 else []), *_cells(each, symbols, largest)]
+        cells = [
+            *([Text(source)] if len(snapshot.sources) > 1 else []),
+            *_cells(each, symbols, largest),
+        ]
         table.add_row(*cells, *([Text(_note(each), "red")] if has_notes else []))
     return table
 

@@ -85,7 +85,8 @@ def print_offsets(
     for heading in ("partition", first, second, "difference"):
         table.add_column(heading, justify="right", no_wrap=True)
     for pair in pairs[:MAX_ROWS]:
-        table.add_row(*([pair.source] if has_sources else []), *_cells(pair))
+        cells = [pair.source, *_cells(pair)] if has_sources else _cells(pair)
+        table.add_row(*map(Text, cells))
     console.print(table)
     if len(pairs) > MAX_ROWS:
         console.print(f"and {len(pairs) - MAX_ROWS:,} more partitions: --json shows all")

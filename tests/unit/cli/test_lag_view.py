@@ -49,6 +49,15 @@ SOME = look(
 )
 
 
+def test_brackets_in_a_source() -> None:
+    """The name of a source is printed as it is: brackets are no markup."""
+    lag = SourceLag.of([PartitionLag(T[0], 5, 6, lag=1)])
+    shown = LagSnapshot(SOME.state, {"[bold]a": lag, "[/b]": lag}, SOME.trend)
+    text = "\n".join(drawn(shown))
+    assert "[bold]a" in text
+    assert "[/b]" in text
+
+
 def test_a_screen() -> None:
     """The largest lag comes first, numbers have separators, and bounds differ from counts."""
     lines = drawn(SOME)
