@@ -27,7 +27,7 @@ _SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _CONFIG: Final = {
     "spark.app.name": "pyspark-kafka demo",
-    "spark.master": "local[2]",
+    "spark.master": "local[4]",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",

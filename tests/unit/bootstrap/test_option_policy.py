@@ -12,7 +12,6 @@ from pyspark_kafka import continuous
 from pyspark_kafka.bootstrap.continuous import ConstantFunction, TaskProgram
 from pyspark_kafka.bootstrap.option_policy import operator_policy, worker_environment
 from pyspark_kafka.bootstrap.spark import ContainerUseCases, range_frames
-from pyspark_kafka.cli.demo_queries import DemoTopic, order_feed
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import DisallowedOptionError, OptionPolicyError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -199,10 +198,6 @@ def test_every_entry_honours_the_lists(
         continuous.start(None, print, source=plain, sink=sink, checkpointLocation=str(tmp_path))
     with pytest.raises(error):
         pyspark_kafka.lag_listener(source_options=given)
-    with pytest.raises(error), order_feed(given, "t", 1):
-        pass
-    with pytest.raises(error):
-        DemoTopic("t", None, given).partitions()
     lag = ["lag", "--checkpoint", str(tmp_path), "--bootstrap-servers", "b:9092"]
     parsed = command_parser().parse_args([*lag, "--option", f"kafka.{name}={value}"])
     with pytest.raises(error):
