@@ -32,13 +32,11 @@ from pyspark_kafka.adapters.letters import TopicDeadLetters
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster_describer import MemoryClusterDescriber
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
-from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher, MemoryRecordReader
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
-from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.memory.writing import MemoryRecordWriter, MemoryTransactions
 from pyspark_kafka.adapters.prometheus import PrometheusLagExporter, PrometheusProgressListener
 from pyspark_kafka.adapters.security.cloud_tokens import (
     AzureTokenProvider,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import (
     Transaction,

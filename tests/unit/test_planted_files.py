@@ -15,7 +15,7 @@ from pyspark_kafka.adapters.checkpoints.files import query_id_of
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
 from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
 from pyspark_kafka.application.continuous.epochs import EpochLog

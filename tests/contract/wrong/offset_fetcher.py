@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription

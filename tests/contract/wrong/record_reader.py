@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_kafka.adapters.kafka_format.record_columns import RecordColumns
-from pyspark_kafka.adapters.memory.partition_log import CREATE_TIME, StoredRecord
-from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.adapters.memory.cluster import CREATE_TIME, StoredRecord
+from pyspark_kafka.adapters.memory.reading import MemoryRecordReader
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,

@@ -26,7 +26,7 @@ from .adapter import PortFaults, suite_with, wrong_with
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
+    from pyspark_kafka.adapters.memory.writing import MemoryRecordWriter
     from pyspark_kafka.domain.writing.transaction import Transaction
 
     Values = list[Any]

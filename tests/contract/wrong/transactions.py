@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+    from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 
 
 class Passing(Transactions):

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 CLIENT = """
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.reading import MemoryRecordReader
 from pyspark_kafka.ports.client import Client
 from pyspark_kafka.ports.reading import RecordReader
 
@@ -78,8 +78,8 @@ def second(container):
 
 WRITERS = """
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
-from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.memory.writing import MemoryRecordWriter
+from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.ports.client import Client
 
 cluster = MemoryCluster()

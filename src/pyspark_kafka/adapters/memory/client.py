@@ -7,11 +7,9 @@ from collections.abc import Callable
 from ...ports.client import Client
 from .cluster import MemoryCluster
 from .cluster_describer import MemoryClusterDescriber
-from .offset_fetcher import MemoryOffsetFetcher
-from .record_reader import MemoryRecordReader
-from .record_writer import MemoryRecordWriter
+from .reading import MemoryOffsetFetcher, MemoryRecordReader
 from .stream_client import MemoryStreamClient
-from .transactions import MemoryTransactions
+from .writing import MemoryRecordWriter, MemoryTransactions
 
 
 def memory_client(cluster: Callable[[], MemoryCluster]) -> Client:

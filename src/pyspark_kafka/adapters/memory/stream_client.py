@@ -20,8 +20,8 @@ from ...domain.writing.transaction import Transaction
 from ...ports.continuous import PolledRecords, StreamClient
 from ..kafka_format.record_columns import RecordColumns, readable
 from .cluster import MemoryCluster
-from .record_reader import RECORDS_PER_BATCH
-from .record_writer import MemoryRecordWriter
+from .reading import RECORDS_PER_BATCH
+from .writing import MemoryRecordWriter
 
 
 @final

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,

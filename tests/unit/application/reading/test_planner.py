@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.application.reading.planner import ALL_RECORDS
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.reading.errors import (

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher, MemoryRecordReader
 from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.errors import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher, MemoryRecordReader
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.reading.stream import RETRY_MS, RecordSizes
 from pyspark_kafka.domain.errors import KafkaRequestError

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.application.writing.kafka_sink import MAX_ENTRIES, KafkaSink
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry, SinkPlan

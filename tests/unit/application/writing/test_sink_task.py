@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
-from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.memory.writing import MemoryRecordWriter, MemoryTransactions
 from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
 from pyspark_kafka.application.writing.sink_task import FunctionOutput, SinkTask
 from pyspark_kafka.domain.errors import BrokerUnreachableError

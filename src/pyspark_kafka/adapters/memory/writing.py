@@ -1,15 +1,15 @@
-"""A writer to a cluster in memory."""
+"""Writers to a cluster in memory, and its transactions."""
 
 from __future__ import annotations
 
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
 
 from ...domain.writing.transaction import DeliveryStats, Transaction
 from ...ports.clock import epoch_ms
-from ...ports.writing import RecordWriter
+from ...ports.writing import RecordWriter, Transactions
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import Int32Array
 from ..partitioning.topic_rows import (
@@ -18,7 +18,12 @@ from ..partitioning.topic_rows import (
     partitions_by_key,
     require_partitions,
 )
-from .cluster import MemoryCluster
+from .cluster import TRANSACTION_TIMEOUT_MS, MemoryCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ...domain.writing.transaction import TransactionDescription
 
 _COLUMNS: Final = {"key", "value", "headers"}
 
@@ -82,3 +87,31 @@ class MemoryRecordWriter(RecordWriter):
 
 def _bytes(value: str | bytes | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
+
+
+@final
+class MemoryTransactions(Transactions):
+    """Begins, describes and ends transactions of a ``MemoryCluster``."""
+
+    def __init__(self, cluster: MemoryCluster, timeout_ms: int = TRANSACTION_TIMEOUT_MS) -> None:
+        self._cluster = cluster
+        self._timeout_ms = timeout_ms
+
+    def begin(self, transactional_id: str) -> Transaction:
+        return self._cluster.open_transaction(transactional_id, self._timeout_ms)
+
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        found = {name: self._cluster.describe_transaction(name) for name in transactional_ids}
+        return {name: described for name, described in found.items() if described is not None}
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return self._cluster.open_transactions(prefix)
+
+    def commit(self, transaction: Transaction) -> None:
+        self._cluster.close_transaction(transaction, commit=True)
+
+    def abort(self, transaction: Transaction) -> None:
+        self._cluster.close_transaction(transaction, commit=False)
+
+    def close(self) -> None:
+        """Do nothing: the cluster belongs to the caller."""
