@@ -18,7 +18,7 @@ from pyspark_kafka.adapters.kafka_format import (
     record_decoder,
     status,
 )
-from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
 from pyspark_kafka.adapters.kafka_format.decompression import FAILURES
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.reading.errors import (

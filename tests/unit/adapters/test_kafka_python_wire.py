@@ -14,7 +14,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.consumer import FetchResponse as TheirResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
 from pyspark_kafka.adapters.kafka_python.wire import (
     BY_ID_VERSION,
     DIVERGING_VERSION,

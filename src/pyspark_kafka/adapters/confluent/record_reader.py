@@ -13,8 +13,7 @@ from ...ports.clock import Deadline
 from ...ports.reading import RecordReader
 from ..fetching import Fetched, FetchedPartition, Watermarks, read_range
 from ..kafka_format import status
-from ..kafka_format.buffer_pool import BufferPool
-from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
+from ..kafka_format.column_buffers import BatchBuilder, BufferPool, ColumnBuffers
 from ..process_local import ProcessLocal
 from .cluster import Cluster
 from .consumer_handle import FORCED, TUNED, response_limit

@@ -14,8 +14,7 @@ from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords
 from ..fetching import Watermarks
 from ..kafka_format import status
-from ..kafka_format.buffer_pool import BufferPool
-from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
+from ..kafka_format.column_buffers import BatchBuilder, BufferPool, ColumnBuffers
 from .cluster import Cluster
 from .consumer_handle import FORCED, TUNED, ConsumerHandle, response_limit
 from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS

@@ -7,14 +7,15 @@ than it ever saved.
 
 from __future__ import annotations
 
+import heapq
 import struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from ...domain.reading.leader_epochs import NO_EPOCH
 from . import status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MAGIC_2: Final = 2
 
@@ -163,3 +164,38 @@ def _control_type(view: memoryview, start: int, end: int) -> int | None:
         return None
     key_length, _version, control_type = _CONTROL_RECORD.unpack_from(view, start)
     return control_type if key_length == _KEY_LENGTH_4 else None
+
+
+ABORT: Final = 0
+"""The type of a control record that ends an aborted transaction (``ControlRecordType``)."""
+
+
+class AbortedTransaction(NamedTuple):
+    """A transaction that a fetch response lists as aborted, from its first offset on."""
+
+    first_offset: int
+    producer_id: int
+
+
+@final
+class AbortedTransactions:
+    """Tracks the aborted transactions of one fetch, as the Java client's ``CompletedFetch`` does.
+
+    A broker sends the aborted transactions that overlap the fetched offsets. Each begins at its
+    first offset and ends at its producer's next abort marker.
+    """
+
+    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+        self._pending = list(aborted)
+        heapq.heapify(self._pending)
+        self._open_producers: set[int] = set()
+
+    def is_aborted(self, batch: BatchHeader) -> bool:
+        """Take the next batch, in order of offsets; control batches are never aborted."""
+        while self._pending and self._pending[0].first_offset <= batch.last_offset:
+            self._open_producers.add(heapq.heappop(self._pending).producer_id)
+        if batch.is_control:
+            if batch.control_type == ABORT:
+                self._open_producers.discard(batch.producer_id)
+            return False
+        return batch.is_transactional and batch.producer_id in self._open_producers

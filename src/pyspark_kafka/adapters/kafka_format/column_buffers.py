@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +14,10 @@ from ...ports.record_schema import HEADERS, TYPES, record_schema
 from ..kernels.kernel import Flat
 from . import decode_cursor as at
 from . import status
-from .buffer_pool import BufferPool, Lease
-from .utf8 import valid_utf8
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
     from ..kernels.arrays import Array, Int32Array, Int64Array, UInt8Array
@@ -246,3 +248,68 @@ def _validity_bitmap(validity: UInt8Array) -> pa.Buffer | None:
     if validity.all():
         return None
     return pa.py_buffer(np.packbits(validity, bitorder="little").data)
+
+
+T = TypeVar("T")
+
+MAX_IDLE: Final = 4
+"""Spark holds the batch that it writes while it asks for the next one: two alternate."""
+
+
+@final
+class Lease:
+    """The owner of Arrow's buffers over one item; it ends with the last of them."""
+
+    __slots__ = ("__weakref__", "item")
+
+    def __init__(self, item: object = None) -> None:
+        """Take an item that no pool takes back, to keep it alive."""
+        self.item = item
+
+    def buffer(self, array: Array) -> pa.Buffer:
+        """Return an Arrow buffer over an array's bytes, without a copy."""
+        return pa.foreign_buffer(array.ctypes.data, array.nbytes, base=self)
+
+
+@final
+class BufferPool(Generic[T]):
+    """Lends items, and takes each back when the lease on it ends.
+
+    A consumer that keeps a batch keeps its memory; one that drops it before the next, as Spark's
+    worker does, has the memory refilled.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._idle: list[T] = []
+
+    def acquire(self) -> T:
+        """Return the idle item that was released first, or else a new one."""
+        return self._idle.pop(0) if self._idle else self._make()
+
+    def lease(self, item: T) -> Lease:
+        """Return a lease that releases the item with the last buffer made of it."""
+        lease = Lease()
+        weakref.finalize(lease, self.release, item).atexit = False
+        return lease
+
+    def release(self, item: T) -> None:
+        """Take back an item that nothing refers to."""
+        if len(self._idle) < MAX_IDLE:
+            self._idle.append(item)
+
+
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""A lone UTF-16 surrogate, encoded: one U+FFFD in Java, and three in Python."""
+
+
+def valid_utf8(binary: pa.Array[Any]) -> pa.Array[Any]:
+    """Decode bytes as UTF-8, with U+FFFD for invalid sequences, as Java's ``String`` does.
+
+    Valid UTF-8 is not copied.
+    """
+    try:
+        return binary.cast(pa.string())
+    except pa.ArrowInvalid:
+        texts = [_SURROGATE.sub(b"\xff", value or b"") for value in binary.to_pylist()]
+        return pa.array([text.decode(errors="replace") for text in texts], pa.string())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..kernels.arrays import Int64Array, UInt8Array
-    from .buffer_pool import BufferPool
+    from .column_buffers import BufferPool
 
 SCRATCH_BYTES: Final = 1024 * 1024
 """The bytes that are decompressed at once; more would not stay in the processor's cache."""

@@ -12,10 +12,8 @@ from ...domain.reading.record_limits import OversizedRecords, RecordLimits
 from ...domain.topic_partition import TopicPartition
 from . import decode_cursor as at
 from . import status
-from .aborted_transactions import AbortedTransactions
-from .batch_headers import MAGIC_2, index_batches
-from .buffer_pool import BufferPool
-from .column_buffers import BatchBuilder, ColumnBuffers, ColumnFullError
+from .batch_headers import MAGIC_2, AbortedTransactions, index_batches
+from .column_buffers import BatchBuilder, BufferPool, ColumnBuffers, ColumnFullError
 from .column_mask import column_mask
 from .record_blocks import SCRATCH_BYTES, BatchError, RecordBlockReader, RecordBlocks
 
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
 
     from ...domain.reading.records import Projection
     from ..kernels.arrays import UInt8Array
-    from .aborted_transactions import AbortedTransaction
-    from .batch_headers import BatchHeader, BatchIndex
+    from .batch_headers import AbortedTransaction, BatchHeader, BatchIndex
 
 
 @final

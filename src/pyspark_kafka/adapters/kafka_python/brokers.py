@@ -20,7 +20,7 @@ from ...domain.reading.range_progress import RangeQueue
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.continuous import PolledRecords
 from ..fetching import Watermarks
-from ..kafka_format.buffer_pool import BufferPool
+from ..kafka_format.column_buffers import BufferPool
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
 from .cluster_metadata import ClusterMetadata
 from .connections import FetchConnection, ReceiveBuffer

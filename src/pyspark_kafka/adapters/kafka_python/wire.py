@@ -18,7 +18,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from ...domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
 from ...domain.topic_partition import TopicPartition
-from ..kafka_format.aborted_transactions import AbortedTransaction
+from ..kafka_format.batch_headers import AbortedTransaction
 from .failures import failure_of
 from .responses import reading, unique
 from .transports import MAX_FRAME_BYTES

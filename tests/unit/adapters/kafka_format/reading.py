@@ -15,7 +15,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+    from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
     from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 
 T: Final = TopicPartition("t", 3)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS

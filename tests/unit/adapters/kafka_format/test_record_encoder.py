@@ -16,7 +16,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 
 from pyspark_kafka.adapters.kafka_format import producer_columns as outgoing_columns
 from pyspark_kafka.adapters.kafka_format import record_encoder
-from pyspark_kafka.adapters.kafka_format.buffer_pool import Lease
+from pyspark_kafka.adapters.kafka_format.column_buffers import Lease
 from pyspark_kafka.adapters.kafka_format.compression import Codec, Compressor
 from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_records
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns

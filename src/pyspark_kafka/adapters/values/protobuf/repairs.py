@@ -15,7 +15,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message_factory import GetMessageClass
 
 from ....domain.values.errors import FailureReason
-from ...kafka_format.utf8 import valid_utf8
+from ...kafka_format.column_buffers import valid_utf8
 from ..encoding.input_columns import children_of
 from . import program_layout as at
 

@@ -17,7 +17,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from pyspark_kafka.adapters.kafka_format.utf8 import valid_utf8
+from pyspark_kafka.adapters.kafka_format.column_buffers import valid_utf8
 from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.values.protobuf.spark_types import (
     ProtobufSettings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
 
 from .batches import ABORT, COMMIT, GZIP, TRANSACTIONAL, Batch, Record, log, message_set
 from .reading import END, rows
