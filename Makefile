@@ -53,8 +53,9 @@ mutants: $(MUTANTS_READY) $(KERNELS) ## change the domain and the use cases, and
 matrix: $(MATRIX_READY) $(KERNELS) ## test each supported Spark, Python, broker and lowest package: make matrix ARGS='--only kafka-*'
 	@$(BIN)/python -m tests.matrix $(ARGS)
 
-check: $(READY) $(KERNELS) ## check style, types, layers, generated pages, and the domain's coverage
+check: $(READY) $(KERNELS) ## check style, spelling, types, layers, generated pages, and the domain's coverage
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin src
