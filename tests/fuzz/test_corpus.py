@@ -11,9 +11,15 @@ from .parsers import Parser, TooSlowError, by_name, encode_input, try_input
 from .targets import TARGETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 GUIDED = ("responses", "files", "decoder", "protobuf")
+STORED = [
+    pytest.param(read, target, id=f"{target}-{read.__name__}")
+    for target in GUIDED
+    for read in (read_found, read_covering)
+    if any(read(target))
+]
 
 
 @pytest.fixture(scope="module", params=GUIDED)
@@ -33,15 +39,11 @@ def test_valid_inputs(parsers: Mapping[str, Parser]) -> None:
             try_input(parsers, encode_input(name, content))
 
 
-def test_inputs_that_were_found(target: str, parsers: Mapping[str, Parser]) -> None:
-    """No input that once made a parser fail does so again."""
-    for data in read_found(target):
-        try_input(parsers, data)
-
-
-def test_inputs_that_reach_all_lines(target: str, parsers: Mapping[str, Parser]) -> None:
-    """No input of the corpus makes a parser fail."""
-    for data in read_covering(target):
+@pytest.mark.parametrize(("read", "stored"), STORED)
+def test_stored_inputs(read: Callable[[str], Iterator[bytes]], stored: str) -> None:
+    """No input that made a parser fail does so again, and none that reaches a line of its own."""
+    parsers = TARGETS[stored]()
+    for data in read(stored):
         try_input(parsers, data)
 
 

@@ -14,7 +14,7 @@ from pyspark_kafka.adapters.confluent import settings as confluent_settings
 from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, _is_known
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options.client_settings import read_java_settings
-from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Setting
+from pyspark_kafka.domain.options.settings_table import SETTINGS, Setting
 from pyspark_kafka.domain.security.policy import OWN_SETTINGS
 
 from .conftest import PASSWORD
@@ -110,12 +110,7 @@ def test_translation(name: str, value: str, config: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "session.timeout.ms",
-        "acks",
-        *(name for name, known in TRANSLATIONS.items() if isinstance(known, Ignored)),
-    ],
+    "name", ["session.timeout.ms", "acks", "socket.connection.setup.timeout.max.ms"]
 )
 def test_without_effect(name: str) -> None:
     """A setting that a read has no use for, or librdkafka no equivalent of, is left out."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
-from pyspark_kafka.adapters.partitioning.batch_gatherer import (
-    BYTES_PER_PARTITION,
-    FEW_BYTES,
-    MANY_BYTES,
-    BatchGatherer,
-)
+from pyspark_kafka.adapters.partitioning.batch_gatherer import MANY_BYTES, BatchGatherer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,15 +55,11 @@ def test_only_batches_that_belong_together_are_combined() -> None:
     assert numbers(gatherer.take(), "key") == [([2], "u")]
 
 
-def test_many_partitions_need_more_bytes() -> None:
-    """Each gets its share, within a limit; few of them are not delayed."""
+@pytest.mark.parametrize(("partitions", "batches"), [(32, 1), (96, 31), (1_000_000, 164)])
+def test_many_partitions_need_more_bytes(partitions: int, batches: int) -> None:
+    """Each gets 32 KiB, within 16 MiB in all; up to 32 of them are not delayed."""
     gatherer = BatchGatherer()
-    for partitions, batches in (
-        (FEW_BYTES // BYTES_PER_PARTITION, 1),
-        (3 * FEW_BYTES // BYTES_PER_PARTITION, 3 * FEW_BYTES // PAYLOAD + 1),
-        (1_000_000, MANY_BYTES // PAYLOAD + 1),
-    ):
-        gatherer.adapt(partitions)
-        added = [numbers(gatherer.add(values(number), "t")) for number in range(batches)]
-        assert added[:-1] == [[]] * (batches - 1)
-        assert added[-1] == [(list(range(batches)), "t")]
+    gatherer.adapt(partitions)
+    added = [numbers(gatherer.add(values(number), "t")) for number in range(batches)]
+    assert added[:-1] == [[]] * (batches - 1)
+    assert added[-1] == [(list(range(batches)), "t")]

@@ -50,8 +50,6 @@ def test_without_effect(setting: Setting) -> None:
     read = read_java_settings({setting.name: "anything"})
     assert read.others == {}
     assert read.problems == ()
-    assert isinstance(setting.read, Ignored)
-    assert setting.read.reason
 
 
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.jvm])
