@@ -11,6 +11,7 @@ MUTANTS_READY := $(VENV)/mutants-ready
 MATRIX_READY := $(VENV)/matrix-ready
 SITE_READY := $(VENV)/site-ready
 FUZZ_READY := $(VENV)/fuzz-ready
+GROUPS := dev bench site publish fuzz matrix mutants
 PUBLISH := $(VENV)/publish
 PUBLISH_READY := $(PUBLISH)/ready
 KERNELS := src/pyspark_kafka/adapters/kernels/kernels.json
@@ -19,12 +20,15 @@ WHEELS := linux-x86_64:manylinux_2_17_x86_64 linux-x86_64:musllinux_1_1_x86_64 \
 	linux-aarch64:manylinux_2_17_aarch64 linux-aarch64:musllinux_1_1_aarch64 \
 	macos-x86_64:macosx_11_0_x86_64 macos-aarch64:macosx_11_0_arm64 windows-x86_64:win_amd64
 CLI := $(BIN)/python -m pyspark_kafka
+# The versions that `make lock` chose; another Spark brings its own.
+LOCKED := $(if $(filter pyspark,$(PYSPARK)),--constraint constraints.txt)
+INSTALL := $(BIN)/python -m pip install --quiet $(LOCKED)
 
 # Some images set it: each of the thousands of Python processes of a run then compiles its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate trials fuzz mutants matrix check bench docs site dist clean
+.PHONY: help demo test soak simulate trials fuzz mutants matrix check bench docs site dist lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +89,11 @@ dist: $(PUBLISH_READY) $(KERNELS) ## build the sdist and the wheels in dist, and
 	@$(PUBLISH)/bin/twine check --strict dist/*
 	@$(PUBLISH)/bin/check-wheel-contents dist/*.whl
 
+lock: $(MATRIX_READY) ## choose the newest version of each package for the other targets: constraints.txt
+	@$(BIN)/uv pip compile pyproject.toml --all-extras $(GROUPS:%=--group %) --universal \
+	  --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url --quiet \
+	  --output-file constraints.txt
+
 clean: ## remove what the other targets created here
 	rm -rf $(VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
@@ -93,42 +102,42 @@ $(KERNELS): $(DEMO_READY) $(KERNEL_SOURCES)
 	@touch $@
 
 # The compiler of kernels is installed once, here, and not also for a build in isolation.
-$(DEMO_READY): pyproject.toml
+$(DEMO_READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV); this takes a minute or two the first time ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --group kernels
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[all]' '$(PYSPARK)'
+	@$(INSTALL) --group kernels
+	@$(INSTALL) --no-build-isolation --editable '.[all]' '$(PYSPARK)'
 	@touch $@
 
 $(READY): $(DEMO_READY)
 	@echo "Installing what tests need ..."
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[all]' --group dev '$(PYSPARK)'
+	@$(INSTALL) --no-build-isolation --editable '.[all]' --group dev '$(PYSPARK)'
 	@$(BIN)/python -m tests.servers.gssapi_wheel
 	@touch $@
 
 $(BENCH_READY): $(READY)
-	@$(BIN)/python -m pip install --quiet --group bench
+	@$(INSTALL) --group bench
 	@touch $@
 
 $(FUZZ_READY): $(READY)
-	@$(BIN)/python -m pip install --quiet --group fuzz
+	@$(INSTALL) --group fuzz
 	@touch $@
 
 $(MUTANTS_READY): $(READY)
-	@$(BIN)/python -m pip install --quiet --group mutants
+	@$(INSTALL) --group mutants
 	@touch $@
 
 $(MATRIX_READY): $(READY)
-	@$(BIN)/python -m pip install --quiet --group matrix
+	@$(INSTALL) --group matrix
 	@touch $@
 
 $(SITE_READY): $(READY)
-	@$(BIN)/python -m pip install --quiet --group site
+	@$(INSTALL) --group site
 	@touch $@
 
 $(PUBLISH_READY): $(READY)
 	@$(PYTHON) -m venv --without-pip $(PUBLISH)
-	@$(BIN)/python -m pip --python $(PUBLISH)/bin/python install --quiet --group publish
+	@$(BIN)/python -m pip --python $(PUBLISH)/bin/python install --quiet $(LOCKED) --group publish
 	@touch $@
