@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final, cast
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.brokers import avro_jars, connector_jars, settings
+from pyspark_kafka.brokers import settings
 from pyspark_kafka.domain.security.policy import AllowList
 
-from .scheduling import OneSoakAtATime
+from .scheduling import OneSoakAtATime, processes_of_this_machine
 from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
-from .servers.tested_kafka import shared_kafka
-from .spark.topics import Topics
 from .spark_home import make_spark_home
 
 if TYPE_CHECKING:
@@ -34,12 +32,10 @@ if TYPE_CHECKING:
     from .servers.hdfs import Hdfs
     from .servers.s3 import S3Server
     from .servers.secured import SecuredBroker
+    from .spark.topics import Topics
 
 SERVERS: Final = pytest.StashKey[Servers]()
 DESK: Final = pytest.StashKey[ServerDesk]()
-
-PROCESSES: Final = 4
-"""Of a run of many tests, on two cores: most wait for a server or for Spark."""
 
 SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integration", "contract")
 
@@ -74,7 +70,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return how many processes run the tests: further ones for more than single tests."""
-    return 0 if all("::" in path for path in config.args) else PROCESSES
+    return 0 if all("::" in path for path in config.args) else processes_of_this_machine()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -117,6 +113,8 @@ def servers(pytestconfig: pytest.Config) -> Servers:
 @pytest.fixture(scope="session")
 def kafka(servers: Servers) -> KafkaCluster:
     """Return the real Apache Kafka broker that runs as long as the tests do."""
+    from .servers.tested_kafka import shared_kafka
+
     return shared_kafka(servers.find("kafka"))
 
 
@@ -187,6 +185,8 @@ def client(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
     """Return a function to make topics with records."""
+    from .spark.topics import Topics
+
     return Topics(kafka, fresh_name)
 
 
@@ -194,6 +194,8 @@ def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
 def spark(servers: Servers) -> Iterator[SparkSession]:
     """Run Spark in this process, with this source and with the JVM connector."""
     from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import avro_jars, connector_jars
 
     if "PYTEST_XDIST_WORKER" in os.environ:
         # It pays if the run starts many programs that use Spark.

@@ -1,15 +1,33 @@
-"""Which tests of a run go to the same process."""
+"""How many processes run the tests, and which tests go to the same one."""
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Final, final
 
+import psutil
 from xdist.scheduler import LoadFileScheduling
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 _SOAK: Final = "tests/soak"
+_GIB: Final = 1024**3
+_SERVERS: Final = 6 * _GIB
+_PROCESS: Final = 3 * _GIB
+"""What a process takes with its Spark, and with programs that it starts."""
+
+
+def processes_of_this_machine() -> int:
+    """Return how many processes run many tests here."""
+    cores = os.sched_getaffinity(0) if sys.platform == "linux" else range(os.cpu_count() or 1)
+    return processes_for(len(cores), psutil.virtual_memory().total)
+
+
+def processes_for(cores: int, memory: int) -> int:
+    """Return two processes a core, since most wait for a server or Spark, as memory allows."""
+    return max(1, min(2 * cores, (memory - _SERVERS) // _PROCESS))
 
 
 def scope_of(nodeid: str) -> str:

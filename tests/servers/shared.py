@@ -9,8 +9,6 @@ from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from .tested_kafka import kafka_of_run
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
@@ -118,6 +116,8 @@ class ServerDesk:
 
 @contextmanager
 def _kafka() -> Iterator[tuple[Node, ...]]:
+    from .tested_kafka import kafka_of_run
+
     with kafka_of_run(_BROKER_CONFIG) as cluster:
         yield cluster._nodes
 

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.scheduling import scope_of
+import pytest
+
+from tests.scheduling import processes_for, scope_of
 
 CONFTEST = """
 from tests.scheduling import OneSoakAtATime
@@ -24,6 +26,16 @@ def test_after_it():
     pass
 """
 PASSES = "def test_passes(): pass"
+
+
+@pytest.mark.parametrize(
+    ("cores", "gib", "processes"), [(2, 24, 4), (8, 64, 16), (8, 24, 6), (4, 16, 3), (1, 4, 1)]
+)
+def test_a_machine_has_as_many_processes_as_it_carries(
+    cores: int, gib: int, processes: int
+) -> None:
+    """There are two for a core, unless the memory is too small for their Sparks."""
+    assert processes_for(cores, gib * 1024**3) == processes
 
 
 def test_files_of_the_soak_run_one_after_another() -> None:
