@@ -28,7 +28,7 @@ INSTALL := $(BIN)/python -m pip install --quiet $(LOCKED)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate trials fuzz mutants matrix check bench docs site dist lock clean
+.PHONY: help demo test nightly soak simulate trials fuzz mutants matrix check bench docs site dist lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ demo: $(DEMO_READY) $(KERNELS) ## stream JSON events from a broker through Spark
 
 test: $(READY) $(PUBLISH_READY) $(KERNELS) ## run every test, against a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+nightly: $(FUZZ_READY) $(MUTANTS_READY) $(MATRIX_READY) $(PUBLISH_READY) $(KERNELS) ## run all tests, and all programs that search for faults: make nightly ARGS="--only 'fuzz-*'"
+	@$(BIN)/python -m tests.nightly $(ARGS)
 
 soak: $(READY) $(KERNELS) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
 	@$(BIN)/python -m tests.soak $(ARGS)

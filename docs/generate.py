@@ -311,6 +311,13 @@ def compatibility_page() -> str:
     return page.compatibility_page()
 
 
+def nightly_page() -> str:
+    """Return the page of the last nightly run."""
+    from tests.nightly import results
+
+    return results.nightly_page()
+
+
 def logins_page() -> str:
     """Return the page of logins, clients and what works with them."""
     from tests.spark import secured_matrix
@@ -324,6 +331,7 @@ PAGES: Final = {
     "reference/cli.md": cli_page,
     "reference/compatibility.md": compatibility_page,
     "reference/conformance.md": conformance_page,
+    "project/nightly.md": nightly_page,
     "connect/logins.md": logins_page,
     "project/architecture.md": architecture_page,
 }

@@ -40,6 +40,11 @@ DESK: Final = pytest.StashKey[ServerDesk]()
 SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integration", "contract")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run include what runs every night."""
+    parser.addoption("--nightly", action="store_true", help="run tests marked as nightly, too")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let this process find the run's servers: its own, or its parent's."""
     given: dict[str, str] | None = getattr(config, "workerinput", None)
@@ -81,7 +86,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSoak
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no process is left alone with it at the end."""
+    """Leave out what runs every night, unless it is named; begin with what takes longest."""
+    if not config.getoption("nightly") and not all("::" in path for path in config.args):
+        items[:] = [item for item in items if item.get_closest_marker("nightly") is None]
     if hasattr(config, "workerinput"):
         folders = [Path(__file__).parent / folder for folder in SLOWEST_FIRST]
         ranks = {folder: rank for rank, folder in enumerate(folders)}

@@ -1,0 +1,1 @@
+"""What runs every night: all tests, and the programs that search for faults."""
