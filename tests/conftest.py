@@ -37,6 +37,18 @@ if TYPE_CHECKING:
 SERVERS: Final = pytest.StashKey[Servers]()
 DESK: Final = pytest.StashKey[ServerDesk]()
 
+SERVER_FIXTURES: Final = {
+    "kafka": "kafka",
+    "secured": "kafka",
+    "hdfs": "storage",
+    "s3": "storage",
+    "schema_registry": "registry",
+    "spark": "spark",
+    "connect": "spark",
+    "connect_url": "spark",
+}
+"""What marks a test that uses a server of the run, so that ``-m 'not kafka'`` leaves it out."""
+
 SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integration", "contract")
 
 
@@ -82,6 +94,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSoakAtATime | None:
     """Return what distributes the tests, unless another distribution is asked for."""
     return OneSoakAtATime(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test with what it needs."""
+    needed = SERVER_FIXTURES.keys() & set(getattr(item, "fixturenames", ()))
+    for marker in {SERVER_FIXTURES[fixture] for fixture in needed}:
+        item.add_marker(marker)
 
 
 @pytest.hookimpl(trylast=True)
