@@ -15,6 +15,7 @@ import pyspark_kafka
 from pyspark_kafka.brokers import settings
 from pyspark_kafka.domain.security.policy import AllowList
 
+from .nightly.selection import runs_nightly
 from .scheduling import OneSoakAtATime, processes_of_this_machine
 from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
@@ -54,7 +55,7 @@ SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integratio
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run include what runs every night."""
-    parser.addoption("--nightly", action="store_true", help="run tests marked as nightly, too")
+    parser.addoption("--nightly", action="store_true", help="run what runs every night, too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -107,7 +108,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what runs every night, unless it is named; begin with what takes longest."""
     if not config.getoption("nightly") and not all("::" in path for path in config.args):
-        items[:] = [item for item in items if item.get_closest_marker("nightly") is None]
+        left_out = [item for item in items if runs_nightly(item.nodeid)]
+        items[:] = [item for item in items if not runs_nightly(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
     if hasattr(config, "workerinput"):
         folders = [Path(__file__).parent / folder for folder in SLOWEST_FIRST]
         ranks = {folder: rank for rank, folder in enumerate(folders)}

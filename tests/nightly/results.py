@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from .selection import NIGHTLY
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -21,8 +23,14 @@ HEAD: Final = """\
 
 # Nightly
 
-`make test` leaves out what takes long and rarely finds something new. `make nightly` runs all tests
-and programs that search for faults with random seeds. These are its last results:
+`make test` leaves out what takes long and rarely finds something new:
+
+| tests | |
+|---|---|
+{left_out}| most of `spark` and `conformance` with `confluent` | they do not depend on the client |
+
+`make test ARGS=--nightly` runs them, too. `make nightly` does so, and runs programs that search
+for faults with random seeds. These are its last results:
 
 | part | result | seconds | date | last line |
 |---|---|---|---|---|
@@ -119,7 +127,14 @@ def nightly_page() -> str:
 def page_of(results: Iterable[Result]) -> str:
     """Return a page with a row for each part, also for those that have not run."""
     by_name = {result.part: result for result in results}
-    return HEAD + "".join(_row(part, by_name.get(part.name)) for part in PARTS)
+    left_out = "".join(f"| `{_shown(each)}` | {why} |\n" for each, why in NIGHTLY.items())
+    return HEAD.format(left_out=left_out) + "".join(
+        _row(part, by_name.get(part.name)) for part in PARTS
+    )
+
+
+def _shown(pattern: str) -> str:
+    return pattern.replace("\\", "").replace("|", "\\|")
 
 
 def _row(part: Part, result: Result | None) -> str:

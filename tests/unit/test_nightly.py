@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from tests.nightly.__main__ import main
 from tests.nightly.results import PARTS, Part, Result, page_of
+from tests.nightly.selection import NIGHTLY, runs_nightly
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
@@ -24,6 +27,33 @@ def test_parts_are_chosen_by_pattern(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit):
         main(["--only", "nothing"])
     assert "no part matches nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "is_nightly"),
+    [
+        ("tests/packaging/test_installed.py::test_the_readme", True),
+        ("tests/packaging/test_distribution.py::test_the_wheel", False),
+        ("tests/spark/test_filters.py::test_a[confluent-x]", True),
+        ("tests/spark/test_filters.py::test_a[x-kafka-python]", False),
+        ("tests/spark/test_batch.py::test_rows_are_those_of_x[confluent]", False),
+        ("tests/contract/test_record_reader.py::T::test_a[confluent]", False),
+        ("tests/spark/test_secured_clusters.py::test_login[GSSAPI-kafka-python]", False),
+        ("tests/spark/test_secured_clusters.py::test_login[PLAIN-confluent]", True),
+    ],
+)
+def test_what_runs_every_night_only(nodeid: str, *, is_nightly: bool) -> None:
+    """It is what the table names, and most of Spark's tests with the second client."""
+    assert runs_nightly(nodeid) == is_nightly
+
+
+@pytest.mark.parametrize("pattern", NIGHTLY)
+def test_a_pattern_matches_a_file(pattern: str) -> None:
+    """A test that was renamed is not left out by mistake, or run twice."""
+    tests = Path(__file__).parents[1]
+    paths = [path.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")]
+    file = pattern.split("::", 1)[0]
+    assert any(re.match(file, path) for path in paths)
 
 
 def test_the_page_shows_what_failed_and_what_never_ran() -> None:
