@@ -149,10 +149,10 @@ PLANTS: Final[dict[str, Plant]] = {
 REASONS: Final = {
     "adapters/http.py::sockets.end": "the call raises a TimeoutError after it",
     "adapters/confluent/client_closing.py::closing.run": (
-        "adapters/test_confluent_client_closing.py::test_the_error_of_a_client_is_raised"
+        "adapters/confluent/test_client_closing.py::test_the_error_of_a_client_is_raised"
     ),
     "adapters/confluent/idle_watch.py::_watch": (
-        "adapters/test_confluent_idle_watch.py::test_an_unexpected_error_ends_no_watch"
+        "adapters/confluent/test_idle_watch.py::test_an_unexpected_error_ends_no_watch"
     ),
     "application/lag/monitor.py::self._run": (
         "application/lag/test_monitor.py::test_an_unexpected_error_is_a_report"

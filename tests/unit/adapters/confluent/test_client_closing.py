@@ -34,7 +34,7 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
-from .conftest import CloseError, broken_parts
+from ..conftest import CloseError, broken_parts
 
 if TYPE_CHECKING:
     import ctypes

@@ -23,7 +23,7 @@ from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .kafka_format.batches import Batch, Record, log
+from ..kafka_format.batches import Batch, Record, log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -24,7 +24,7 @@ from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON, SETTINGS, Ignored, Setting
 from pyspark_kafka.ports.security.token_provider import Token
 
-from .conftest import PASSWORD
+from ..conftest import PASSWORD
 
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

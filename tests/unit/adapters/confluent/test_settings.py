@@ -17,7 +17,7 @@ from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.settings_table import SETTINGS, Setting
 from pyspark_kafka.domain.security.policy import OWN_SETTINGS
 
-from .conftest import PASSWORD
+from ..conftest import PASSWORD
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"

@@ -32,7 +32,7 @@ from pyspark_kafka.testing import await_until
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener
 
-from .conftest import CloseError, broken_parts
+from ..conftest import CloseError, broken_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

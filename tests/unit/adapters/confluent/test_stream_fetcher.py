@@ -17,7 +17,7 @@ from pyspark_kafka.domain.reading.errors import OversizedRecordError, TopicRecre
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
-from ...servers.mock_cluster import MockCluster
+from ....servers.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

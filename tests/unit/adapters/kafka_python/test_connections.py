@@ -45,7 +45,7 @@ from pyspark_kafka.domain.writing.transaction import Transaction
 from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
 
-from .kafka_format.batches import Batch, Record, log
+from ..kafka_format.batches import Batch, Record, log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -27,7 +27,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import await_until
 
-from ...servers.mock_cluster import MockCluster
+from ....servers.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
