@@ -28,7 +28,7 @@ INSTALL := $(BIN)/python -m pip install --quiet $(LOCKED)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly soak simulate trials fuzz mutants matrix check bench docs site dist lock clean
+.PHONY: help demo test nightly soak simulate trials fuzz mutants matrix check coverage bench docs site dist lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ help: ## list the targets
 demo: $(DEMO_READY) $(KERNELS) ## stream JSON events from a broker through Spark to another topic: make demo ARGS=--continuous
 	@$(CLI) demo $(ARGS)
 
-test: $(READY) $(PUBLISH_READY) $(KERNELS) ## run every test, against a real Apache Kafka and a real Spark
+test: $(READY) $(PUBLISH_READY) $(KERNELS) ## run the tests of a change, against a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 nightly: $(FUZZ_READY) $(MUTANTS_READY) $(MATRIX_READY) $(PUBLISH_READY) $(KERNELS) ## run all tests, and all programs that search for faults: make nightly ARGS="--only 'fuzz-*'"
@@ -60,7 +60,7 @@ mutants: $(MUTANTS_READY) $(KERNELS) ## change the domain and the use cases, and
 matrix: $(MATRIX_READY) $(KERNELS) ## test each supported Spark, Python, broker and lowest package: make matrix ARGS='--only kafka-*'
 	@$(BIN)/python -m tests.matrix $(ARGS)
 
-check: $(READY) $(KERNELS) ## check style, spelling, types, layers, generated pages, and the domain's coverage
+check: $(READY) $(KERNELS) ## check style, spelling, types, layers and generated pages
 	$(BIN)/ruff check .
 	$(BIN)/codespell
 	$(BIN)/ruff format --check .
@@ -69,6 +69,8 @@ check: $(READY) $(KERNELS) ## check style, spelling, types, layers, generated pa
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 src
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py --check
+
+coverage: $(READY) $(KERNELS) ## check that its unit tests run every line and branch of the domain
 	$(BIN)/python -m pytest -q --numprocesses auto tests/unit/domain tests/unit/test_errors.py tests/unit/test_imports.py --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
 
 bench: $(BENCH_READY) $(KERNELS) ## run the benchmarks and write docs/reference/benchmarks.md
@@ -78,7 +80,6 @@ docs: $(READY) $(KERNELS) ## regenerate the generated pages
 	$(BIN)/python docs/generate.py
 
 site: $(SITE_READY) $(KERNELS) ## build the documentation in site/VERSION
-	@$(BIN)/python docs/generate.py --check
 	@version=$$($(BIN)/python -c 'import pyspark_kafka; print(pyspark_kafka.__version__)') && \
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d build/site docs "site/$$version" && \
 	echo "The pages are in site/$$version: open index.html"

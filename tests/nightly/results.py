@@ -86,6 +86,11 @@ PARTS: Final = (
         "pytest --nightly -q -p no:cacheprovider --numprocesses auto --dist loadfile"
         " --no-loadscope-reorder",
     ),
+    Part(
+        "coverage",
+        "pytest -q -p no:cacheprovider --numprocesses auto tests/unit/domain tests/unit/test_errors.py"
+        " tests/unit/test_imports.py --cov=pyspark_kafka.domain --cov-report= --cov-fail-under=100",
+    ),
     Part("simulator", "tests.simulator --schedules 300000"),
     Part("soak-kills", "tests.soak --rounds 30 --keep-going"),
     Part("soak-write-stage", "tests.soak --write-stage --rounds 20 --keep-going"),
