@@ -56,6 +56,7 @@ SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integratio
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run include what runs every night."""
     parser.addoption("--nightly", action="store_true", help="run what runs every night, too")
+    parser.addoption("--stock-spark", action="store_true", help="compile queries, as users do")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,7 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
         directory = tempfile.TemporaryDirectory(prefix="pyspark-kafka-tests-")
         config.add_cleanup(directory.cleanup)
         os.environ[KRB5_CONFIG] = f"{directory.name}/krb5.conf"
-        os.environ["SPARK_HOME"] = str(make_spark_home(Path(directory.name) / "spark"))
+        is_stock = config.getoption("stock_spark")
+        home = make_spark_home(Path(directory.name) / "spark", is_stock=is_stock)
+        os.environ["SPARK_HOME"] = str(home)
     config.stash[SERVERS] = LocalServers() if given is None else RemoteServers(given["servers"])
     # A port is free until its broker is up: processes that start brokers at once choose from
     # different ones.

@@ -83,13 +83,14 @@ class Result:
 PARTS: Final = (
     Part(
         "tests",
-        "pytest --nightly -q -p no:cacheprovider --numprocesses auto --dist loadfile"
+        "pytest --nightly --stock-spark -q -p no:cacheprovider --numprocesses auto --dist loadfile"
         " --no-loadscope-reorder",
     ),
     Part(
         "coverage",
-        "pytest -q -p no:cacheprovider --numprocesses auto tests/unit/domain tests/unit/test_errors.py"
-        " tests/unit/test_imports.py --cov=pyspark_kafka.domain --cov-report= --cov-fail-under=100",
+        "pytest -q -p no:cacheprovider --numprocesses auto --cov=pyspark_kafka.domain --cov-report="
+        " --cov-fail-under=100 tests/unit/domain tests/unit/test_errors.py"
+        " tests/unit/test_imports.py",
     ),
     Part("simulator", "tests.simulator --schedules 300000"),
     Part("soak-kills", "tests.soak --rounds 30 --keep-going"),

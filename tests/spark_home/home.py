@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from zipfile import ZipFile
 
 from pyspark_kafka.brokers.jars import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _JAVA_OPTIONS: Final = (
     # The second compiler, and threads for garbage, cost tests more than they save.
@@ -49,12 +52,13 @@ def java_options(*more: str) -> str:
     return " ".join((*_JAVA_OPTIONS, *more))
 
 
-def make_spark_home(directory: Path) -> Path:
+def make_spark_home(directory: Path, *, is_stock: bool = False) -> Path:
     """Return a home of the installed Spark, in a new directory, in which pyspark is not zipped.
 
     A Python that Spark starts, as it does for each stream, compiles pyspark again if it comes out
     of a zip. That takes longer than the rest of its start. JVMs have options that a short run gains
-    by, before a session's options.
+    by, before a session's options. With ``is_stock``, queries run as users have them: compiled, and
+    with Spark's default for files of checkpoints.
     """
     unzipped = directory / "python" / "lib" / "pyspark.zip"
     unzipped.mkdir(parents=True)
@@ -66,20 +70,21 @@ def make_spark_home(directory: Path) -> Path:
         (directory / name).mkdir()
     for script in (installed / "bin").iterdir():
         (directory / "bin" / script.name).symlink_to(script)
-    _replace_submit(directory, installed / "bin" / "spark-submit")
+    files = {"spark.sql.streaming.checkpointFileManagerClass": _file_manager(directory / "jars")}
+    settings = {} if is_stock else {**files, **_INTERPRETED}
+    _replace_submit(directory, installed / "bin" / "spark-submit", settings)
     return directory
 
 
-def _replace_submit(home: Path, installed: Path) -> None:
+def _replace_submit(home: Path, installed: Path, settings: Mapping[str, str]) -> None:
     options = java_options(f"-XX:SharedArchiveFile={class_archive(home)}")
     properties = home / "spark.properties"
-    settings = {
+    given = {
         "spark.driver.defaultJavaOptions": options,
         "spark.executor.defaultJavaOptions": options,
-        "spark.sql.streaming.checkpointFileManagerClass": _file_manager(home / "jars"),
-        **_INTERPRETED,
+        **settings,
     }
-    properties.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    properties.write_text("".join(f"{name} {value}\n" for name, value in given.items()))
     submit = home / "bin" / "spark-submit"
     submit.unlink()
     submit.write_text(_SUBMIT.format(installed=installed, properties=properties))
