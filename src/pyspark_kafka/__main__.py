@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from .cli.output import prepare_output
 from .cli.parser import command_parser
 from .domain.errors import PysparkKafkaError
 from .domain.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FAILED: Final = 1
 INTERRUPTED: Final = 130

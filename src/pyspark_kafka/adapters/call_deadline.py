@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, final
 
 from ..ports.clock import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
-    from contextlib import AbstractContextManager
 
 MIN_ATTEMPT_S: Final = 1.0
 MAX_ATTEMPT_S: Final = 8.0

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from threading import Lock, Timer
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 from urllib.parse import urlsplit
 
 from ..ports.clock import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, Final, final
 
 __all__ = ["containers", "providers"]
 

@@ -8,13 +8,11 @@ sets this module as ``spark.python.daemon.module``.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 ARCHIVES: Final = Path("pyspark", "python", "lib")
 """Where an installed PySpark has the archives that Spark puts on the path of its workers."""

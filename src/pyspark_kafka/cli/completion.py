@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import argparse
+from typing import Final
 
 from ..domain.errors import requires_extra
 from .arguments import Commands, add_command
-
-if TYPE_CHECKING:
-    import argparse
 
 SHELLS: Final = ("bash", "zsh", "tcsh")
 

@@ -24,14 +24,11 @@ raises and only the text reaches the user.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, Final, dataclass_transform
+from typing import ClassVar, Final, dataclass_transform
 
 from .security.secrets import without_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 MAX_NAMED: Final = 5
 """How many names a message lists; there may be thousands."""

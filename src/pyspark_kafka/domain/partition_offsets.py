@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping
 from itertools import chain, groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from .json_text import is_integer, partition_number, read_json, read_json_object
 from .options.option import INT64_MAX
 from .text import excerpt
 from .topic_partition import TopicPartition, is_topic_name
-
-if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterable, Iterator, KeysView
 
 LATEST: Final = -1
 """In options, the offset after the last record (Spark's ``KafkaOffsetRangeLimit.LATEST``)."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import enum
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from .errors import PysparkKafkaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 _QUOTED: Final = re.compile(
     r"^\S*pyspark_kafka\.\S*?(?P<kind>\w+): (?P<text>\[[A-Z_.]+\] .+?)"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import TypeVar, final
 
 
 class Clock(ABC):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +20,6 @@ from ..ports.letters import BadRecords, DeadLetters
 from ..ports.record_schema import record_schema
 from .world import Capability, World, WorldContract
 from .writing_contract import KEYS, MIXED_HEADERS, keys_of_partition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TASK: Final = TaskIdentity("8f1c-query", "17")
 WHEN: Final = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)

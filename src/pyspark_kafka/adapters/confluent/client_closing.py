@@ -9,11 +9,9 @@ from __future__ import annotations
 import _thread
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Final, final
 
 log = logging.getLogger(__name__)
 

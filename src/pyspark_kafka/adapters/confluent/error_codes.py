@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from confluent_kafka import KafkaError
 
 from ...domain.security.rights import ResourceType
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ALL_BROKERS_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import (
     POINTER,
@@ -18,16 +19,13 @@ from ctypes import (
 )
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from confluent_kafka import cimpl
 
 from ...domain.errors import UnsupportedFeatureError
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ..kernels.parts import intrinsic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 OLDEST: Final = (2, 15, 1)
 """The version in the oldest supported confluent-kafka; older ones were never tested."""

@@ -25,11 +25,9 @@ import hashlib
 import hmac
 import secrets
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, final
 
 MAX_PAYLOAD_BYTES: Final = 4 * 1024 * 1024
 """Holds a report of 10,000 partitions, even if each is of another topic with a name of 249

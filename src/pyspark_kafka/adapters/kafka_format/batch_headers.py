@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import heapq
 import struct
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, final
 
 from ...domain.reading.leader_epochs import NO_EPOCH
 from . import status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAGIC_2: Final = 2
 

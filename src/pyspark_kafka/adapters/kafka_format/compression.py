@@ -5,16 +5,14 @@ from __future__ import annotations
 import enum
 import struct
 import zlib
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable
+from typing import Final, final
 
 import lz4.frame
 import snappy
 import zstandard
 
 from . import decompression
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _GZIP_WINDOW: Final = 31
 """zlib's largest window, plus 16 for the gzip format."""

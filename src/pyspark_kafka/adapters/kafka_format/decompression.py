@@ -6,16 +6,14 @@ import gzip
 import io
 import struct
 import zlib
-from typing import TYPE_CHECKING, Final, Protocol, final
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol, final
 
 import lz4.frame
 import snappy
 import zstandard
 
 from .snappy_kernel import decompress_snappy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 GZIP: Final = 1
 SNAPPY: Final = 2

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafka import errors as kafka_errors
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 K = TypeVar("K")
 V = TypeVar("V")

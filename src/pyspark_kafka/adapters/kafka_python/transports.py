@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import Any, Final, cast, final
 
 from kafka import errors as kafka_errors
 from kafka.net.connection import KafkaConnection
@@ -14,9 +15,6 @@ from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from .responses import INVALID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
 """How a TLS handshake ends if the broker ends, or does not speak TLS."""

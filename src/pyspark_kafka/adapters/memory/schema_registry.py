@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from ...domain.values.errors import (
     IncompatibleSchemaError,
@@ -14,9 +15,6 @@ from ...domain.values.errors import (
 )
 from ...domain.values.registry import Schema, SubjectVersion
 from ...ports.values.schema_registry import SchemaRegistry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _URL: Final = "memory"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
@@ -25,9 +26,6 @@ from ...domain.errors import OptionsError
 from ...domain.options.option import PREFIX
 from ...domain.options.settings_table import ROUND_ROBIN
 from ..named_functions import named_function
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NO_PARTITION: Final = -1
 """The key decides (``RD_KAFKA_PARTITION_UA``)."""

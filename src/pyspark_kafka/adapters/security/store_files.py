@@ -6,18 +6,15 @@ import os
 import re
 import stat
 from base64 import encodebytes
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from ...domain.errors import MissingDependencyError
 from ...domain.security.secrets import Secret
 from ...domain.security.tls import Store, StoreFormat, pem, store_format
 from .jks import JksStore, WrongPasswordError, read_jks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 MAX_FILE_BYTES: Final = 16 * 1_024 * 1_024
 """More than any store needs: the certificates of all public authorities take a few hundred kB."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...domain.security.oauth import (
@@ -19,10 +20,6 @@ from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
 from ..named_functions import checked_function, entry_points_named, named_function
 from ..process_local import ProcessLocal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 log = logging.getLogger("pyspark_kafka.tokens")
 

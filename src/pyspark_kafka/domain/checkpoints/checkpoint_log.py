@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from ..json_text import is_integer, read_json
 from ..partition_offsets import PartitionOffsets
 from ..text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VERSION: Final = 2
 

@@ -19,8 +19,9 @@ from __future__ import annotations
 import enum
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 from ..errors import MetadataLogError
 from ..json_text import is_integer, read_json
@@ -29,9 +30,6 @@ from ..partition_offsets import PartitionOffsets
 from ..text import excerpt
 from ..writing.transaction import Transaction
 from .checkpoint_log import require_version
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VERSION: Final = 1
 BATCH_ID: Final = 0

@@ -6,17 +6,14 @@ JSON, not pickle: a peer that connects must not be able to run code.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from ..partition_offsets import PartitionOffsets
 from ..reading.data_loss import DataLoss
 from ..values.errors import BadRecordStats
 from .progress import LatencyHistogram, TaskProgress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_TEXT: Final = 4_096
 """The longest text of an error, in characters."""

@@ -9,12 +9,9 @@ from __future__ import annotations
 import enum
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
+from typing import Any, Final, Generic, TypeVar, final
 
 PREFIX: Final = "kafka."
 REGISTRY_PREFIX: Final = "schema.registry."

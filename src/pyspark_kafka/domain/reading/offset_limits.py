@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from ..json_text import is_integer, partition_number, read_json_pairs
 from ..options.option import INT64_MAX, integer
 from ..partition_offsets import EARLIEST, EXAMPLE, LATEST, PartitionOffsets
 from ..topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 TIMESTAMPS_EXAMPLE: Final = (
     '{"topicA": {"0": 123456789, "1": 123456789},\n"topicB": {"0": 123456789, "1": 123456789}}'

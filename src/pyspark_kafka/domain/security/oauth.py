@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 from urllib.parse import urlsplit
 
 from ..options.option import server_list
 from ..options.settings_table import BOOLEAN, BOOTSTRAP_SERVERS, CALLBACK_HANDLERS
 from .secrets import Secret, hides_secrets
 from .tls import pem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @final

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import enum
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final, final
 
 
 class Operation(enum.Enum):

@@ -5,16 +5,13 @@ from __future__ import annotations
 import enum
 import re
 import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ..options.option import PREFIX
 from ..options.settings_table import one_of
 from .secrets import Secret, hides_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 TLS_1_2: Final = "TLSv1.2"
 TLS_1_3: Final = "TLSv1.3"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, final
 
 from ..json_text import is_integer, read_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 MAX_TEXT: Final = 4 * 1024**2
 """The characters of a schema."""

@@ -9,13 +9,11 @@ as in ``from_json``. The fields of a nested struct may have a colon after their 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar, final
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar, final
 
 from ..text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_PRECISION: Final = 38
 """The digits of a decimal (``DecimalType.MAX_PRECISION``)."""

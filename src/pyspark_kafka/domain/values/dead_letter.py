@@ -6,15 +6,13 @@ and one of our own with the reason.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import Final, Self, final
 
 from ..options.option import INT32_MAX, INT64_MAX
 from ..topic_partition import TopicPartition
 from .errors import FailureReason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 Header = tuple[str, bytes | None]
 

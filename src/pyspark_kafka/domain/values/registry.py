@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..options.option import INT32_MAX, integer
 from ..options.option import REGISTRY_PREFIX as PREFIX
 from ..security.secrets import Secret
 from ..security.tls import Tls, read_tls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 @final

@@ -15,12 +15,10 @@ PysparkKafkaError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable
+from typing import ClassVar
 
 from ..errors import MAX_NAMED, FactsError, Fault, PysparkKafkaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class SinkSchemaError(PysparkKafkaError, ValueError):

@@ -5,12 +5,10 @@ Types are in the form of Spark's ``simpleString``; column names are case-sensiti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from .errors import SinkSchemaError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 HEADERS: Final = "array<struct<key:string,value:binary>>"
 TYPES: Final[Mapping[str, Sequence[str]]] = {

@@ -7,13 +7,11 @@ of numbers are in bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STRIDE: Final = 128
 """The bytes of a column's entry. What kernels change is in its first cache line."""

@@ -7,12 +7,10 @@ the schema it is.
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from ....domain.values.avro_defaults import encode_long
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ID_MAGIC: Final = 0
 GUID_MAGIC: Final = 1
