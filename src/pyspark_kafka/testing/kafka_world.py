@@ -73,6 +73,7 @@ class KafkaWorld(World):
         self.capabilities = capabilities
         self._cluster = cluster
         self._producer = self._new_producer()
+        self._closers.append(lambda: _close(self._producer))
 
     @property
     def addresses(self) -> Mapping[str, str]:
@@ -107,12 +108,12 @@ class KafkaWorld(World):
     def add_partitions(self, topic: str, total: int) -> None:
         self._cluster.add_partitions(topic, total)
         # A producer caches a topic's metadata, and would not write to a new partition.
-        self._producer = self._new_producer()
+        self._renew_producer()
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic."""
         self._cluster.delete_topic(topic)
-        self._producer = self._new_producer()
+        self._renew_producer()
 
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         """Delete records with a request, as ``kafka-delete-records`` does."""
@@ -127,6 +128,7 @@ class KafkaWorld(World):
     ) -> Iterator[Callable[[TopicPartition, Sequence[Record]], None]]:
         """Yield a function that writes within a transaction of a new producer."""
         producer = self._new_producer({"transactional.id": self.fresh_name()})
+        self._closers.append(lambda: _close(producer))
         producer.init_transactions()
         producer.begin_transaction()
         written: set[TopicPartition] = set()
@@ -150,6 +152,10 @@ class KafkaWorld(World):
         ]
         await_until(lambda: ends[0].latest(partitions) == ends[1].latest(partitions))
 
+    def _renew_producer(self) -> None:
+        _close(self._producer)
+        self._producer = self._new_producer()
+
     def _new_producer(self, config: Mapping[str, Any] | None = None) -> Producer:
         try:
             from confluent_kafka import Producer
@@ -168,6 +174,12 @@ class KafkaWorld(World):
                 **(config or {}),
             }
         )
+
+
+def _close(producer: Producer) -> None:
+    """Close a producer, which else logs to stderr when its cluster ends, without waiting."""
+    producer.purge()
+    producer.close()
 
 
 def produce_with(producer: Producer, partition: TopicPartition, records: Sequence[Record]) -> None:
