@@ -22,18 +22,10 @@ from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
 from .spark_home import make_spark_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pyspark.sql import SparkSession
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .servers.hdfs import Hdfs
-    from .servers.s3 import S3Server
-    from .servers.secured import SecuredBroker
-    from .spark.topics import Topics
 
 SERVERS: Final = pytest.StashKey[Servers]()
 DESK: Final = pytest.StashKey[ServerDesk]()
@@ -137,13 +129,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def servers(pytestconfig: pytest.Config) -> Servers:
+def servers(pytestconfig):
     """Find the servers of the run; each is started at its first use."""
     return pytestconfig.stash[SERVERS]
 
 
 @pytest.fixture(scope="session")
-def kafka(servers: Servers) -> KafkaCluster:
+def kafka(servers):
     """Return the real Apache Kafka broker that runs as long as the tests do."""
     from .servers.tested_kafka import shared_kafka
 
@@ -151,21 +143,19 @@ def kafka(servers: Servers) -> KafkaCluster:
 
 
 @pytest.fixture(scope="session")
-def secured(servers: Servers) -> SecuredBroker:
+def secured(servers):
     """Return a real broker with TLS, logins and ACLs that runs as long as the tests do."""
-    found: SecuredBroker = servers.find("secured")
-    return found
+    return servers.find("secured")
 
 
 @pytest.fixture(scope="session")
-def hdfs(servers: Servers) -> Hdfs:
+def hdfs(servers):
     """Return the real HDFS that runs as long as the tests do."""
-    found: Hdfs = servers.find("hdfs")
-    return found
+    return servers.find("hdfs")
 
 
 @pytest.fixture(scope="session")
-def s3(servers: Servers) -> S3Server:
+def s3(servers):
     """Return moto's server of S3, which runs as long as the tests do."""
     from .servers.s3 import S3Server
 
@@ -173,21 +163,19 @@ def s3(servers: Servers) -> S3Server:
 
 
 @pytest.fixture(scope="session")
-def schema_registry(servers: Servers) -> str:
+def schema_registry(servers):
     """Return the URL of a real schema registry that runs as long as the tests do."""
-    url: str = servers.find("schema_registry")
-    return url
+    return servers.find("schema_registry")
 
 
 @pytest.fixture(scope="session")
-def connect_url(servers: Servers) -> str:
+def connect_url(servers):
     """Return the URL of a real Spark Connect server that runs as long as the tests do."""
-    url: str = servers.find("spark_connect")
-    return url
+    return servers.find("spark_connect")
 
 
 @pytest.fixture(scope="session")
-def connect(connect_url: str) -> Iterator[SparkSession]:
+def connect(connect_url):
     """Return a session of the Spark Connect server, beside this process's own Spark."""
     # gRPC otherwise starts its threads in forked children, too: one that is about to start a JVM
     # dies of it. doc/fork_support.md of grpc.
@@ -200,7 +188,7 @@ def connect(connect_url: str) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def fresh_name() -> Callable[[], str]:
+def fresh_name():
     """Return what makes names that no other test of the run uses."""
     prefix = os.environ.get("PYTEST_XDIST_WORKER", "")
     numbers = itertools.count(1)
@@ -208,14 +196,13 @@ def fresh_name() -> Callable[[], str]:
 
 
 @pytest.fixture(params=["confluent", "kafka-python"])
-def client(request: pytest.FixtureRequest) -> str:
+def client(request):
     """Return each client in turn."""
-    name: str = request.param
-    return name
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
+def topics(kafka, fresh_name):
     """Return a function to make topics with records."""
     from .spark.topics import Topics
 
@@ -223,7 +210,7 @@ def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
 
 
 @pytest.fixture(scope="session")
-def spark(servers: Servers) -> Iterator[SparkSession]:
+def spark(servers):
     """Run Spark in this process, with this source and with the JVM connector."""
     from pyspark.sql import SparkSession
 

@@ -59,8 +59,7 @@ def interpreter_of(python: Path, directory: Path, environment: Mapping[str, str]
             print(json.dumps(source), file=sources, flush=True)
             answer = answers.readline()
             assert answer, log.read_text()
-            printed: str = json.loads(answer)
-            return printed
+            return json.loads(answer)
 
         yield run
     assert process.returncode == 0, log.read_text()

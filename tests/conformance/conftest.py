@@ -17,12 +17,7 @@ from .live_queries import Live
 from .peer import Held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
+    from collections.abc import Callable
 
 
 class OpenContainer(Protocol):
@@ -32,9 +27,7 @@ class OpenContainer(Protocol):
 
 
 @pytest.fixture(autouse=True)
-def held_as_marked(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def held_as_marked(request, monkeypatch):
     """Fail a test that is not held in the way that it is marked with."""
     ways = {mark.args[2] for mark in request.node.iter_markers("peer")}
     if ways & {Held.BESIDE_JVM, Held.SPARK}:
@@ -67,13 +60,13 @@ def _record_formats(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 @pytest.fixture(scope="session")
-def jvm(spark: SparkSession) -> JvmConnector:
+def jvm(spark):
     """Return the JVM connector's classes."""
     return JvmConnector(spark)
 
 
 @pytest.fixture
-def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> Iterator[KafkaWorld]:
+def world(kafka, fresh_name, client):
     """Yield a function to create and write topics."""
     made = KafkaWorld(client, fresh_name, kafka)
     yield made
@@ -81,7 +74,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> It
 
 
 @pytest.fixture
-def open_container(world: KafkaWorld) -> Iterator[OpenContainer]:
+def open_container(world):
     """Yield a factory of containers, which are closed with the test."""
     made: list[Container] = []
 
@@ -96,7 +89,7 @@ def open_container(world: KafkaWorld) -> Iterator[OpenContainer]:
 
 
 @pytest.fixture
-def live(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> Iterator[Live]:
+def live(spark, kafka, tmp_path):
     """Yield what makes queries of this source and of the JVM connector, which are stopped."""
     made = Live(spark, kafka, tmp_path)
     yield made

@@ -151,7 +151,7 @@ class JvmConnector:
 
     def unsteady(self, strategy: Any, failures: int = 0) -> UnsteadyStrategy:
         """Return a strategy that fails so many times, and then answers as another."""
-        ensure_callback_server_started(self._gateway)  # type: ignore[no-untyped-call]
+        ensure_callback_server_started(self._gateway)
         return UnsteadyStrategy(strategy, failures)
 
     @contextmanager

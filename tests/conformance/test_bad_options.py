@@ -187,8 +187,8 @@ DECLARED_DIFFERENCES = [
 @peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported", Held.BESIDE_JVM)
 @pytest.mark.parametrize(("query", "options", "ours", "theirs"), [*CASES, *DECLARED_DIFFERENCES])
 def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
-    spark: SparkSession, query: QueryKind, options: Options, ours: Call, theirs: Call
-) -> None:
+    spark, query, options, ours, theirs
+):
     """The JVM connector's message about an option is contained in ours, where declared."""
     given = {**NOBODY, **options}
     their_call, error = refusal(spark, PEER, query, given)
@@ -199,9 +199,7 @@ def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
 
 @peer("KafkaSourceSuiteBase", "bad source options", Held.BESIDE_JVM)
 @pytest.mark.parametrize("query", QueryKind)
-def test_missing_brokers_are_refused_in_the_same_words(
-    spark: SparkSession, query: QueryKind
-) -> None:
+def test_missing_brokers_are_refused_in_the_same_words(spark, query):
     """A query that names no broker is refused, with any other options."""
     call, error = refusal(spark, PEER, query, SUBSCRIBE)
     our_call, text = refusal_of_source(query, SUBSCRIBE)
@@ -227,9 +225,7 @@ SAMPLE: list[Options] = [
     ],
     ids=lambda value: told(value) if isinstance(value, dict) else value.value,
 )
-def test_the_words_reach_whoever_runs_the_query(
-    spark: SparkSession, query: QueryKind, options: Options
-) -> None:
+def test_the_words_reach_whoever_runs_the_query(spark, query, options):
     """Spark hands the text of an error on as it is, in the call in which it asks the source."""
     given = {**NOBODY, **options}
     theirs = root_cause(refusal(spark, PEER, query, given)[1])
@@ -248,7 +244,7 @@ def test_the_words_reach_whoever_runs_the_query(
     ],
     ids=["client", "unknown", "kafka-python", "confluent"],
 )
-def test_the_client_is_checked_in_load(spark: SparkSession, options: Options, words: str) -> None:
+def test_the_client_is_checked_in_load(spark, options, words):
     """An unknown client, and what it cannot do with its settings, is known without a broker."""
     call, error = refusal(spark, OURS, QueryKind.STREAM, {**NOBODY, **SUBSCRIBE, **options})
     assert words in str(error)
@@ -256,7 +252,7 @@ def test_the_client_is_checked_in_load(spark: SparkSession, options: Options, wo
 
 
 @pytest.mark.parametrize("query", QueryKind)
-def test_a_schema_of_the_users_defers_the_refusal(spark: SparkSession, query: QueryKind) -> None:
+def test_a_schema_of_the_users_defers_the_refusal(spark, query):
     """With a schema of the user's Spark does not ask the source in ``load()``."""
     given = {**NOBODY, "subscribe": "t", "minPartitions": "1.0"}
     call, error = refusal(spark, OURS, query, given, schema="value binary")
@@ -268,7 +264,7 @@ def test_a_schema_of_the_users_defers_the_refusal(spark: SparkSession, query: Qu
 @pytest.mark.parametrize(
     "options", [{"startingOffsets": "latest"}, {"endingOffsets": "earliest"}], ids=told
 )
-def test_ends_are_checked_before_topics(spark: SparkSession, options: Options) -> None:
+def test_ends_are_checked_before_topics(spark, options):
     """A batch that names no topic either is refused for its ends first, if it is known as one."""
     theirs = root_cause(refusal(spark, PEER, QueryKind.BATCH, {**NOBODY, **options})[1])
     _, error = refusal(spark, OURS, QueryKind.BATCH, {**NOBODY, **options}, schema="value binary")

@@ -14,10 +14,7 @@ from pyspark_kafka.ports.reading import OffsetFetcher
 from .peer import Held, peer
 
 if TYPE_CHECKING:
-    from pyspark_kafka.testing import KafkaWorld
-
     from .conftest import OpenContainer
-    from .jvm_connector import JvmConnector
 
 SUITE = "ConsumerStrategySuite"
 
@@ -35,9 +32,7 @@ def some_of(topic: str, *numbers: int) -> frozenset[TopicPartition]:
 
 @peer(SUITE, "createAdmin must create admin properly", Held.BESIDE_JVM)
 @pytest.mark.parametrize("strategy", ["assign", "subscribe", "subscribePattern"])
-def test_create_admin_must_create_admin_properly(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, strategy: str
-) -> None:
+def test_create_admin_must_create_admin_properly(jvm, world, open_container, strategy):
     """With each strategy, what asks the brokers is made once, answers, and can be closed twice."""
     topic = world.topic()
     expected = some_of(topic, 0)
@@ -58,9 +53,7 @@ def test_create_admin_must_create_admin_properly(
 
 
 @peer(SUITE, "AssignStrategy.assignedTopicPartitions must give back all assigned", Held.BESIDE_JVM)
-def test_assign_strategy_must_give_back_all_assigned(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+def test_assign_strategy_must_give_back_all_assigned(jvm, world, open_container):
     """Assigned partitions are read, and no others of their topic or of another."""
     topic, _other = world.topic(3), world.topic(2)
     for numbers in ([0, 2], [0, 1, 2]):
@@ -70,9 +63,7 @@ def test_assign_strategy_must_give_back_all_assigned(
 
 
 @peer(SUITE, "AssignStrategy.assignedTopicPartitions must skip invalid partitions", Held.BESIDE_JVM)
-def test_assign_strategy_must_skip_invalid_partitions(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+def test_assign_strategy_must_skip_invalid_partitions(jvm, world, open_container):
     """Assigned partitions that do not exist are ignored, be there others or none."""
     topic = world.topic(2)
     for numbers, expected in (([0, 1, 2, 42], some_of(topic, 0, 1)), ([2], frozenset())):
@@ -84,9 +75,7 @@ def test_assign_strategy_must_skip_invalid_partitions(
 @peer(
     SUITE, "SubscribeStrategy.assignedTopicPartitions must give back all assigned", Held.BESIDE_JVM
 )
-def test_subscribe_strategy_must_give_back_all_assigned(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+def test_subscribe_strategy_must_give_back_all_assigned(jvm, world, open_container):
     """Topics by name are read with all of their partitions."""
     one, two, _other = world.topic(2), world.topic(3), world.topic(2)
     expected = some_of(one, 0, 1) | some_of(two, 0, 1, 2)
@@ -99,9 +88,7 @@ def test_subscribe_strategy_must_give_back_all_assigned(
     "SubscribePatternStrategy.assignedTopicPartitions must give back all assigned",
     Held.BESIDE_JVM,
 )
-def test_subscribe_pattern_strategy_must_give_back_all_assigned(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+def test_subscribe_pattern_strategy_must_give_back_all_assigned(jvm, world, open_container):
     """Topics in whose name the pattern is found are read with all of their partitions."""
     prefix = world.fresh_name()
     one, two = f"{prefix}-subscribed-1", f"a-{prefix}-subscribed-2"

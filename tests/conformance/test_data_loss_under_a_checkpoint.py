@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -13,19 +12,11 @@ from tests.spark.queries import OURS, PEER, read_stream
 from .side_by_side import outcome
 from .stream_runs import run_once
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.spark.topics import Topics
-
 Streams = Callable[[str, str], list[object]]
 
 
 @pytest.fixture
-def streams(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Streams:
+def streams(spark, kafka, client, tmp_path):
     """Return a function to run a stream of both sources from their checkpoints to their ends.
 
     It takes the topic and ``failOnDataLoss``, and returns for each source the numbers of each batch
@@ -62,9 +53,7 @@ def assert_failed(outcomes: list[object], *words: str) -> None:
         assert all(text in str(each) for text in words)
 
 
-def test_records_deleted_under_a_checkpoint_are_skipped(
-    streams: Streams, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_records_deleted_under_a_checkpoint_are_skipped(streams, kafka, topics):
     """A query that may lose data reads what is left, once, like the JVM connector."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
@@ -75,9 +64,7 @@ def test_records_deleted_under_a_checkpoint_are_skipped(
     assert streams(topic, "false") == [[list(range(20, 35))]] * 2
 
 
-def test_records_deleted_under_a_checkpoint_fail_the_query(
-    streams: Streams, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_records_deleted_under_a_checkpoint_fail_the_query(streams, kafka, topics):
     """A query that may not lose data fails, and both sources name the same range."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
@@ -89,9 +76,7 @@ def test_records_deleted_under_a_checkpoint_fail_the_query(
 
 
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
-def test_a_topic_made_anew_with_fewer_records(
-    streams: Streams, kafka: KafkaCluster, topics: Topics, fail_on_data_loss: str
-) -> None:
+def test_a_topic_made_anew_with_fewer_records(streams, kafka, topics, fail_on_data_loss):
     """A topic that ends before the checkpoint fails the query, or gives nothing twice."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))

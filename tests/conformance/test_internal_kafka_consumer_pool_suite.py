@@ -26,13 +26,7 @@ from .peer import Held, peer
 from .worker_connections import worker_connections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..spark.topics import Topics
+    from collections.abc import Callable
 
     NewPool = Callable[..., "CountedPool"]
 
@@ -77,7 +71,7 @@ class CountedPool:
 
 
 @pytest.fixture
-def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def closed(monkeypatch):
     """Return a list of the readers whose containers the pool has closed, as it grows."""
     readers: list[object] = []
 
@@ -90,7 +84,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.fixture
-def new_pool(closed: list[object]) -> Iterator[NewPool]:
+def new_pool(closed):
     """Yield what makes pools, which are closed with the test."""
     with ExitStack() as pools:
 
@@ -103,7 +97,7 @@ def new_pool(closed: list[object]) -> Iterator[NewPool]:
 
 
 @peer(SUITE, "basic multiple borrows and returns for single key", Held.EMBEDDED)
-def test_basic_multiple_borrows_and_returns_for_single_key(new_pool: NewPool) -> None:
+def test_basic_multiple_borrows_and_returns_for_single_key(new_pool):
     """Tasks that run at once have a client each; three of these wait for the next tasks."""
     pool = new_pool(max_idle=3)
     readers = [pool.borrow("t") for _task in range(3)]
@@ -121,7 +115,7 @@ def test_basic_multiple_borrows_and_returns_for_single_key(new_pool: NewPool) ->
 
 
 @peer(SUITE, "basic borrow and return for multiple keys", Held.EMBEDDED)
-def test_basic_borrow_and_return_for_multiple_keys(new_pool: NewPool) -> None:
+def test_basic_borrow_and_return_for_multiple_keys(new_pool):
     """Clients of other options wait side by side, and each goes to its own options again."""
     pool = new_pool(max_idle=12)
     topics = [f"t{number}" for number in range(12)]
@@ -141,7 +135,7 @@ def test_basic_borrow_and_return_for_multiple_keys(new_pool: NewPool) -> None:
     "borrow more than soft max capacity from pool which is neither free space nor idle object",
     Held.EMBEDDED,
 )
-def test_borrow_more_than_soft_max_capacity_without_idle_object(new_pool: NewPool) -> None:
+def test_borrow_more_than_soft_max_capacity_without_idle_object(new_pool):
     """A task never waits for another's client: the bound is one of idle clients."""
     pool = new_pool(max_idle=2)
     readers = [pool.borrow(f"t{number}") for number in range(16)]
@@ -155,9 +149,7 @@ def test_borrow_more_than_soft_max_capacity_without_idle_object(new_pool: NewPoo
     "borrow more than soft max capacity from pool frees up idle objects automatically",
     Held.EMBEDDED,
 )
-def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(
-    new_pool: NewPool, closed: list[object]
-) -> None:
+def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(new_pool, closed):
     """If there are too many, the client that has been idle longest is closed; busy ones stay."""
     pool = new_pool(max_idle=2)
     readers = [pool.borrow(f"t{number}") for number in range(16)]
@@ -171,7 +163,7 @@ def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(
 
 
 @peer(SUITE, "evicting idle objects on background", Held.EMBEDDED)
-def test_evicting_idle_objects_on_background(new_pool: NewPool, closed: list[object]) -> None:
+def test_evicting_idle_objects_on_background(new_pool, closed):
     """Idle clients are closed without a further request, and those in use are not."""
     clock = MemoryClock()
     pool = new_pool(max_idle=10, idle_seconds=3, eviction_interval_seconds=0.005, clock=clock)
@@ -189,9 +181,7 @@ def test_evicting_idle_objects_on_background(new_pool: NewPool, closed: list[obj
 @peer(SUITE, "evicting idle objects on background", Held.SPARK)
 @peer("InternalKafkaProducerPoolSuite", "expire instances", Held.SPARK)
 @one_client
-def test_idle_clients_of_a_worker_are_closed(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_idle_clients_of_a_worker_are_closed(spark, kafka, topics, client):
     """What reads and what writes is disconnected without a further task, and the worker lives."""
     spark.dataSource.register(HurriedSource)
     hurried = HurriedSource.name()

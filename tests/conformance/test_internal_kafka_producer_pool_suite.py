@@ -22,13 +22,10 @@ from .peer import Held, peer
 from .worker_connections import worker_connections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from ..spark.topics import Topics
     from .worker_connections import Connections
 
 SUITE = "InternalKafkaProducerPoolSuite"
@@ -50,7 +47,7 @@ def borrow(pool: ContainerPool, wanted: SinkOptions) -> object:
 
 
 @pytest.fixture
-def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def closed(monkeypatch):
     """Return a list of the writers whose containers the pool has closed, as it grows."""
     writers: list[object] = []
 
@@ -63,13 +60,13 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.fixture
-def clock() -> MemoryClock:
+def clock():
     """Return the time of a pool."""
     return MemoryClock()
 
 
 @pytest.fixture
-def pool(closed: list[object]) -> Iterator[ContainerPool]:
+def pool(closed):
     """Yield a pool for this test."""
     assert closed == []
     made = ContainerPool()
@@ -84,9 +81,7 @@ def pool(closed: list[object]) -> Iterator[ContainerPool]:
     Held.SPARK,
 )
 @one_client
-def test_tasks_with_the_same_params_keep_their_clients(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_tasks_with_the_same_params_keep_their_clients(spark, kafka, topics, client):
     """A task has the client of an earlier one with the same options, and no other client."""
     topic = topics.create()
     listed = worker_connections(spark, kafka)
@@ -114,9 +109,7 @@ def write(spark: SparkSession, kafka: KafkaCluster, topic: str, **given: str) ->
     writer.mode("append").option("topic", topic).save()
 
 
-def test_borrowers_one_after_another_have_the_same_client(
-    pool: ContainerPool, client: str, closed: list[object]
-) -> None:
+def test_borrowers_one_after_another_have_the_same_client(pool, client, closed):
     """A client stays connected between borrowers, whichever it is."""
     one = borrow(pool, options(client, kafka__acks="1"))
     assert borrow(pool, options(client, kafka__acks="1")) is one
@@ -126,9 +119,7 @@ def test_borrowers_one_after_another_have_the_same_client(
 @pytest.mark.parametrize(
     "other", [{"kafka__acks": "0"}, {"topic": "u"}, {"kafka__client__id": "another"}]
 )
-def test_options_that_differ_in_anything_have_clients_of_their_own(
-    pool: ContainerPool, client: str, other: dict[str, str]
-) -> None:
+def test_options_that_differ_in_anything_have_clients_of_their_own(pool, client, other):
     """Neither client is closed for the other."""
     one = borrow(pool, options(client, kafka__acks="1"))
     assert borrow(pool, options(client, **{"kafka__acks": "1", **other})) is not one
@@ -136,7 +127,7 @@ def test_options_that_differ_in_anything_have_clients_of_their_own(
 
 
 @peer(SUITE, "expire instances", Held.EMBEDDED)
-def test_expire_instances(clock: MemoryClock, closed: list[object], client: str) -> None:
+def test_expire_instances(clock, closed, client):
     """A client in use is never closed, and one that is idle for ten minutes is, by itself."""
     pool = ContainerPool(eviction_interval_seconds=0.005, clock=clock)
     with closing(pool):
@@ -154,9 +145,7 @@ def test_expire_instances(clock: MemoryClock, closed: list[object], client: str)
 
 
 @peer(SUITE, "reference counting with concurrent access", Held.EMBEDDED)
-def test_reference_counting_with_concurrent_access(
-    pool: ContainerPool, client: str, closed: list[object]
-) -> None:
+def test_reference_counting_with_concurrent_access(pool, client, closed):
     """Tasks at once never share a client, none is closed in use, and none stays open in the end."""
     in_use: set[object] = set()
     used: set[object] = set()

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.testing import KafkaWorld
 
-    from .jvm_connector import JvmConnector
 
 SUITE = "JsonUtilsSuite"
 
@@ -35,7 +33,7 @@ OFFSETS = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
 @pytest.mark.parametrize(
     "text", ['{"topicA":[0,1],"topicB":[4,6]}', '{"topicB":[6,4],"topicA":[1,0]}']
 )
-def test_parsing_partitions(jvm: JvmConnector, text: str) -> None:
+def test_parsing_partitions(jvm, text):
     """Partitions are in lists by topic, in any order."""
     expected = [A0, A1, TopicPartition("topicB", 4), TopicPartition("topicB", 6)]
     assert sorted(Assign.from_json(text).partitions) == expected
@@ -43,7 +41,7 @@ def test_parsing_partitions(jvm: JvmConnector, text: str) -> None:
 
 
 @peer(SUITE, "parsing partitionOffsets", Held.BESIDE_JVM)
-def test_parsing_partition_offsets(jvm: JvmConnector) -> None:
+def test_parsing_partition_offsets(jvm):
     """Offsets are read by topic and partition, and both sides write them in the same text."""
     expected = PartitionOffsets({A0: 23, A1: -1, B0: -2})
     assert PartitionOffsets.from_json(OFFSETS) == expected
@@ -53,7 +51,7 @@ def test_parsing_partition_offsets(jvm: JvmConnector) -> None:
 
 
 @peer(SUITE, "parsing specificOffsets", Held.BESIDE_JVM)
-def test_parsing_specific_offsets(jvm: JvmConnector) -> None:
+def test_parsing_specific_offsets(jvm):
     """An option has offsets in the same form, with -1 for latest and -2 for earliest."""
     expected = PartitionOffsets({A0: 23, A1: -1, B0: -2})
     assert parse_offset_limit(OFFSETS) == Specific(expected, ())
@@ -62,9 +60,7 @@ def test_parsing_specific_offsets(jvm: JvmConnector) -> None:
 
 @peer(SUITE, "parsing specificOffsets with topic-level earliest/latest", Held.SPARK)
 @one_client
-def test_parsing_specific_offsets_with_topic_level_earliest_latest(
-    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld, client: str
-) -> None:
+def test_parsing_specific_offsets_with_topic_level_earliest_latest(spark, kafka, world, client):
     """A topic may have one word for all of its partitions."""
     read = parse_offset_limit('{"topicA":"earliest","topicB":"latest"}')
     assert read == Specific(PartitionOffsets(), (("topicA", -2), ("topicB", -1)))
@@ -85,8 +81,8 @@ def test_parsing_specific_offsets_with_topic_level_earliest_latest(
 @peer(SUITE, "parsing specificOffsets mixing topic-level and partition-level values", Held.SPARK)
 @one_client
 def test_parsing_specific_offsets_mixing_topic_level_and_partition_level_values(
-    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld, client: str
-) -> None:
+    spark, kafka, world, client
+):
     """Topics with a word, in any case, stand beside topics with offsets."""
     read = parse_offset_limit('{"topicA":"earliest","topicB":{"0":23,"1":-1},"topicC":"LATEST"}')
     assert read == Specific(
@@ -113,9 +109,7 @@ def test_parsing_specific_offsets_mixing_topic_level_and_partition_level_values(
 @pytest.mark.parametrize(
     "text", ['{"topicA":"earliest","topicA":{"0":23}}', '{"topicA":{"0":23},"topicA":"latest"}']
 )
-def test_parsing_specific_offsets_rejects_a_topic_given_in_both_forms(
-    spark: SparkSession, kafka: KafkaCluster, client: str, text: str
-) -> None:
+def test_parsing_specific_offsets_rejects_a_topic_given_in_both_forms(spark, kafka, client, text):
     """A topic with a word and with offsets is refused, whichever comes first."""
     with pytest.raises(ValueError, match="'topicA' has both a topic-level offset"):
         parse_offset_limit(text)
@@ -138,7 +132,7 @@ def test_parsing_specific_offsets_rejects_a_topic_given_in_both_forms(
         "not json",
     ],
 )
-def test_parsing_specific_offsets_rejects_malformed_json(jvm: JvmConnector, text: str) -> None:
+def test_parsing_specific_offsets_rejects_malformed_json(jvm, text):
     """Any other shape is refused in the same words, with the text that was given."""
     with pytest.raises(ValueError, match="Expected") as ours:
         parse_offset_limit(text)

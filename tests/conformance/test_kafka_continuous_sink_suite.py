@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld
 
 from ..spark.sinks import Sinks
 from .continuous_runs import SECONDS, Runs, numbered
 from .one_client import one_client
 from .peer import Held, peer
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 STREAMING = "KafkaSinkStreamingSuiteBase"
 
 
 @pytest.fixture
-def runs(spark: SparkSession, world: KafkaWorld, tmp_path: Path) -> Runs:
+def runs(spark, world, tmp_path):
     """Return what runs queries on Spark."""
     return Runs(spark, world, tmp_path)
 
 
 @pytest.fixture
-def sinks(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Sinks:
+def sinks(spark, kafka, client, tmp_path):
     """Return what reads topics with the JVM connector."""
     return Sinks(spark, kafka, client, tmp_path)
 
@@ -70,7 +62,7 @@ def write_twice(runs: Runs, sinks: Sinks, function: Columns, written: str, **sin
 
 @peer(STREAMING, "streaming - write to kafka with topic field", Held.SPARK)
 @one_client
-def test_streaming_write_to_kafka_with_topic_field(runs: Runs, sinks: Sinks) -> None:
+def test_streaming_write_to_kafka_with_topic_field(runs, sinks):
     """Rows are written to the topic of their column."""
     topic = runs.world.topic()
     write_twice(runs, sinks, Columns({"topic": topic}), topic)
@@ -78,7 +70,7 @@ def test_streaming_write_to_kafka_with_topic_field(runs: Runs, sinks: Sinks) -> 
 
 @peer(STREAMING, "streaming - write w/o topic field, with topic option", Held.SPARK)
 @one_client
-def test_streaming_write_without_topic_field_with_topic_option(runs: Runs, sinks: Sinks) -> None:
+def test_streaming_write_without_topic_field_with_topic_option(runs, sinks):
     """Rows that name no topic are written to the option's."""
     topic = runs.world.topic()
     write_twice(runs, sinks, Columns({}), topic, topic=topic)
@@ -86,7 +78,7 @@ def test_streaming_write_without_topic_field_with_topic_option(runs: Runs, sinks
 
 @peer(STREAMING, "streaming - topic field and topic option", Held.SPARK)
 @one_client
-def test_streaming_topic_field_and_topic_option(runs: Runs, sinks: Sinks) -> None:
+def test_streaming_topic_field_and_topic_option(runs, sinks):
     """The option overrides the column."""
     topic = runs.world.topic()
     write_twice(runs, sinks, Columns({"topic": "foo"}), topic, topic=topic)
@@ -116,7 +108,7 @@ def failure(runs: Runs, function: Columns, **sink: str) -> str:
     ids=["topic", "value"],
 )
 @one_client
-def test_streaming_write_data_with_bad_schema(runs: Runs, function: Columns, words: str) -> None:
+def test_streaming_write_data_with_bad_schema(runs, function, words):
     """Rows without a topic, or without values, end the query."""
     assert words in failure(runs, function)
 
@@ -133,16 +125,14 @@ def test_streaming_write_data_with_bad_schema(runs: Runs, function: Columns, wor
     ids=["topic", "value", "key", "partition"],
 )
 @one_client
-def test_streaming_write_data_with_valid_schema_but_wrong_types(
-    world: KafkaWorld, tmp_path: Path, function: Columns, words: str
-) -> None:
+def test_streaming_write_data_with_valid_schema_but_wrong_types(world, tmp_path, function, words):
     """A column of a type that makes no record ends the query."""
     assert words in failure(Runs(None, world, tmp_path), function)
 
 
 @peer(STREAMING, "streaming - write to non-existing topic", Held.LIBRARY)
 @one_client
-def test_streaming_write_to_non_existing_topic(world: KafkaWorld, tmp_path: Path) -> None:
+def test_streaming_write_to_non_existing_topic(world, tmp_path):
     """A topic that no broker creates ends the query, and the error names it."""
     missing = world.fresh_name()
     options = {"topic": missing, "kafka.max.block.ms": "500"}
@@ -153,9 +143,7 @@ def test_streaming_write_to_non_existing_topic(world: KafkaWorld, tmp_path: Path
 @peer(STREAMING, "streaming - exception on config serializer", Held.LIBRARY)
 @pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
 @one_client
-def test_streaming_exception_on_config_serializer(
-    world: KafkaWorld, tmp_path: Path, setting: str
-) -> None:
+def test_streaming_exception_on_config_serializer(world, tmp_path, setting):
     """No serializer can be chosen: the start is refused."""
     sink = {"topic": "t", f"kafka.{setting}": "foo"}
     with (
@@ -172,7 +160,7 @@ def fifteen_thousand(records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 @peer("KafkaContinuousSinkSuite", "generic - write big data with small producer buffer", Held.SPARK)
-def test_generic_write_big_data_with_small_producer_buffer(runs: Runs, sinks: Sinks) -> None:
+def test_generic_write_big_data_with_small_producer_buffer(runs, sinks):
     """A task whose rows do not fit into the buffer waits for brokers, and does not fail."""
     topic, origin = runs.world.topic(), runs.world.topic()
     runs.world.produce(TopicPartition(origin, 0), numbered([1]))

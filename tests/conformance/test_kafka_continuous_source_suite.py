@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka import continuous
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, Record, await_until
+from pyspark_kafka.testing import Record, await_until
 
 from .continuous_runs import SECONDS, Runs, numbered
 from .one_client import one_client
@@ -30,9 +30,6 @@ from .test_kafka_source_suite import BAD_OPTIONS, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from pyspark_kafka.application.continuous.query import ContinuousQuery
 
@@ -40,19 +37,19 @@ SUITE = "KafkaContinuousSourceSuite"
 
 
 @pytest.fixture
-def runs(spark: SparkSession, world: KafkaWorld, tmp_path: Path) -> Runs:
+def runs(spark, world, tmp_path):
     """Return what runs queries on Spark."""
     return Runs(spark, world, tmp_path)
 
 
 @pytest.fixture
-def in_threads(world: KafkaWorld, tmp_path: Path) -> Runs:
+def in_threads(world, tmp_path):
     """Return what runs the tasks of queries in threads, for what tasks have no say in."""
     return Runs(None, world, tmp_path)
 
 
 @peer(SUITE, "read Kafka transactional messages: read_committed", Held.SPARK)
-def test_read_kafka_transactional_messages_read_committed(runs: Runs) -> None:
+def test_read_kafka_transactional_messages_read_committed(runs):
     """Records are read once they are committed, and aborted ones never."""
     topic = runs.world.topic()
     part = TopicPartition(topic, 0)
@@ -75,7 +72,7 @@ def test_read_kafka_transactional_messages_read_committed(runs: Runs) -> None:
 
 
 @peer(SUITE, "read Kafka transactional messages: read_uncommitted", Held.SPARK)
-def test_read_kafka_transactional_messages_read_uncommitted(runs: Runs) -> None:
+def test_read_kafka_transactional_messages_read_uncommitted(runs):
     """Records are read before they are committed, and also aborted ones."""
     topic = runs.world.topic()
     part = TopicPartition(topic, 0)
@@ -97,7 +94,7 @@ def test_read_kafka_transactional_messages_read_uncommitted(runs: Runs) -> None:
 
 
 @peer(SUITE, "SPARK-27494: read kafka record containing null key/values.", Held.SPARK)
-def test_spark_27494_null_keys_and_values(runs: Runs) -> None:
+def test_spark_27494_null_keys_and_values(runs):
     """Keys and values may be null, each alone and both."""
     topic = runs.world.topic()
     pairs: list[tuple[bytes | None, bytes | None]] = [
@@ -148,9 +145,7 @@ class ContinuousRun:
     # Each client for each start; contract suites hold both to the same.
     list(zip(STRATEGIES, ["kafka-python", "confluent", "kafka-python"], strict=True)),
 )
-def test_a_query_starts_at_its_offsets_and_goes_on(
-    in_threads: Runs, strategy: str, start: str
-) -> None:
+def test_a_query_starts_at_its_offsets_and_goes_on(in_threads, strategy, start):
     """From its start on every record is read once, through restarts and new partitions."""
     begin, world = STARTS[start], in_threads.world
     topic = filled(world, begin)
@@ -166,7 +161,7 @@ def test_a_query_starts_at_its_offsets_and_goes_on(
 
 @peer(BASE, "cannot stop Kafka stream", Held.LIBRARY)
 @one_client
-def test_a_query_stops_while_it_reads(in_threads: Runs) -> None:
+def test_a_query_stops_while_it_reads(in_threads):
     """A query that has more to read ends when it is stopped."""
     topic = in_threads.world.topic(PARTITIONS)
     write(in_threads.world, topic, 0, *range(1_000))
@@ -182,7 +177,7 @@ def test_a_query_stops_while_it_reads(in_threads: Runs) -> None:
     Held.LIBRARY,
 )
 @one_client
-def test_continuous_mode_options_are_case_insensitive(in_threads: Runs) -> None:
+def test_continuous_mode_options_are_case_insensitive(in_threads):
     """Neither an option's name nor its words distinguish upper from lower case."""
     topic = in_threads.world.topic()
     write(in_threads.world, topic, 0, 1, 2)
@@ -199,13 +194,13 @@ def assert_refused(source: Mapping[str, str], *words: str) -> None:
 
 @peer(BASE, "bad source options", Held.LIBRARY)
 @pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
-def test_bad_source_options(options: dict[str, str], words: tuple[str, ...]) -> None:
+def test_bad_source_options(options, words):
     """Options that a stream does not have, or that contradict one another, are refused."""
     assert_refused(options, *words)
 
 
 @peer(BASE, "unsupported kafka configs", Held.LIBRARY)
 @pytest.mark.parametrize("setting", UNSUPPORTED)
-def test_unsupported_kafka_configs(setting: dict[str, str]) -> None:
+def test_unsupported_kafka_configs(setting):
     """Settings that would change what a query promises are refused."""
     assert_refused({"subscribe": "topic", **setting}, "not supported")

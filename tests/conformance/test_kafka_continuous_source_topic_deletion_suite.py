@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, await_until
+from pyspark_kafka.testing import await_until
 
 from .churn import Churn
 from .continuous_runs import SECONDS, Runs, await_partitions, numbered
 from .peer import Held, peer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 
 @peer(
@@ -25,9 +17,7 @@ if TYPE_CHECKING:
     "subscribing topic by pattern with topic deletions",
     Held.SPARK,
 )
-def test_subscribing_topic_by_pattern_with_topic_deletions(
-    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld, tmp_path: Path
-) -> None:
+def test_subscribing_topic_by_pattern_with_topic_deletions(spark, kafka, world, tmp_path):
     """A running query turns from a deleted topic to a new one, and fails over neither."""
     runs = Runs(spark, world, tmp_path)
     prefix = world.fresh_name()
@@ -52,9 +42,7 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(
     "stress test for failOnDataLoss=false",
     Held.SPARK,
 )
-def test_stress_test_for_fail_on_data_loss_false(
-    spark: SparkSession, world: KafkaWorld, tmp_path: Path
-) -> None:
+def test_stress_test_for_fail_on_data_loss_false(spark, world, tmp_path):
     """While topics and records vanish, a running query reads the rest, and does not fail."""
     runs = Runs(spark, world, tmp_path)
     churn = Churn(world, world.fresh_name())

@@ -29,14 +29,9 @@ from .worker_connections import worker_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..spark.topics import Topics
     from .worker_connections import Connections
 
 SUITE = "KafkaDataConsumerSuite"
@@ -45,7 +40,7 @@ VALUE = Projection(("value",))
 
 
 @pytest.fixture
-def pool() -> Iterator[ContainerPool]:
+def pool():
     """Yield a pool for this test."""
     made = ContainerPool()
     yield made
@@ -53,7 +48,7 @@ def pool() -> Iterator[ContainerPool]:
 
 
 @pytest.fixture
-def partition(world: KafkaWorld) -> TopicPartition:
+def partition(world):
     """Return a partition with the numbers below 1,000."""
     made = TopicPartition(world.topic(), 0)
     world.produce(made, [Record(b"%d" % number) for number in range(1_000)])
@@ -91,13 +86,7 @@ def read_range(container: Container, partition: TopicPartition, start: int, end:
 
 
 @peer(SUITE, "SPARK-19886: Report error cause correctly in throwOnDataLoss", Held.BESIDE_JVM)
-def test_spark_19886_report_error_cause_correctly(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    world: KafkaWorld,
-    partition: TopicPartition,
-    client: str,
-) -> None:
+def test_spark_19886_report_error_cause_correctly(spark, kafka, world, partition, client):
     """The failure of a query that lost data tells of the fetch that failed."""
     world.delete_records(partition, 10)
     start = {"subscribe": partition.topic, "startingOffsets": ends(partition.topic, 0)}
@@ -118,9 +107,7 @@ def test_spark_19886_report_error_cause_correctly(
 
 @peer(SUITE, "new KafkaDataConsumer instance in case of Task retry", Held.BESIDE_JVM)
 @one_client
-def test_new_instance_in_case_of_task_retry(
-    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld, client: str, tmp_path: Path
-) -> None:
+def test_new_instance_in_case_of_task_retry(spark, kafka, world, client, tmp_path):
     """A task that failed while it read reads all of its records again, by another client."""
     partition = TopicPartition(world.topic(), 0)
     # More than the buffers hold between what reads and what fails.
@@ -143,9 +130,7 @@ def test_new_instance_in_case_of_task_retry(
 
 @peer(SUITE, "SPARK-23623: concurrent use of KafkaDataConsumer", Held.BESIDE_JVM)
 @one_client
-def test_spark_23623_concurrent_use(
-    spark: SparkSession, kafka: KafkaCluster, partition: TopicPartition, client: str, tmp_path: Path
-) -> None:
+def test_spark_23623_concurrent_use(spark, kafka, partition, client, tmp_path):
     """Many tasks on one partition read what they were given; some are tried again."""
     listed = worker_connections(spark, kafka)
     rows = {}
@@ -161,9 +146,7 @@ def test_spark_23623_concurrent_use(
     assert sorted(rows[OURS]) == sorted(rows[PEER])
 
 
-def test_concurrent_use_by_threads(
-    world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
-) -> None:
+def test_concurrent_use_by_threads(world, pool, partition):
     """Five hundred tasks on a hundred threads read what they were given, though some fail."""
     chance = random.Random(23623)  # noqa: S311  # no secret
     plans = [(chance.randrange(900), chance.random() < 0.1) for _use in range(500)]
@@ -189,8 +172,8 @@ def test_concurrent_use_by_threads(
 )
 @one_client
 def test_tasks_of_one_partition_keep_their_clients_until_the_token_is_renewed(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+    spark, kafka, topics, client, tmp_path
+):
     """Two tasks at two places of a partition read on with their clients, batch after batch.
 
     Spark passes no token to Python: what can be renewed are the credentials of the options.
@@ -257,9 +240,7 @@ def login(token: str) -> str:
     Held.BESIDE_JVM,
 )
 @one_client
-def test_spark_25151_the_same_offset(
-    spark: SparkSession, kafka: KafkaCluster, partition: TopicPartition, client: str
-) -> None:
+def test_spark_25151_the_same_offset(spark, kafka, partition, client):
     """Tasks that begin at one offset of a partition, at once and later, have every record each."""
     reading = Sides(spark, kafka, client).batch(subscribe=partition.topic)
     at_once = Both(
@@ -270,9 +251,7 @@ def test_spark_25151_the_same_offset(
         assert at_once.numbers() == sorted([*range(1_000)] * 2)
 
 
-def test_two_borrowers_at_two_places_of_a_partition(
-    world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
-) -> None:
+def test_two_borrowers_at_two_places_of_a_partition(world, pool, partition):
     """Two tasks at two places of a partition, by turns, do not disturb one another."""
     with ExitStack() as leases:
         one, two = (leases.enter_context(pool.lease(options(world))) for _task in range(2))
@@ -290,9 +269,7 @@ def test_two_borrowers_at_two_places_of_a_partition(
     "same offset (edge-case) - data in use",
     Held.EMBEDDED,
 )
-def test_spark_25151_the_same_offset_with_data_in_use(
-    world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
-) -> None:
+def test_spark_25151_the_same_offset_with_data_in_use(world, pool, partition):
     """A task that begins where another stands in the middle of a read has every record too."""
     everything = [*range(2 * MAX_ROWS)]
     world.produce(partition, [Record(b"%d" % number) for number in everything[1_000:]])
@@ -312,9 +289,7 @@ def test_spark_25151_the_same_offset_with_data_in_use(
     "same offset (edge-case) - data not in use",
     Held.EMBEDDED,
 )
-def test_spark_25151_the_same_offset_with_data_not_in_use(
-    world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
-) -> None:
+def test_spark_25151_the_same_offset_with_data_not_in_use(world, pool, partition):
     """A restarted task with a client that has already read gets every record, too."""
     readers = []
     for _task in range(2):

@@ -18,13 +18,9 @@ from .peer import Held, peer
 from .side_by_side import JvmSource, outcome, read_jvm, sql_conf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from pyspark_kafka.brokers import KafkaCluster
 
 SUITE = "KafkaDontFailOnDataLossSuite"
 NO_DUPLICATES = "failOnDataLoss=false should not return duplicated records"
@@ -36,7 +32,7 @@ PROVIDER: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 
 @pytest.fixture(scope="module")
-def aged_out(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[dict[str, str]]:
+def aged_out(kafka, fresh_name):
     """Yield the options of queries on a topic of 50 records; 40 have aged out."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     # A segment is deleted as a whole: each record, of about 70 bytes, has its own.
@@ -74,9 +70,7 @@ def assert_failed(answers: list[object], topic: str) -> None:
 
 @peer(SUITE, f"{NO_DUPLICATES}: batch v1", Held.BESIDE_JVM)
 @peer(SUITE, f"{NO_DUPLICATES}: batch v2", Held.BESIDE_JVM)
-def test_a_batch(
-    spark: SparkSession, kafka: KafkaCluster, aged_out: dict[str, str], client: str
-) -> None:
+def test_a_batch(spark, kafka, aged_out, client):
     """A batch query that may lose data reads what is left, once; another one fails."""
 
     def answers(flag: str) -> list[object]:
@@ -95,13 +89,7 @@ def test_a_batch(
 
 @peer(SUITE, f"{NO_DUPLICATES}: microbatch v1", Held.BESIDE_JVM)
 @peer(SUITE, f"{NO_DUPLICATES}: microbatch v2", Held.BESIDE_JVM)
-def test_micro_batches(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    aged_out: dict[str, str],
-    client: str,
-    fresh_name: Callable[[], str],
-) -> None:
+def test_micro_batches(spark, kafka, aged_out, client, fresh_name):
     """A stream that may lose data reads what is left, once; another one fails.
 
     Of the JVM connector both the V2 source runs and, with the setting, V1.
@@ -132,13 +120,7 @@ def test_micro_batches(
 
 
 @peer(SUITE, f"{NO_DUPLICATES}: continuous processing", Held.BESIDE_JVM)
-def test_continuous_processing(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    world: KafkaWorld,
-    aged_out: dict[str, str],
-    tmp_path: Path,
-) -> None:
+def test_continuous_processing(spark, kafka, world, aged_out, tmp_path):
     """A continuous query that may lose data reads what is left, once.
 
     The JVM connector's is a query of Spark's continuous mode, and ours of this library's.

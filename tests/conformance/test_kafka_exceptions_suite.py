@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -23,9 +23,6 @@ from pyspark_kafka.domain.writing.errors import NullTopicError
 
 from ..spark.queries import OURS
 from .side_by_side import failure
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 T0 = TopicPartition("t", 0)
 
@@ -59,7 +56,7 @@ NEWER = {"KAFKA_MALFORMED_RECORD_TIMESTAMP": "22008"}
 
 
 @pytest.fixture(scope="module")
-def conditions() -> dict[str, Any]:
+def conditions():
     """Return the JVM connector's conditions, from its jar."""
     jar = next(path for path in connector_jars() if path.name.startswith("spark-sql-kafka"))
     with zipfile.ZipFile(jar) as files:
@@ -68,9 +65,7 @@ def conditions() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("condition", ERRORS)
-def test_an_error_has_the_sql_state_of_the_jvm_connectors_condition(
-    conditions: dict[str, Any], condition: str
-) -> None:
+def test_an_error_has_the_sql_state_of_the_jvm_connectors_condition(conditions, condition):
     """An error has its condition's state, or none if it has none, on either side of a pickle."""
     error = ERRORS[condition]
     name, _, sub_condition = condition.partition(".")
@@ -83,7 +78,7 @@ def test_an_error_has_the_sql_state_of_the_jvm_connectors_condition(
         assert str(same).startswith(f"[{condition}] ")
 
 
-def test_spark_gives_errors_of_python_data_sources_its_own_sql_state(spark: SparkSession) -> None:
+def test_spark_gives_errors_of_python_data_sources_its_own_sql_state(spark):
     """The author of a query sees Spark's state, and the condition in the message."""
     error = failure(spark.read.format(OURS).load)
     assert isinstance(error, AnalysisException)

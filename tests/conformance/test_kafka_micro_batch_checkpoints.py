@@ -17,17 +17,14 @@ from .test_kafka_micro_batch_source_suite import BASE, sizes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.spark.topics import Topics
-
-    from .live_queries import Live, OpenStream
+    from .live_queries import OpenStream
     from .sources import Source
 
 
 @peer(BASE, "(de)serialization of initial offsets", Held.BESIDE_JVM)
-def test_a_stream_goes_on_from_initial_offsets(live: Live, topics: Topics) -> None:
+def test_a_stream_goes_on_from_initial_offsets(live, topics):
     """A query that read nothing from the latest offsets goes on from there at its restarts."""
     topic = sizes(topics, (2, 1, 0, 0, 3))
     queries = live.queries(lambda open_: open_(subscribe=topic, startingOffsets="latest"))
@@ -47,7 +44,7 @@ def test_a_stream_goes_on_from_initial_offsets(live: Live, topics: Topics) -> No
     "ensure that initial offset are written with an extra byte in the beginning (SPARK-19517)",
     Held.BESIDE_JVM,
 )
-def test_initial_offsets_have_an_extra_byte(live: Live, topics: Topics, tmp_path: Path) -> None:
+def test_initial_offsets_have_an_extra_byte(live, topics, tmp_path):
     """With the option metadataPath ours writes the JVM connector's file: a zero, then the text."""
     topic = sizes(topics, (1,))
 
@@ -63,7 +60,7 @@ def test_initial_offsets_have_an_extra_byte(live: Live, topics: Topics, tmp_path
 @peer(
     BASE, "deserialization of initial offset written by Spark 2.1.0 (SPARK-19517)", Held.BESIDE_JVM
 )
-def test_initial_offsets_of_spark_2_1_0(live: Live, topics: Topics, tmp_path: Path) -> None:
+def test_initial_offsets_of_spark_2_1_0(live, topics, tmp_path):
     """Offsets without a version, behind the length of their text, precede startingOffsets."""
     topic = sizes(topics, (3, 3, 3))
     text = json.dumps({topic: {"0": 0, "1": 1, "2": 2}}, separators=(",", ":")).encode()
@@ -77,7 +74,7 @@ def test_initial_offsets_of_spark_2_1_0(live: Live, topics: Topics, tmp_path: Pa
 
 
 @peer(BASE, "deserialization of initial offset written by future version", Held.BESIDE_JVM)
-def test_initial_offsets_of_a_future_version(live: Live, topics: Topics, tmp_path: Path) -> None:
+def test_initial_offsets_of_a_future_version(live, topics, tmp_path):
     """A later version fails the query: newer than the version that can be read, which is named."""
     topic = sizes(topics, (1, 1, 1))
 
@@ -98,9 +95,7 @@ def test_initial_offsets_of_a_future_version(live: Live, topics: Topics, tmp_pat
     "SPARK-22956: currentPartitionOffsets should be set when no new data comes in",
     Held.BESIDE_JVM,
 )
-def test_spark_22956_a_topic_without_new_records_does_not_disturb_the_other(
-    live: Live, topics: Topics
-) -> None:
+def test_spark_22956_a_topic_without_new_records_does_not_disturb_the_other(live, topics):
     """The larger of two topics under a limit of 5 goes on alone, also after a restart."""
     small, large = sizes(topics, (10,)), topics.create()
     topics.numbers(large, 0, range(100, 400))
@@ -132,9 +127,7 @@ def _assert_starts(whole: list[list[int]], found: list[list[int]]) -> None:
 
 
 @peer(BASE, "async progress tracking", Held.BESIDE_JVM)
-def test_async_progress_tracking(
-    live: Live, spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_async_progress_tracking(live, spark, kafka, topics, tmp_path):
     """A rate-limited stream whose progress is written once a second reads all after a restart.
 
     Spark has such streams write to the JVM connector's sink only, or to none. Before the restart

@@ -30,15 +30,11 @@ from .sources import (
 from .stream_runs import run_once, start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from pyspark.sql import DataFrame
 
-    from pyspark.sql import DataFrame, SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
     from tests.spark.topics import Topics
 
-    from .live_queries import Live, LiveQueries, LiveQuery, OpenStream
+    from .live_queries import LiveQueries, LiveQuery, OpenStream
 
 BASE = "KafkaMicroBatchSourceSuiteBase"
 
@@ -46,7 +42,7 @@ DELAY_SECONDS = 2
 
 
 @pytest.fixture
-def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
+def world(kafka, fresh_name):
     """Yield a function to write transactions."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
@@ -62,7 +58,7 @@ def sizes(topics: Topics, counts: tuple[int, ...]) -> str:
 
 
 @peer(BASE, "maxOffsetsPerTrigger", Held.BESIDE_JVM)
-def test_max_offsets_per_trigger(live: Live, topics: Topics) -> None:
+def test_max_offsets_per_trigger(live, topics):
     """Ten at a time of 101, 11 and 1 records are read in proportion, also after a restart.
 
     Trigger.Once reads all that there is instead.
@@ -96,7 +92,7 @@ def test_max_offsets_per_trigger(live: Live, topics: Topics) -> None:
 
 
 @peer(BASE, "minOffsetsPerTrigger", Held.BESIDE_JVM)
-def test_min_offsets_per_trigger(live: Live, topics: Topics) -> None:
+def test_min_offsets_per_trigger(live, topics):
     """The first batch always runs, a later one waits for 15 offsets or for its time.
 
     Trigger.Once waits for nothing.
@@ -131,7 +127,7 @@ def test_min_offsets_per_trigger(live: Live, topics: Topics) -> None:
 
 
 @peer(BASE, "compositeReadLimit", Held.BESIDE_JVM)
-def test_composite_read_limit(live: Live, topics: Topics) -> None:
+def test_composite_read_limit(live, topics):
     """At least 15 and at most 20 offsets are a batch; what is less than 15 waits for its time.
 
     Trigger.Once ignores both limits.
@@ -189,7 +185,7 @@ def assert_delayed(queries: LiveQueries, number: int) -> None:
 
 
 @peer(BASE, "Trigger.AvailableNow", Held.BESIDE_JVM)
-def test_trigger_available_now(live: Live, topics: Topics, tmp_path: Path) -> None:
+def test_trigger_available_now(live, topics, tmp_path):
     """15 records with a limit of 5 are read in 3 batches, and what comes meanwhile is left."""
 
     def run(source: Source) -> list[list[int]]:
@@ -212,7 +208,7 @@ def test_trigger_available_now(live: Live, topics: Topics, tmp_path: Path) -> No
     ),
     Held.BESIDE_JVM,
 )
-def test_spark_26718_rate_limit_of_long_max(live: Live, topics: Topics) -> None:
+def test_spark_26718_rate_limit_of_long_max(live, topics):
     """The largest limit there is reads all that comes behind an offset other than 0."""
     topic = sizes(topics, (5,))
     queries = live.queries(
@@ -232,7 +228,7 @@ def test_spark_26718_rate_limit_of_long_max(live: Live, topics: Topics) -> None:
 
 
 @peer(BASE, "SPARK-30656: minPartitions", Held.BESIDE_JVM)
-def test_spark_30656_min_partitions(live: Live, topics: Topics) -> None:
+def test_spark_30656_min_partitions(live, topics):
     """With a minimum of 6, the tasks for 10, 10 and 1 records are 6 or more, and read them all."""
     topic = sizes(topics, (10, 10, 1))
 
@@ -255,7 +251,7 @@ def test_spark_30656_min_partitions(live: Live, topics: Topics) -> None:
 
 
 @peer(BASE, "read Kafka transactional messages: read_committed", Held.BESIDE_JVM)
-def test_read_kafka_transactional_messages_read_committed(live: Live, world: KafkaWorld) -> None:
+def test_read_kafka_transactional_messages_read_committed(live, world):
     """Three offsets at a time: aborted records and markers use the limit up and give no rows.
 
     Numbers are offsets. An open transaction gives nothing, however long the query runs.
@@ -291,7 +287,7 @@ def test_read_kafka_transactional_messages_read_committed(live: Live, world: Kaf
 
 
 @peer(BASE, "read Kafka transactional messages: read_uncommitted", Held.BESIDE_JVM)
-def test_read_kafka_transactional_messages_read_uncommitted(live: Live, world: KafkaWorld) -> None:
+def test_read_kafka_transactional_messages_read_uncommitted(live, world):
     """Records of open and of aborted transactions are rows; markers are not.
 
     Numbers are offsets. While the query is stopped, transactions leave markers at 17, 19, 21 and
@@ -334,9 +330,7 @@ def _write_in_gaps(world: KafkaWorld, partition: TopicPartition) -> None:
 
 
 @peer(BASE, "SPARK-25495: FetchedData.reset should reset all fields", Held.BESIDE_JVM)
-def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(
-    live: Live, world: KafkaWorld
-) -> None:
+def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(live, world):
     """What is committed before the tasks of a batch read is left for the next batch."""
 
     def run(source: Source) -> list[list[int]]:
@@ -367,7 +361,7 @@ def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(
 
 
 @peer(BASE, "SPARK-27494: read kafka record containing null key/values.", Held.BESIDE_JVM)
-def test_spark_27494_null_keys_and_values(live: Live, world: KafkaWorld) -> None:
+def test_spark_27494_null_keys_and_values(live, world):
     """Null keys and values of a transaction are null in rows."""
     topic = world.topic()
     queries = live.queries(
@@ -392,7 +386,7 @@ def test_spark_27494_null_keys_and_values(live: Live, world: KafkaWorld) -> None
 
 
 @peer(BASE, "KafkaSource with watermark", Held.BESIDE_JVM)
-def test_kafka_source_with_watermark(live: Live, topics: Topics) -> None:
+def test_kafka_source_with_watermark(live, topics):
     """The time at which a producer wrote a record is its event time, in one window."""
     now = time.time()
     topic = sizes(topics, (1,))
@@ -421,7 +415,7 @@ def test_kafka_source_with_watermark(live: Live, topics: Topics) -> None:
 
 
 @peer(BASE, "input row metrics", Held.BESIDE_JVM)
-def test_input_row_metrics(live: Live, topics: Topics) -> None:
+def test_input_row_metrics(live, topics):
     """The progress of a query counts the rows that were read, and none before its start."""
     topic = sizes(topics, (1, 0))
     queries = live.queries(lambda open_: open_(subscribe=topic, startingOffsets="latest"))
@@ -437,9 +431,7 @@ def test_input_row_metrics(live: Live, topics: Topics) -> None:
 
 
 @peer(BASE, "SPARK-56243: malformed record timestamp throws detailed error", Held.BESIDE_JVM)
-def test_spark_56243_malformed_record_timestamp_throws_detailed_error(
-    live: Live, world: KafkaWorld, tmp_path: Path
-) -> None:
+def test_spark_56243_malformed_record_timestamp_throws_detailed_error(live, world, tmp_path):
     """A time in nanoseconds fails the query with the JVM connector's words, condition and state."""
     nanoseconds = 1_712_345_678_123_456_789
     topic = world.topic(message__timestamp__after__max__ms=str(2**63 - 1))
@@ -467,9 +459,7 @@ def test_spark_56243_malformed_record_timestamp_throws_detailed_error(
     Held.BESIDE_JVM,
 )
 @pytest.mark.parametrize(("reuse", "rows_read"), [("false", 8), ("true", 4)])
-def test_stream_stream_self_join(
-    live: Live, spark: SparkSession, topics: Topics, reuse: str, rows_read: int
-) -> None:
+def test_stream_stream_self_join(live, spark, topics, reuse, rows_read):
     """A stream joined with itself is one source, read once if Spark may reuse the exchange."""
     topic = sizes(topics, (1, 0))
 

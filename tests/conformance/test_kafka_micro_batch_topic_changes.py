@@ -18,7 +18,6 @@ from .test_kafka_micro_batch_source_suite import BASE, sizes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
     from tests.spark.topics import Topics
 
     from .live_queries import Live, LiveQueries
@@ -60,9 +59,7 @@ def queries_by_pattern(live: Live, topics: Topics) -> tuple[str, LiveQueries]:
 
 
 @peer(BASE, "subscribing topic by pattern with topic deletions", Held.BESIDE_JVM)
-def test_subscribing_topic_by_pattern_with_topic_deletions(
-    live: Live, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_subscribing_topic_by_pattern_with_topic_deletions(live, kafka, topics):
     """With failOnDataLoss=false a query goes on with the topic that came for the one deleted."""
     topic, queries = queries_by_pattern(live, topics)
     kafka.delete_topic(topic)
@@ -73,9 +70,7 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(
 
 
 @peer(BASE, "SPARK-41375: empty partitions should not record to latest offset", Held.BESIDE_JVM)
-def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
-    live: Live, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(live, kafka, topics):
     """When every topic is gone, no batch without any partition is written to the log."""
     topic, queries = queries_by_pattern(live, topics)
     kafka.delete_topic(topic)
@@ -85,9 +80,7 @@ def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
 
 
 @peer(BASE, "subscribe topic by pattern with topic recreation between batches", Held.BESIDE_JVM)
-def test_subscribe_topic_by_pattern_with_topic_recreation_between_batches(
-    live: Live, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_subscribe_topic_by_pattern_with_topic_recreation_between_batches(live, kafka, topics):
     """With failOnDataLoss=true a recreated topic with fewer records fails the query."""
     topic = sizes(topics, (2,))
     other = f"{topic}-other"
@@ -111,9 +104,7 @@ def test_subscribe_topic_by_pattern_with_topic_recreation_between_batches(
     "topic-level offsets tolerate a new topic matching subscribePattern after the start",
     Held.SPARK,
 )
-def test_topic_level_offsets_tolerate_a_new_topic_after_the_start(
-    live: Live, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_topic_level_offsets_tolerate_a_new_topic_after_the_start(live, kafka, topics):
     """A topic that comes while the query runs is read from its beginning, though not named.
 
     The JVM connector of Spark 4.2.0 has no offsets of whole topics yet.
@@ -144,9 +135,7 @@ def test_topic_level_offsets_tolerate_a_new_topic_after_the_start(
 
 
 @peer(BASE, "delete a topic when a Spark job is running", Held.BESIDE_JVM)
-def test_delete_a_topic_when_a_spark_job_is_running(
-    live: Live, spark: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_delete_a_topic_when_a_spark_job_is_running(live, spark, kafka, topics):
     """With failOnDataLoss=false a task that finds its topic recreated under it reads on.
 
     The task has read the first partition and waits; then the topic is deleted; then the task comes
@@ -234,13 +223,8 @@ class WaitingJob:
     ("partitions", "records", "expected"), [(3, 15, LOST_PARTITIONS), (5, 10, LOST_OFFSETS)]
 )
 def test_available_now_when_what_was_planned_got_unavailable(
-    live: Live,
-    kafka: KafkaCluster,
-    topics: Topics,
-    partitions: int,
-    records: int,
-    expected: str,
-) -> None:
+    live, kafka, topics, partitions, records, expected
+):
     """A topic recreated under the query with fewer partitions or records fails its next batch."""
     names = {source: topics.create(5) for source in ONE_CLIENT}
 

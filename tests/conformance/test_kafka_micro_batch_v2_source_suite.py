@@ -21,17 +21,15 @@ from .sources import JVM, ONE_CLIENT, agreed, assert_same_words, for_each
 from .stream_runs import start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
     from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.spark.topics import Topics
 
     from .conftest import OpenContainer
-    from .live_queries import Live, OpenStream
+    from .live_queries import OpenStream
     from .sources import Source
 
 SUITE: Final = "KafkaMicroBatchV2SourceSuite"
@@ -40,7 +38,7 @@ TOPIC_OF_CHECKPOINT: Final = "written-by-spark-2.4"
 
 
 @peer(SUITE, "V2 Source is used by default", Held.BESIDE_JVM)
-def test_v2_source_is_used_by_default(live: Live, topics: Topics) -> None:
+def test_v2_source_is_used_by_default(live, topics):
     """Spark plans either source's query as a scan of version 2 by a micro-batch stream."""
     topic = topics.create()
     queries = live.queries(lambda open_: open_(subscribePattern=f"{topic}.*"))
@@ -62,7 +60,7 @@ def _scan(query: StreamingQuery) -> Any:
 
 
 @peer(SUITE, "minPartitions is supported", Held.BESIDE_JVM)
-def test_min_partitions_is_supported(live: Live, topics: Topics) -> None:
+def test_min_partitions_is_supported(live, topics):
     """100 records of one partition are one task's, or with a minimum of 4 four tasks'."""
     topic = topics.create()
     topics.numbers(topic, 0, range(100))
@@ -92,7 +90,7 @@ def test_min_partitions_is_supported(live: Live, topics: Topics) -> None:
 
 @peer(SUITE, "minPartitions is supported", Held.BESIDE_JVM)
 @pytest.mark.parametrize("minimum", ["a", "1.0", "0", "-1"])
-def test_min_partitions_is_refused(live: Live, tmp_path: Path, minimum: str) -> None:
+def test_min_partitions_is_refused(live, tmp_path, minimum):
     """A minimum that is not a positive number fails the query in the JVM connector's words."""
 
     def run(source: Source) -> Exception:
@@ -107,7 +105,7 @@ def test_min_partitions_is_refused(live: Live, tmp_path: Path, minimum: str) -> 
 
 
 @pytest.fixture
-def topic_of_checkpoint(kafka: KafkaCluster) -> Iterator[str]:
+def topic_of_checkpoint(kafka):
     """Yield the topic of a checkpoint, without records, which is deleted with the test."""
     kafka.create_topic(TOPIC_OF_CHECKPOINT, 5)
     yield TOPIC_OF_CHECKPOINT
@@ -119,9 +117,7 @@ def topic_of_checkpoint(kafka: KafkaCluster) -> Iterator[str]:
     "default config of includeHeader doesn't break existing query from Spark 2.4",
     Held.BESIDE_JVM,
 )
-def test_a_query_of_spark_2_4_goes_on_without_headers(
-    live: Live, kafka: KafkaCluster, topics: Topics, topic_of_checkpoint: str
-) -> None:
+def test_a_query_of_spark_2_4_goes_on_without_headers(live, kafka, topics, topic_of_checkpoint):
     """A query with state goes on from a checkpoint of Spark 2.4.8, though records have headers."""
     topic = topic_of_checkpoint
     world = KafkaWorld("confluent", topics.fresh_name, kafka)
@@ -155,9 +151,7 @@ def test_a_query_of_spark_2_4_goes_on_without_headers(
 @peer(SUITE, "test custom metrics - with rate limit", Held.EMBEDDED)
 @peer(SUITE, "test custom metrics - no rate limit", Held.EMBEDDED)
 @pytest.mark.parametrize(("limit", "behind"), [({"maxOffsetsPerTrigger": "1"}, True), ({}, False)])
-def test_custom_metrics(
-    world: KafkaWorld, open_container: OpenContainer, limit: dict[str, str], behind: bool
-) -> None:
+def test_custom_metrics(world, open_container, limit, behind):
     """The lag after a batch has exactly three figures: above 0 under a limit, and 0 without."""
     topic = _topic_of(world, 5, 5)
     stream = _stream(open_container, subscribe=topic, **limit)
@@ -181,7 +175,7 @@ def test_custom_metrics(
     "SPARK-57438: metrics should not NPE when latestPartitionOffsets is null",
     Held.EMBEDDED,
 )
-def test_custom_metrics_corner_cases(world: KafkaWorld, open_container: OpenContainer) -> None:
+def test_custom_metrics_corner_cases(world, open_container):
     """With 1 of 3 and 2 of 6 consumed the lag is 2, 4 and 3.0; without either it is empty."""
     topic = _topic_of(world, 3, 6)
     consumed = PartitionOffsets({TopicPartition(topic, 0): 1, TopicPartition(topic, 1): 2})

@@ -54,7 +54,7 @@ def cuts(partition: TopicPartition, *offsets: int) -> tuple[OffsetRange, ...]:
 
 
 @peer(SUITE, "with no minPartition: N TopicPartitions to N offset ranges", Held.BESIDE_JVM)
-def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges(jvm: JvmConnector) -> None:
+def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges(jvm):
     """Without an option every partition is one task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
     assert_split(jvm, cuts(T1, 1, 2), cuts(T1, 1, 2))
@@ -62,29 +62,27 @@ def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges(jvm: JvmCon
 
 
 @peer(SUITE, "with no minPartition: empty ranges ignored", Held.BESIDE_JVM)
-def test_with_no_min_partition_empty_ranges_ignored(jvm: JvmConnector) -> None:
+def test_with_no_min_partition_empty_ranges_ignored(jvm):
     """A partition without new records gets no task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 2)
     assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T3, 1, 2))
 
 
 @peer(SUITE, "with minPartition = 3: N TopicPartitions to N offset ranges", Held.BESIDE_JVM)
-def test_with_min_partition_3_n_topic_partitions_to_n_offset_ranges(jvm: JvmConnector) -> None:
+def test_with_min_partition_3_n_topic_partitions_to_n_offset_ranges(jvm):
     """Partitions are left whole if there are as many as tasks."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
     assert_split(jvm, ranges, ranges, 3)
 
 
 @peer(SUITE, "with minPartition = 4: 1 TopicPartition to N offset ranges", Held.BESIDE_JVM)
-def test_with_min_partition_4_1_topic_partition_to_n_offset_ranges(jvm: JvmConnector) -> None:
+def test_with_min_partition_4_1_topic_partition_to_n_offset_ranges(jvm):
     """One partition is cut into as many equal parts as tasks are wanted."""
     assert_split(jvm, cuts(T1, 1, 5), cuts(T1, 1, 2, 3, 4, 5), 4)
 
 
 @peer(SUITE, "with minPartition = 4: N skewed TopicPartitions to M offset ranges", Held.BESIDE_JVM)
-def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges(
-    jvm: JvmConnector,
-) -> None:
+def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges(jvm):
     """Only the larger of two partitions is cut."""
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21)
     assert_split(jvm, ranges, cuts(T1, 1, 5) + cuts(T2, 1, 7, 14, 21), 4)
@@ -95,9 +93,7 @@ def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges(
     "with minPartition = 4: SPARK-30656: ignore empty ranges and split the rest",
     Held.BESIDE_JVM,
 )
-def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest(
-    jvm: JvmConnector,
-) -> None:
+def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest(jvm):
     """An empty partition takes none of the tasks."""
     ranges = cuts(T1, 1, 1) + cuts(T2, 1, 21)
     assert_split(jvm, ranges, cuts(T2, 1, 6, 11, 16, 21), 4)
@@ -108,7 +104,7 @@ def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest
     "with minPartition = 4: SPARK-30656: N very skewed TopicPartitions to M offset ranges",
     Held.BESIDE_JVM,
 )
-def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions(jvm: JvmConnector) -> None:
+def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions(jvm):
     """One record beside a thousand is a task of its own."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1001)
     assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T2, 1, 334, 667, 1001), 4)
@@ -119,20 +115,20 @@ def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions(jvm: Jv
     "with minPartition = 1: SPARK-30656: minPartitions less than the length of topic partitions",
     Held.BESIDE_JVM,
 )
-def test_with_min_partition_1_spark_30656_less_than_the_topic_partitions(jvm: JvmConnector) -> None:
+def test_with_min_partition_1_spark_30656_less_than_the_topic_partitions(jvm):
     """More partitions than tasks are wanted are left whole."""
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21)
     assert_split(jvm, ranges, ranges, 1)
 
 
 @peer(SUITE, "with minPartition = 3: range inexact multiple of minPartitions", Held.BESIDE_JVM)
-def test_with_min_partition_3_range_inexact_multiple_of_min_partitions(jvm: JvmConnector) -> None:
+def test_with_min_partition_3_range_inexact_multiple_of_min_partitions(jvm):
     """What cannot be shared equally goes to the last part."""
     assert_split(jvm, cuts(T1, 1, 11), cuts(T1, 1, 4, 7, 11), 3)
 
 
 @peer(SUITE, "with minPartition = 4: empty ranges ignored", Held.BESIDE_JVM)
-def test_with_min_partition_4_empty_ranges_ignored(jvm: JvmConnector) -> None:
+def test_with_min_partition_4_empty_ranges_ignored(jvm):
     """An empty partition does not count as a task that is there already."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 4)
     assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T3, 1, 2, 3, 4), 4)
@@ -141,7 +137,7 @@ def test_with_min_partition_4_empty_ranges_ignored(jvm: JvmConnector) -> None:
 
 
 @peer(SUITE, "with minPartition = 6: SPARK-28489: never drop offsets", Held.BESIDE_JVM)
-def test_with_min_partition_6_spark_28489_never_drop_offsets(jvm: JvmConnector) -> None:
+def test_with_min_partition_6_spark_28489_never_drop_offsets(jvm):
     """No offset is lost to rounding."""
     ranges = cuts(T1, 0, 10) + cuts(T2, 0, 10) + cuts(T3, 0, 1)
     expected = cuts(T1, 0, 3, 6, 10) + cuts(T2, 0, 3, 6, 10) + cuts(T3, 0, 1)
@@ -153,7 +149,7 @@ def test_with_min_partition_6_spark_28489_never_drop_offsets(jvm: JvmConnector) 
     "with minPartition = 9: SPARK-36576: 0 small unsplit ranges and 3 large split ranges",
     Held.BESIDE_JVM,
 )
-def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges(jvm: JvmConnector) -> None:
+def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges(jvm):
     """Three large partitions are cut in proportion."""
     ranges = cuts(T1, 0, 10_000) + cuts(T2, 0, 15_000) + cuts(T3, 0, 20_000)
     assert_split(
@@ -171,7 +167,7 @@ def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges(jvm: JvmCon
     "with minPartition = 6: SPARK-36576: 1 small unsplit range and 2 large split ranges",
     Held.BESIDE_JVM,
 )
-def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges(jvm: JvmConnector) -> None:
+def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges(jvm):
     """A small partition is left whole, and the proportion is taken of the others."""
     ranges = cuts(T1, 0, 500) + cuts(T2, 0, 12_000) + cuts(T3, 0, 15_001)
     assert_split(
@@ -187,7 +183,7 @@ def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges(jvm: JvmCon
     "with minPartition = 6: SPARK-36576: 2 small unsplit ranges and 1 large split range",
     Held.BESIDE_JVM,
 )
-def test_with_min_partition_6_spark_36576_2_small_and_1_large_range(jvm: JvmConnector) -> None:
+def test_with_min_partition_6_spark_36576_2_small_and_1_large_range(jvm):
     """Two small partitions are left whole, and the large one has the other tasks."""
     ranges = cuts(T1, 0, 1) + cuts(T2, 0, 1) + cuts(T3, 0, 10_000)
     assert_split(
@@ -200,7 +196,7 @@ def test_with_min_partition_6_spark_36576_2_small_and_1_large_range(jvm: JvmConn
     "with maxRecordsPerPartition = 4: SPARK-49259: 1 TopicPartition to N offset ranges",
     Held.BESIDE_JVM,
 )
-def test_with_max_records_per_partition_4_spark_49259_1_topic_partition(jvm: JvmConnector) -> None:
+def test_with_max_records_per_partition_4_spark_49259_1_topic_partition(jvm):
     """Five offsets with at most four in a task are two tasks, the last the larger."""
     assert_split(jvm, cuts(T1, 1, 6), cuts(T1, 1, 3, 6), None, 4)
 
@@ -210,9 +206,7 @@ def test_with_max_records_per_partition_4_spark_49259_1_topic_partition(jvm: Jvm
     "with maxRecordsPerPartition = 20: SPARK-49259: N TopicPartition to N offset ranges",
     Held.BESIDE_JVM,
 )
-def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions(
-    jvm: JvmConnector,
-) -> None:
+def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions(jvm):
     """Every partition is cut for itself."""
     ranges = cuts(T1, 1, 40) + cuts(T2, 1, 50) + cuts(T3, 1, 60)
     expected = cuts(T1, 1, 20, 40) + cuts(T2, 1, 17, 33, 50) + cuts(T3, 1, 20, 40, 60)
@@ -225,7 +219,7 @@ def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions(
     "low minPartitions value",
     Held.BESIDE_JVM,
 )
-def test_with_max_records_20_spark_49259_low_min_partitions_value(jvm: JvmConnector) -> None:
+def test_with_max_records_20_spark_49259_low_min_partitions_value(jvm):
     """The limit on records cuts further than the number of tasks asks for."""
     assert_split(jvm, cuts(T1, 1, 40), cuts(T1, 1, 20, 40), 1, 20)
 
@@ -236,12 +230,12 @@ def test_with_max_records_20_spark_49259_low_min_partitions_value(jvm: JvmConnec
     "high minPartitions value",
     Held.BESIDE_JVM,
 )
-def test_with_max_records_20_spark_49259_high_min_partitions_value(jvm: JvmConnector) -> None:
+def test_with_max_records_20_spark_49259_high_min_partitions_value(jvm):
     """The number of tasks cuts further than the limit on records asks for."""
     assert_split(jvm, cuts(T1, 1, 40), cuts(T1, 1, 10, 20, 30, 40), 4, 20)
 
 
-def test_random_ranges_are_cut_as_by_the_jvm_connector(jvm: JvmConnector) -> None:
+def test_random_ranges_are_cut_as_by_the_jvm_connector(jvm):
     """The parts are the same for sizes, numbers of partitions and limits of every magnitude."""
     chance = random.Random(49259)  # noqa: S311  # no secret
     cut = 0

@@ -1,9 +1,6 @@
 """KafkaOffsetRangeLimitSuite: offsets of whole topics."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from dependency_injector import providers
 
@@ -17,23 +14,14 @@ from .peer import Held, peer
 from .side_by_side import failure, write
 from .unsteady_fetcher import UnsteadyFetcher
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.testing import KafkaWorld
-
-    from .conftest import OpenContainer
-    from .jvm_connector import JvmConnector
-
 SUITE = "KafkaOffsetRangeLimitSuite"
 
 
 @peer(SUITE, "resolving topic-level offsets against the assigned partitions", Held.SPARK)
 @one_client
 def test_resolving_topic_level_offsets_against_the_assigned_partitions(
-    spark: SparkSession, world: KafkaWorld, open_container: OpenContainer, kafka: KafkaCluster
-) -> None:
+    spark, world, open_container, kafka
+):
     """A topic's word stands for every partition that the topic has."""
     one, two = world.topic(2), world.topic(1)
     write(world, one, {0: range(2), 1: range(10, 12)})
@@ -60,8 +48,8 @@ def test_resolving_topic_level_offsets_against_the_assigned_partitions(
 )
 @one_client
 def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partitions(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+    jvm, world, open_container
+):
     """Offsets of all partitions are looked up once, to check them, and not again to resolve them.
 
     The JVM connector before 4.3 resolves no topics, and looks up partitions for the same check.
@@ -86,8 +74,8 @@ def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partition
 )
 @one_client
 def test_resolving_a_topic_level_offset_of_a_topic_without_assigned_partitions_fails(
-    spark: SparkSession, world: KafkaWorld, kafka: KafkaCluster
-) -> None:
+    spark, world, kafka
+):
     """A word for a topic that is not read ends the query, and names the topic."""
     topic = world.topic(1)
     refused = failure(

@@ -45,8 +45,7 @@ def peers(name: str) -> Callable[..., object]:
     def mark(test: Callable[..., object]) -> Callable[..., object]:
         for fetcher in FETCHERS.values():
             test = peer(SUITE, f"{name} with {fetcher}", Held.BESIDE_JVM)(test)
-        marked: Callable[..., object] = one_client(both_fetchers(test))
-        return marked
+        return one_client(both_fetchers(test))
 
     return mark
 
@@ -106,25 +105,21 @@ def theirs_level(jvm: JvmConnector, level: str | None) -> str:
 
 
 @peer(SUITE, "isolationLevel must give back default isolation level when not set", Held.BESIDE_JVM)
-def test_isolation_level_must_give_back_default_isolation_level_when_not_set(
-    jvm: JvmConnector,
-) -> None:
+def test_isolation_level_must_give_back_default_isolation_level_when_not_set(jvm):
     """Without a setting, records of open and aborted transactions are read."""
     assert not options().reads_committed_only
     assert theirs_level(jvm, None) == "read_uncommitted"
 
 
 @peer(SUITE, "isolationLevel must give back READ_UNCOMMITTED when set", Held.BESIDE_JVM)
-def test_isolation_level_must_give_back_read_uncommitted_when_set(jvm: JvmConnector) -> None:
+def test_isolation_level_must_give_back_read_uncommitted_when_set(jvm):
     """The default may be spelled out."""
     assert not options(**{"kafka.isolation.level": "read_uncommitted"}).reads_committed_only
     assert theirs_level(jvm, "read_uncommitted") == "read_uncommitted"
 
 
 @peer(SUITE, "isolationLevel must give back READ_COMMITTED when set", Held.BESIDE_JVM)
-def test_isolation_level_must_give_back_read_committed_when_set(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+def test_isolation_level_must_give_back_read_committed_when_set(jvm, world, open_container):
     """With ``read_committed`` a partition ends before the first open transaction."""
     assert options(**{"kafka.isolation.level": "read_committed"}).reads_committed_only
     assert theirs_level(jvm, "read_committed") == "read_committed"
@@ -144,9 +139,7 @@ def test_isolation_level_must_give_back_read_committed_when_set(
 @peer(
     SUITE, "isolationLevel must throw exception when invalid isolation level set", Held.BESIDE_JVM
 )
-def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set(
-    jvm: JvmConnector,
-) -> None:
+def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set(jvm):
     """Any other level is refused before a broker is asked."""
     with pytest.raises(OptionsError) as refused:
         options(**{"kafka.isolation.level": "intentionally_invalid"})
@@ -162,8 +155,8 @@ def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set(
 
 @peers("SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using specific offsets")
 def test_spark_30656_unresolved_offsets_using_specific_offsets(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
-) -> None:
+    jvm, world, open_container, deprecated
+):
     """A batch query from 1 to 4 in three tasks reads one offset in each."""
     partition = tp(world.topic())
     write(world, partition, 10)
@@ -182,8 +175,8 @@ def test_spark_30656_unresolved_offsets_using_specific_offsets(
 
 @peers("SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using special offsets")
 def test_spark_30656_unresolved_offsets_using_special_offsets(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
-) -> None:
+    jvm, world, open_container, deprecated
+):
     """Open ends are cut where the log is now, and stay open in the first and the last task."""
     partition = tp(world.topic())
     write(world, partition, 4)
@@ -202,12 +195,8 @@ def test_spark_30656_unresolved_offsets_using_special_offsets(
 @peers("SPARK-48383: START_OFFSET_DOES_NOT_MATCH_ASSIGNED error class")
 @pytest.mark.parametrize("specified", [2, 4])
 def test_spark_48383_start_offset_does_not_match_assigned_error_class(
-    jvm: JvmConnector,
-    world: KafkaWorld,
-    open_container: OpenContainer,
-    deprecated: bool,
-    specified: int,
-) -> None:
+    jvm, world, open_container, deprecated, specified
+):
     """Starting offsets of fewer or more partitions than there are end a batch query."""
     topic = world.topic(3)
     start = PartitionOffsets((tp(topic, number), -2) for number in range(specified))
@@ -222,8 +211,8 @@ def test_spark_48383_start_offset_does_not_match_assigned_error_class(
 
 @peers("SPARK-30656: getOffsetRangesFromUnresolvedOffsets - multiple topic partitions")
 def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
-) -> None:
+    jvm, world, open_container, deprecated
+):
     """Four tasks read 100 and 4 records, and only the 100 are split."""
     large, small = large_and_small(world)
     start, end = PartitionOffsets({large: -2, small: -2}), PartitionOffsets({large: -1, small: 3})
@@ -243,8 +232,8 @@ def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
 
 @peers("SPARK-30656: getOffsetRangesFromResolvedOffsets")
 def test_spark_30656_get_offset_ranges_from_resolved_offsets(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
-) -> None:
+    jvm, world, open_container, deprecated
+):
     """A micro-batch is cut in the same places, also where a partition is new in it."""
     large, small = large_and_small(world)
     expected = [
@@ -319,8 +308,8 @@ def assert_timestamps_mismatch(
     "specified: 2"
 )
 def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
-) -> None:
+    jvm, world, open_container, deprecated
+):
     """Times for fewer partitions than there are end a batch query."""
     assert_timestamps_mismatch(jvm, world, open_container, deprecated, 2)
 
@@ -330,8 +319,8 @@ def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
     "specified: 4"
 )
 def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
-) -> None:
+    jvm, world, open_container, deprecated
+):
     """Times for more partitions than there are end a batch query."""
     assert_timestamps_mismatch(jvm, world, open_container, deprecated, 4)
 
@@ -339,8 +328,8 @@ def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
 @peer(SUITE, "SPARK-55561: fetchPartitionOffsets retries on transient failures", Held.BESIDE_JVM)
 @one_client
 def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+    jvm, world, open_container
+):
     """Two failures and an answer are three calls."""
     partition = tp(world.topic())
     container = open_container(QueryKind.BATCH, subscribe=partition.topic)
@@ -362,8 +351,8 @@ def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
 )
 @one_client
 def test_spark_55561_fetch_partition_offsets_throws_after_all_retries_exhausted(
-    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
-) -> None:
+    jvm, world, open_container
+):
     """After the third failure the query fails with what Kafka said."""
     topic = world.topic()
     container = open_container(QueryKind.BATCH, subscribe=topic)

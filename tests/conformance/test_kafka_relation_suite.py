@@ -28,10 +28,8 @@ from .sources import ONE_TASK
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, Row
 
-    from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.testing import KafkaWorld
 
 SUITE = "KafkaRelationSuiteBase"
 
@@ -45,7 +43,7 @@ FIRST, SECOND, THIRD = list(range(10)), list(range(10, 20)), list(range(20, 30))
 
 
 @pytest.fixture
-def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
+def sides(spark, kafka, client):
     """Return a function to make queries of this source and of the JVM connector.
 
     Each of our clients is compared with another of the JVM connector's sources, one of them with a
@@ -57,7 +55,7 @@ def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
 
 
 @pytest.fixture
-def topic(world: KafkaWorld) -> str:
+def topic(world):
     """Return a topic of three partitions: 0 to 8, 10 to 12 and none."""
     name = world.topic(3)
     write(world, name, {0: range(9), 1: range(10, 13)})
@@ -65,7 +63,7 @@ def topic(world: KafkaWorld) -> str:
 
 
 @pytest.fixture
-def timed(world: KafkaWorld) -> str:
+def timed(world):
     """Return a topic of three partitions with 0 to 29, each in the partition of its remainder."""
     name = world.topic(3)
     for numbers, time in ((FIRST, EARLY), (SECOND, MIDDLE), (THIRD, LATE)):
@@ -78,9 +76,7 @@ BEFORE = [*range(9), *range(10, 13)]
 
 @peer("KafkaRelationSuiteV2", "V2 Source is used when set through SQLConf", Held.BESIDE_JVM)
 @one_client
-def test_v2_source_is_used(
-    spark: SparkSession, kafka: KafkaCluster, client: str, topic: str
-) -> None:
+def test_v2_source_is_used(spark, kafka, client, topic):
     """Spark reads this source as V2, also with the setting."""
     v1, v2 = "LogicalRelation", "DataSourceV2Relation"
     for source, kind in ((JvmSource.V1, v1), (JvmSource.V2, v2)):
@@ -92,7 +88,7 @@ def test_v2_source_is_used(
 
 
 @peer(SUITE, "explicit earliest to latest offsets", Held.BESIDE_JVM)
-def test_explicit_earliest_to_latest_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
+def test_explicit_earliest_to_latest_offsets(sides, world, topic):
     """A query over everything reads everything, and what came since when it runs again."""
     tables = sides.batch(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
     assert tables.numbers() == BEFORE
@@ -101,13 +97,13 @@ def test_explicit_earliest_to_latest_offsets(sides: Sides, world: KafkaWorld, to
 
 
 @peer(SUITE, "default starting and ending offsets", Held.BESIDE_JVM)
-def test_default_starting_and_ending_offsets(sides: Sides, topic: str) -> None:
+def test_default_starting_and_ending_offsets(sides, topic):
     """A query without ends reads everything."""
     assert sides.batch(subscribe=topic).numbers() == BEFORE
 
 
 @peer(SUITE, "explicit offsets", Held.BESIDE_JVM)
-def test_explicit_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
+def test_explicit_offsets(sides, world, topic):
     """An end that is the latest offset stays where it is, and -1 moves on with the log."""
     tables = sides.batch(
         subscribe=topic, startingOffsets=ends(topic, -2, 1, 0), endingOffsets=ends(topic, 9, -1, -1)
@@ -120,7 +116,7 @@ def test_explicit_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
 
 
 @peer(SUITE, "default starting and ending offsets with headers", Held.BESIDE_JVM)
-def test_default_starting_and_ending_offsets_with_headers(sides: Sides, world: KafkaWorld) -> None:
+def test_default_starting_and_ending_offsets_with_headers(sides, world):
     """Headers keep their order and their duplicates, and are null where there are none."""
     topic = world.topic(3)
     headers = ((("a", b"b"), ("c", b"d")), (("e", b"f"), ("e", b"g"), ("d", None)), ())
@@ -138,7 +134,7 @@ def test_default_starting_and_ending_offsets_with_headers(sides: Sides, world: K
 
 
 @peer(SUITE, "timestamp provided for starting and ending", Held.BESIDE_JVM)
-def test_timestamp_provided_for_starting_and_ending(sides: Sides, timed: str) -> None:
+def test_timestamp_provided_for_starting_and_ending(sides, timed):
     """Between two times are the records from the first on and before the second."""
     tables = sides.batch(
         subscribe=timed,
@@ -149,9 +145,7 @@ def test_timestamp_provided_for_starting_and_ending(sides: Sides, timed: str) ->
 
 
 @peer(SUITE, "timestamp provided for starting, offset provided for ending", Held.BESIDE_JVM)
-def test_timestamp_provided_for_starting_offset_provided_for_ending(
-    sides: Sides, timed: str
-) -> None:
+def test_timestamp_provided_for_starting_offset_provided_for_ending(sides, timed):
     """A query begins at times and ends at offsets."""
     tables = sides.batch(
         subscribe=timed,
@@ -162,9 +156,7 @@ def test_timestamp_provided_for_starting_offset_provided_for_ending(
 
 
 @peer(SUITE, "timestamp provided for ending, offset provided for starting", Held.BESIDE_JVM)
-def test_timestamp_provided_for_ending_offset_provided_for_starting(
-    sides: Sides, timed: str
-) -> None:
+def test_timestamp_provided_for_ending_offset_provided_for_starting(sides, timed):
     """A query begins at offsets and ends at times."""
     tables = sides.batch(
         subscribe=timed,
@@ -175,7 +167,7 @@ def test_timestamp_provided_for_ending_offset_provided_for_starting(
 
 
 @peer(SUITE, "timestamp provided for starting, ending not provided", Held.BESIDE_JVM)
-def test_timestamp_provided_for_starting_ending_not_provided(sides: Sides, timed: str) -> None:
+def test_timestamp_provided_for_starting_ending_not_provided(sides, timed):
     """A query that begins at times and says no end ends at the latest offsets."""
     tables = sides.batch(
         subscribe=timed, startingOffsetsByTimestamp=ends(timed, MIDDLE, MIDDLE, MIDDLE)
@@ -184,21 +176,21 @@ def test_timestamp_provided_for_starting_ending_not_provided(sides: Sides, timed
 
 
 @peer(SUITE, "timestamp provided for ending, starting not provided", Held.BESIDE_JVM)
-def test_timestamp_provided_for_ending_starting_not_provided(sides: Sides, timed: str) -> None:
+def test_timestamp_provided_for_ending_starting_not_provided(sides, timed):
     """A query that ends at times and says no beginning begins at the earliest offsets."""
     tables = sides.batch(subscribe=timed, endingOffsetsByTimestamp=ends(timed, LATE, LATE, LATE))
     assert tables.numbers() == FIRST + SECOND
 
 
 @peer(SUITE, "global timestamp provided for starting and ending", Held.BESIDE_JVM)
-def test_global_timestamp_provided_for_starting_and_ending(sides: Sides, timed: str) -> None:
+def test_global_timestamp_provided_for_starting_and_ending(sides, timed):
     """One time stands for all partitions, at either end."""
     tables = sides.batch(subscribe=timed, startingTimestamp=str(MIDDLE), endingTimestamp=str(LATE))
     assert tables.numbers() == SECOND
 
 
 @peer(SUITE, "no matched offset for timestamp - startingOffsets", Held.BESIDE_JVM)
-def test_no_matched_offset_for_timestamp_starting_offsets(sides: Sides, timed: str) -> None:
+def test_no_matched_offset_for_timestamp_starting_offsets(sides, timed):
     """A time after the last record of a partition is refused as a start, unless told otherwise."""
     for options, rest in (
         (
@@ -217,7 +209,7 @@ def test_no_matched_offset_for_timestamp_starting_offsets(sides: Sides, timed: s
 
 @peer(SUITE, "preferences on offset related options", Held.BESIDE_JVM)
 @one_client
-def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None:
+def test_preferences_on_offset_related_options(sides, timed):
     """A global timestamp precedes timestamps, and these precede offsets."""
     lowest = {
         "subscribe": timed,
@@ -236,7 +228,7 @@ def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None
 
 
 @peer(SUITE, "no matched offset for timestamp - endingOffsets", Held.BESIDE_JVM)
-def test_no_matched_offset_for_timestamp_ending_offsets(sides: Sides, timed: str) -> None:
+def test_no_matched_offset_for_timestamp_ending_offsets(sides, timed):
     """A time after the last record of a partition is, as an end, the latest offset."""
     tables = sides.batch(
         subscribe=timed, endingOffsetsByTimestamp=ends(timed, MIDDLE, MIDDLE, NEVER)
@@ -246,7 +238,7 @@ def test_no_matched_offset_for_timestamp_ending_offsets(sides: Sides, timed: str
 
 
 @peer(SUITE, "reuse same dataframe in query", Held.BESIDE_JVM)
-def test_reuse_same_dataframe_in_query(sides: Sides, topic: str) -> None:
+def test_reuse_same_dataframe_in_query(sides, topic):
     """A table that stands twice in a query is read twice."""
     tables = sides.batch(subscribe=topic)
     for table in (tables.ours, tables.theirs):
@@ -255,7 +247,7 @@ def test_reuse_same_dataframe_in_query(sides: Sides, topic: str) -> None:
 
 
 @peer(SUITE, "test late binding start offsets", Held.BESIDE_JVM)
-def test_late_binding_start_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
+def test_late_binding_start_offsets(sides, world, topic):
     """Records that are deleted between two runs of a query are not missed by the second."""
     tables = sides.batch(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
     assert tables.numbers() == BEFORE
@@ -278,13 +270,13 @@ def test_late_binding_start_offsets(sides: Sides, world: KafkaWorld, topic: str)
     ],
 )
 @one_client
-def test_bad_batch_query_options(sides: Sides, option: str, value: str, core: str) -> None:
+def test_bad_batch_query_options(sides, option, value, core):
     """What a batch query cannot begin or end with is refused in the same words."""
     sides.assert_refused_alike(core, **{"subscribe": "t", option: value})
 
 
 @peer(SUITE, "read Kafka transactional messages: read_committed", Held.BESIDE_JVM)
-def test_read_kafka_transactional_messages_read_committed(sides: Sides, world: KafkaWorld) -> None:
+def test_read_kafka_transactional_messages_read_committed(sides, world):
     """Records are read once they are committed, and aborted ones never."""
     topic = world.topic()
     part = TopicPartition(topic, 0)
@@ -305,9 +297,7 @@ def test_read_kafka_transactional_messages_read_committed(sides: Sides, world: K
 
 
 @peer(SUITE, "read Kafka transactional messages: read_uncommitted", Held.BESIDE_JVM)
-def test_read_kafka_transactional_messages_read_uncommitted(
-    sides: Sides, world: KafkaWorld
-) -> None:
+def test_read_kafka_transactional_messages_read_uncommitted(sides, world):
     """Records of all transactions are read, and nothing stands for their markers."""
     topic = world.topic()
     part = TopicPartition(topic, 0)
@@ -329,7 +319,7 @@ def test_read_kafka_transactional_messages_read_uncommitted(
     ("client", "ending"),
     [("confluent", "latest"), ("kafka-python", "latest"), ("kafka-python", "offsets")],
 )
-def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
+def test_min_partitions(sides, world, ending):
     """Partitions are split into as many tasks, and the last one reads to an end that moves."""
     topic = world.topic(3)
     write(world, topic, {0: range(10), 1: range(10, 20), 2: [20]})
@@ -352,9 +342,7 @@ def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
 @peer(SUITE, "topic-partition for start offset and end offset must match", Held.BESIDE_JVM)
 @pytest.mark.parametrize("kind", ["Offsets", "OffsetsByTimestamp"])
 @one_client
-def test_topic_partition_for_start_offset_and_end_offset_must_match(
-    sides: Sides, topic: str, kind: str
-) -> None:
+def test_topic_partition_for_start_offset_and_end_offset_must_match(sides, topic, kind):
     """A start and an end that name different partitions are refused in the same words."""
     few, many = ends(topic, 5, 5), ends(topic, 5, 5, 5)
     core = "The specified start offset and end offset should have the same topic-partitions."
@@ -376,9 +364,7 @@ def test_topic_partition_for_start_offset_and_end_offset_must_match(
     ],
 )
 @one_client
-def test_offsets_must_be_of_the_partitions_that_there_are(
-    sides: Sides, topic: str, option: str, core: str, given: int
-) -> None:
+def test_offsets_must_be_of_the_partitions_that_there_are(sides, topic, option, core, given):
     """Ends of more or fewer partitions than a topic has are refused, and both sets are named."""
     ours, theirs = sides.refusals(subscribe=topic, **{option: ends(topic, *[1] * given)})
     names = [f"{topic}-{number}" for number in range(max(given, 3))]
@@ -397,9 +383,7 @@ def test_offsets_must_be_of_the_partitions_that_there_are(
     ("kind", "word"), [("Offsets", "offset"), ("OffsetsByTimestamp", "timest")]
 )
 @one_client
-def test_unresolved_start_offset_greater_than_end_offset(
-    sides: Sides, kind: str, word: str, topic: str
-) -> None:
+def test_unresolved_start_offset_greater_than_end_offset(sides, kind, word, topic):
     """A start beyond the end of the same kind is refused, with both and their partition."""
     sides.assert_refused_alike(
         f"The specified start {word}",
@@ -413,7 +397,7 @@ RESOLVED = "The resolved start offset {} is greater than the resolved end offset
 
 @peer(SUITE, "resolved start offset greater than end offset (without latest)", Held.BESIDE_JVM)
 @one_client
-def test_resolved_start_offset_greater_than_end_offset(sides: Sides, timed: str) -> None:
+def test_resolved_start_offset_greater_than_end_offset(sides, timed):
     """A start that proves to lie behind an end of another kind is refused in the same words."""
     sides.assert_refused_alike(
         RESOLVED.format(5, 3, timed, 1),
@@ -436,8 +420,8 @@ def test_resolved_start_offset_greater_than_end_offset(sides: Sides, timed: str)
 )
 @one_client
 def test_resolved_start_offset_greater_than_an_end_that_tasks_resolve(
-    spark: SparkSession, kafka: KafkaCluster, client: str, world: KafkaWorld, topic: str
-) -> None:
+    spark, kafka, client, world, topic
+):
     """A start behind the latest offset, or an end before the earliest, is refused as by V1.
 
     The JVM connector's V2 source, which batch queries do not use by default, reads nothing.

@@ -18,16 +18,13 @@ from .peer import Held, peer
 from .side_by_side import failure, root_cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..spark.topics import Topics
 
 STREAMING = "KafkaSinkStreamingSuiteBase"
 BATCH = "KafkaSinkBatchSuiteBase"
@@ -42,7 +39,7 @@ def constant_partitions(batch: pa.RecordBatch, _partitions: int) -> pa.Array[Any
 
 
 @pytest.fixture
-def sinks(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Sinks:
+def sinks(spark, kafka, client, tmp_path):
     """Return a function to write by both sinks."""
     return Sinks(spark, kafka, client, tmp_path)
 
@@ -111,7 +108,7 @@ class Feed:
 
 
 @pytest.fixture
-def open_feed(sinks: Sinks, tmp_path: Path) -> Callable[[], Feed]:
+def open_feed(sinks, tmp_path):
     """Return a function to make streams, of no rows yet."""
 
     def opened() -> Feed:
@@ -134,9 +131,7 @@ def open_feed(sinks: Sinks, tmp_path: Path) -> Callable[[], Feed]:
         ("confluent", "both"),
     ],
 )
-def test_streaming_write_to_kafka(
-    open_feed: Callable[[], Feed], sinks: Sinks, topics: Topics, topic_from: str
-) -> None:
+def test_streaming_write_to_kafka(open_feed, sinks, topics, topic_from):
     """A running stream writes each batch to the topic of the option, or else of the column."""
     stored = []
     for sink in (PEER, OURS):
@@ -156,9 +151,7 @@ def test_streaming_write_to_kafka(
 @peer(STREAMING, "streaming - write w/o topic field, with topic option", Held.BESIDE_JVM)
 @pytest.mark.parametrize("mode", ["complete", "update"])
 @one_client
-def test_streaming_write_of_aggregates(
-    open_feed: Callable[[], Feed], sinks: Sinks, topics: Topics, mode: str
-) -> None:
+def test_streaming_write_of_aggregates(open_feed, sinks, topics, mode):
     """A stream of counts writes all with each batch, or with ``foreachBatch`` the changed ones."""
     stored = []
     for sink in (PEER, OURS):
@@ -192,7 +185,7 @@ def batches_written(sinks: Sinks, rows: DataFrame, topic: str) -> Iterator[Strea
 
 
 @one_client
-def test_streaming_write_in_update_mode_is_refused(open_feed: Callable[[], Feed]) -> None:
+def test_streaming_write_in_update_mode_is_refused(open_feed):
     """Spark writes no Python data source in update mode: users write each batch by themselves."""
     error = open_feed().failure(OURS, "value", mode="update", topic="t")
     assert "pyspark_kafka does not support Update mode" in str(error)
@@ -211,9 +204,7 @@ def test_streaming_write_in_update_mode_is_refused(open_feed: Callable[[], Feed]
     ids=["topic", "value"],
 )
 @one_client
-def test_streaming_write_data_with_bad_schema(
-    open_feed: Callable[[], Feed], columns: tuple[str, ...], core: str
-) -> None:
+def test_streaming_write_data_with_bad_schema(open_feed, columns, core):
     """A stream without a topic, or without values, is refused in the same words."""
     open_feed().assert_refused_alike(core, *columns)
 
@@ -231,17 +222,13 @@ def test_streaming_write_data_with_bad_schema(
     ids=["topic", "value", "key", "partition", "headers"],
 )
 @one_client
-def test_streaming_write_data_with_valid_schema_but_wrong_types(
-    open_feed: Callable[[], Feed], columns: tuple[str, ...], core: str
-) -> None:
+def test_streaming_write_data_with_valid_schema_but_wrong_types(open_feed, columns, core):
     """A column of a type that makes no record is refused in the same words."""
     open_feed().assert_refused_alike(core, *columns)
 
 
 @peer(STREAMING, "streaming - write to non-existing topic", Held.BESIDE_JVM)
-def test_streaming_write_to_non_existing_topic(
-    open_feed: Callable[[], Feed], fresh_name: Callable[[], str]
-) -> None:
+def test_streaming_write_to_non_existing_topic(open_feed, fresh_name):
     """A topic that no broker creates fails the stream's first task; its words are our own."""
     feed, topic = open_feed(), fresh_name()
     options = {"topic": topic, "kafka__max__block__ms": "500"}
@@ -258,9 +245,7 @@ def test_streaming_write_to_non_existing_topic(
 @peer(STREAMING, "streaming - exception on config serializer", Held.BESIDE_JVM)
 @pytest.mark.parametrize("setting", ["key__serializer", "value__serializer"])
 @one_client
-def test_streaming_exception_on_config_serializer(
-    open_feed: Callable[[], Feed], setting: str
-) -> None:
+def test_streaming_exception_on_config_serializer(open_feed, setting):
     """No serializer can be chosen, in the same words."""
     core = f"Kafka option '{setting.replace('__', '.')}' is not supported"
     option = {f"kafka__{setting}": "foo"}
@@ -269,7 +254,7 @@ def test_streaming_exception_on_config_serializer(
 
 @peer("KafkaSinkMicroBatchStreamingSuite", "streaming - sink progress is produced", Held.BESIDE_JVM)
 @one_client
-def test_streaming_sink_progress_is_produced(open_feed: Callable[[], Feed], topics: Topics) -> None:
+def test_streaming_sink_progress_is_produced(open_feed, topics):
     """A query's progress says how many rows its sink was given, as for the JVM connector's."""
     for sink in (PEER, OURS):
         feed = open_feed()
@@ -280,7 +265,7 @@ def test_streaming_sink_progress_is_produced(open_feed: Callable[[], Feed], topi
 
 
 @peer(BATCH, "batch - write to kafka", Held.BESIDE_JVM)
-def test_batch_write_to_kafka(spark: SparkSession, sinks: Sinks, topics: Topics) -> None:
+def test_batch_write_to_kafka(spark, sinks, topics):
     """Keys, values and headers arrive, null ones and duplicate names as well."""
     ours, theirs = topics.create(4), topics.create(4)
     headers: list[tuple[str, list[tuple[str, bytes | None]] | None]] = [
@@ -303,9 +288,7 @@ def test_batch_write_to_kafka(spark: SparkSession, sinks: Sinks, topics: Topics)
 
 
 @peer(BATCH, "batch - partition column and partitioner priorities", Held.BESIDE_JVM)
-def test_batch_partition_column_and_partitioner_priorities(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_batch_partition_column_and_partitioner_priorities(spark, sinks, topics):
     """The column precedes a custom partitioner, which precedes the keys; null counts as unset."""
     partitioner = f"{__name__}:{constant_partitions.__name__}"
     keyed = "cast(id as string) as key", "cast(id as string) as value"
@@ -331,9 +314,7 @@ def test_batch_partition_column_and_partitioner_priorities(
 
 
 @peer(BATCH, "batch - null topic field value, and no topic option", Held.BESIDE_JVM)
-def test_batch_null_topic_field_value_and_no_topic_option(
-    spark: SparkSession, sinks: Sinks
-) -> None:
+def test_batch_null_topic_field_value_and_no_topic_option(spark, sinks):
     """A row that names no topic fails the query, in the same words and with their condition."""
     table = spark.range(1).selectExpr("cast(null as string) as topic", "'a' as value")
     theirs = root_cause(failure(lambda: sinks.write(table, PEER)))
@@ -345,9 +326,7 @@ def test_batch_null_topic_field_value_and_no_topic_option(
 
 @peer(BATCH, "SPARK-20496: batch - enforce analyzed plans", Held.BESIDE_JVM)
 @one_client
-def test_spark_20496_batch_enforce_analyzed_plans(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_spark_20496_batch_enforce_analyzed_plans(spark, sinks, topics):
     """A plan that analysis has changed is written as it was meant."""
     table = spark.range(1, 1_000).selectExpr("to_json(struct(*)) as value")
     for sink in (PEER, OURS):
@@ -359,7 +338,7 @@ def test_spark_20496_batch_enforce_analyzed_plans(
 @peer("KafkaSinkBatchSuiteV1", "batch - unsupported save modes", Held.BESIDE_JVM)
 @peer("KafkaSinkBatchSuiteV2", "batch - unsupported save modes", Held.BESIDE_JVM)
 @one_client
-def test_batch_unsupported_save_modes(spark: SparkSession, sinks: Sinks) -> None:
+def test_batch_unsupported_save_modes(spark, sinks):
     """Overwriting is refused in the V1 sink's words, another mode by Spark in the V2 sink's."""
     table = numbers(spark, 1, 5)
 
@@ -393,9 +372,7 @@ def sql_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 @peer("KafkaContinuousSinkSuite", "generic - write big data with small producer buffer", Held.SPARK)
 @peer("KafkaSinkBatchSuiteV2", "generic - write big data with small producer buffer", Held.SPARK)
 @pytest.mark.parametrize("kind", ["batch", "micro-batch"])
-def test_generic_write_big_data_with_small_producer_buffer(
-    spark: SparkSession, sinks: Sinks, topics: Topics, kind: str
-) -> None:
+def test_generic_write_big_data_with_small_producer_buffer(spark, sinks, topics, kind):
     """A task whose records do not fit into the buffer waits for brokers, and does not fail."""
     topic = topics.create(1)
     write = sinks.write if kind == "batch" else sinks.write_stream

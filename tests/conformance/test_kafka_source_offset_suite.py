@@ -17,13 +17,6 @@ from .peer import Held, peer
 from .stream_runs import run_once
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..spark.topics import Topics
     from .jvm_connector import JvmConnector
 
 SUITE = "KafkaSourceOffsetSuite"
@@ -52,9 +45,7 @@ KSO2 = offsets(("t", 0, 2), ("t", 1, 3))
         (offsets(("t", 0, 1)), offsets(("u", 0, 1))),
     ],
 )
-def test_comparison_one_two(
-    jvm: JvmConnector, one: PartitionOffsets, two: PartitionOffsets
-) -> None:
+def test_comparison_one_two(jvm, one, two):
     """Offsets are equal to themselves as the checkpoint holds them, and to no others."""
     for each in (one, two):
         assert each == PartitionOffsets.from_json(each.to_json())
@@ -71,7 +62,7 @@ def test_comparison_one_two(
 @pytest.mark.parametrize(
     "written", [KSO1, offsets(("t", 1, 0), ("t", 10, 7), ("t", 0, 1), ("T", 0, 2**63 - 1))]
 )
-def test_basic_serialization_deserialization(jvm: JvmConnector, written: PartitionOffsets) -> None:
+def test_basic_serialization_deserialization(jvm, written):
     """Each side reads what the other has written, in the same text and order."""
     theirs = jvm.source_offset(written)
     assert written.to_json() == theirs.json()
@@ -83,14 +74,7 @@ def test_basic_serialization_deserialization(jvm: JvmConnector, written: Partiti
 
 @peer(SUITE, "OffsetSeqLog serialization - deserialization", Held.BESIDE_JVM)
 @one_client
-def test_offset_seq_log_serialization_deserialization(
-    jvm: JvmConnector,
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    client: str,
-    tmp_path: Path,
-) -> None:
+def test_offset_seq_log_serialization_deserialization(jvm, spark, kafka, topics, client, tmp_path):
     """Spark's log has the same offsets of two sources as the JVM connector's, batch for batch."""
     one, two = topics.create(2), topics.create(1)
     topics.numbers(one, 0, range(5))
@@ -123,7 +107,7 @@ def in_log(jvm: JvmConnector, log: Any, batch: int) -> list[PartitionOffsets]:
 
 
 @peer(SUITE, "read Spark 2.1.0 offset format", Held.BESIDE_JVM)
-def test_read_spark_2_1_0_offset_format(jvm: JvmConnector) -> None:
+def test_read_spark_2_1_0_offset_format(jvm):
     """Offsets are read as Spark has written them since 2.1.0."""
     old = '{"topic1":{"0":456,"1":789},"topic2":{"0":0}}'
     expected = offsets(("topic1", 0, 456), ("topic1", 1, 789), ("topic2", 0, 0))

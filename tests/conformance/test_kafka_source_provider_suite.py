@@ -37,16 +37,6 @@ from .side_by_side import Sides, ends
 from .stream_runs import run_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.testing import KafkaWorld
-
-    from ..spark.topics import Topics
-
     Options = dict[str, str]
 
 SUITE: Final = "KafkaSourceProviderSuite"
@@ -122,16 +112,14 @@ class PeerProvider:
 
 
 @pytest.fixture
-def jvm(spark: SparkSession) -> PeerProvider:
+def jvm(spark):
     """Return the JVM connector's provider."""
     return PeerProvider(spark._jvm)
 
 
 @peer(SUITE, BATCH_MODE, Held.BESIDE_JVM)
 @SPELLINGS
-def test_a_batch_has_the_values_of_the_jvm_connectors(
-    jvm: PeerProvider, spell: Callable[[str], str]
-) -> None:
+def test_a_batch_has_the_values_of_the_jvm_connectors(jvm, spell):
     """A batch query has the time-out of an option in any case, as the JVM connector's has."""
     given = {**DUMMY, spell("kafkaConsumer.pollTimeoutMs"): "1111"}
     assert batch_options(given).poll_timeout_ms == jvm.batch(given).pollTimeoutMs() == 1_111
@@ -139,9 +127,7 @@ def test_a_batch_has_the_values_of_the_jvm_connectors(
 
 @peer(SUITE, MICRO_BATCH_MODE, Held.BESIDE_JVM)
 @SPELLINGS
-def test_a_stream_has_the_values_of_the_jvm_connectors(
-    jvm: PeerProvider, spell: Callable[[str], str]
-) -> None:
+def test_a_stream_has_the_values_of_the_jvm_connectors(jvm, spell):
     """A stream has the numbers of options in any case, as the JVM connector's has."""
     minimum = {spell("minOffsetsPerTrigger"): "1111", spell("maxTriggerDelay"): "2222"}
     common = {
@@ -169,9 +155,7 @@ def test_a_stream_has_the_values_of_the_jvm_connectors(
 
 @peer(SUITE, CONTINUOUS_MODE, Held.BESIDE_JVM)
 @SPELLINGS
-def test_a_continuous_query_has_the_values_of_the_jvm_connectors(
-    jvm: PeerProvider, spell: Callable[[str], str]
-) -> None:
+def test_a_continuous_query_has_the_values_of_the_jvm_connectors(jvm, spell):
     """A continuous query has the numbers of options in any case, as the JVM connector's has."""
     given = {
         **DUMMY,
@@ -191,14 +175,14 @@ def test_a_continuous_query_has_the_values_of_the_jvm_connectors(
 
 
 @pytest.fixture
-def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
+def sides(spark, kafka, client):
     """Return what makes queries of both sources."""
     return Sides(spark, kafka, client)
 
 
 @peer(SUITE, BATCH_MODE, Held.BESIDE_JVM)
 @one_client
-def test_batch_queries_follow_options_in_any_case(sides: Sides, topics: Topics) -> None:
+def test_batch_queries_follow_options_in_any_case(sides, topics):
     """Topics, ends, columns and tasks of a batch query are as options in odd spellings say."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
@@ -217,7 +201,7 @@ def test_batch_queries_follow_options_in_any_case(sides: Sides, topics: Topics) 
 
 @peer(SUITE, MICRO_BATCH_MODE, Held.BESIDE_JVM)
 @one_client
-def test_streams_follow_options_in_any_case(sides: Sides, topics: Topics, tmp_path: Path) -> None:
+def test_streams_follow_options_in_any_case(sides, topics, tmp_path):
     """Topics, start and batches of a stream are as options in odd spellings say."""
     topic = topics.create()
     topics.numbers(topic, 0, range(7))
@@ -236,9 +220,7 @@ def test_streams_follow_options_in_any_case(sides: Sides, topics: Topics, tmp_pa
 
 @peer(SUITE, CONTINUOUS_MODE, Held.SPARK)
 @one_client
-def test_continuous_queries_follow_options_in_any_case(
-    spark: SparkSession, world: KafkaWorld, tmp_path: Path
-) -> None:
+def test_continuous_queries_follow_options_in_any_case(spark, world, tmp_path):
     """Topics and start of a continuous query are as options in odd spellings say."""
     topic = world.topic()
     world.produce(TopicPartition(topic, 0), numbered([1, 2, 3]))
@@ -258,7 +240,7 @@ WRITES: Final = {QueryKind.BATCH: batch_write_options, QueryKind.STREAM: stream_
     ("query", "name"),
     [(query, option.name) for option in TABLE for query in READS if query in option.queries],
 )
-def test_every_option_of_a_read_has_its_effect_in_any_case(query: QueryKind, name: str) -> None:
+def test_every_option_of_a_read_has_its_effect_in_any_case(query, name):
     """An option's effect is the same however its name is written, and there is one."""
     parse, case = READS[query], case_of("read", name)
     value = case.value or "msk"
@@ -282,7 +264,7 @@ def test_every_option_of_a_read_has_its_effect_in_any_case(query: QueryKind, nam
         if option.name != "tokenProvider"
     ],
 )
-def test_every_option_of_a_write_has_its_effect_in_any_case(query: QueryKind, name: str) -> None:
+def test_every_option_of_a_write_has_its_effect_in_any_case(query, name):
     """The same holds for the options of a sink."""
     parse, case = WRITES[query], case_of("write", name)
     given, value = SERVERS | case.needed, case.value or ""
@@ -292,7 +274,7 @@ def test_every_option_of_a_write_has_its_effect_in_any_case(query: QueryKind, na
 
 
 @peer(SUITE, "SPARK-49442: partition.metadata.cache.ttl.ms validation", Held.SPARK)
-def test_spark_49442_partition_metadata_cache_ttl_ms_validation(spark: SparkSession) -> None:
+def test_spark_49442_partition_metadata_cache_ttl_ms_validation(spark):
     """The time is -1, which disables the cache, or positive; a stream is refused in ``load()``."""
     name = "partition.metadata.cache.ttl.ms"
 
@@ -327,16 +309,14 @@ REFUSAL: Final = (
 
 
 @pytest.fixture
-def operated(spark: SparkSession) -> SparkSession:
+def operated(spark):
     """Return a session in whose planning processes an operator forbids a setting."""
     register_source(spark, OperatedSource, {VARIABLE: FORBIDDEN})
     return spark
 
 
 @peer(SUITE, "SPARK-59328: disallowed Kafka options are rejected on the source path", Held.SPARK)
-def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_source_path(
-    operated: SparkSession, tmp_path: Path
-) -> None:
+def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_source_path(operated, tmp_path):
     """Neither a batch nor a stream sets what the operator forbids; without a list both may."""
     given = {**DUMMY, SETTING: "1"}
     assert operated.read.format(OURS).options(**given).load().columns
@@ -352,8 +332,8 @@ def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_source_path(
 @peer(SUITE, "SPARK-59328: disallowed Kafka options are rejected on the sink path", Held.SPARK)
 @one_client
 def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_sink_path(
-    operated: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path
-) -> None:
+    operated, kafka, client, tmp_path
+):
     """Neither a batch nor a stream is written with what the operator forbids."""
     sinks = Sinks(operated, kafka, client, tmp_path)
     table = operated.range(3).selectExpr("cast(id as string) as value")
@@ -365,9 +345,7 @@ def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_sink_path(
 
 
 @peer(SUITE, "SPARK-59328: the disallowed-options denylist is an operator boundary", Held.SPARK)
-def test_spark_59328_the_list_is_an_operator_boundary(
-    operated: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_59328_the_list_is_an_operator_boundary(operated, monkeypatch):
     """No spelling, option, statement or later variable of a query's author lifts the list."""
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.setitem(operated.sparkContext.environment, VARIABLE, "")
@@ -387,7 +365,7 @@ def test_spark_59328_the_list_is_an_operator_boundary(
 
 
 @peer(SUITE, "SPARK-59328: the disallowed-options denylist is an operator boundary", Held.SPARK)
-def test_spark_59328_a_name_with_the_prefix_is_rejected(spark: SparkSession) -> None:
+def test_spark_59328_a_name_with_the_prefix_is_rejected(spark):
     """A list that would forbid nothing lets no query run."""
     register_source(spark, OperatedSource, {VARIABLE: SETTING})
     line = refusal(spark.read.format(OPERATED).options(**DUMMY).load)

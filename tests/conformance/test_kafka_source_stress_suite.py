@@ -16,7 +16,7 @@ from .sources import with_client
 from .start_offsets import write
 
 if TYPE_CHECKING:
-    from .live_queries import Live, LiveQueries
+    from .live_queries import LiveQueries
 
 OPTIONS = {"failOnDataLoss": "false", "fetchOffset__numRetries": "10"}
 
@@ -92,7 +92,7 @@ class Stress:
 
 @peer("KafkaSourceStressSuite", "stress test with multiple topics and partitions", Held.SPARK)
 @pytest.mark.parametrize("client", ["confluent"])
-def test_stress_test_with_multiple_topics_and_partitions(live: Live, world: KafkaWorld) -> None:
+def test_stress_test_with_multiple_topics_and_partitions(live, world):
     """While topics and partitions come and go and a query restarts, all is read once."""
     prefix = world.fresh_name()
     queries = live.queries(
@@ -115,7 +115,7 @@ def test_stress_test_with_multiple_topics_and_partitions(live: Live, world: Kafk
     "stress test for failOnDataLoss=false",
     Held.SPARK,
 )
-def test_stress_test_for_fail_on_data_loss_false(live: Live, world: KafkaWorld) -> None:
+def test_stress_test_for_fail_on_data_loss_false(live, world):
     """While topics and records vanish, the query reads the rest, once, and does not fail."""
     churn = Churn(world, world.fresh_name())
     churn.begin()

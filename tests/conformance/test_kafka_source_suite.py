@@ -11,7 +11,7 @@ import pytest
 
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, Record
+from pyspark_kafka.testing import Record
 
 from ..spark.queries import OURS, PEER, read
 from .one_client import one_client
@@ -34,19 +34,16 @@ from .test_bad_options import NOBODY, refusal, refusal_of_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .live_queries import Live, LiveQueries
+    from .live_queries import LiveQueries
 
 CLIENTS = ("confluent", "kafka-python")
 
 
 @pytest.fixture
-def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
+def sides(spark, kafka, client):
     """Return a function to query both sources, ours with one task for all partitions or not."""
     own_options = ONE_TASK if client == "kafka-python" else {}
     return Sides(spark, kafka, client, own_options=own_options)
@@ -56,9 +53,7 @@ def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
 @one_client
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_stream_starts_at_its_offsets_and_goes_on(
-    live: Live, world: KafkaWorld, strategy: str, start: str
-) -> None:
+def test_a_stream_starts_at_its_offsets_and_goes_on(live, world, strategy, start):
     """Every record from the start on is read once, through restarts and new partitions."""
     begin = STARTS[start]
     topic = filled(world, begin)
@@ -77,7 +72,7 @@ def test_a_stream_starts_at_its_offsets_and_goes_on(
 
 @peer(BASE, "subscribing topics from topic-level offsets", Held.SPARK)
 @one_client
-def test_subscribing_topics_from_topic_level_offsets(live: Live, world: KafkaWorld) -> None:
+def test_subscribing_topics_from_topic_level_offsets(live, world):
     """A word is the offset of all partitions of a topic; another topic has numbers."""
     one, two, three = world.topic(3), world.topic(2), world.topic(2)
     for topic, numbers in ((one, (1, 2, 3)), (two, (11,)), (three, (21, 22, 23))):
@@ -126,9 +121,7 @@ def covers_all_unmatched(test: Callable[..., None]) -> Callable[..., None]:
         )
     ],
 )
-def test_a_starting_time_behind_all_records(
-    live: Live, world: KafkaWorld, strategy: str, times: str
-) -> None:
+def test_a_starting_time_behind_all_records(live, world, strategy, times):
     """A time without a later record fails both sources; with the strategy they start at the end."""
     topic = filled(world, NOT_MATCHED)
     options = {
@@ -163,7 +156,7 @@ def test_a_starting_time_behind_all_records(
     Held.BESIDE_JVM,
 )
 @one_client
-def test_spark_53560_an_uncommitted_batch_is_run_again(live: Live, world: KafkaWorld) -> None:
+def test_spark_53560_an_uncommitted_batch_is_run_again(live, world):
     """A failed batch runs again to the same end, with other partitions, records and limits."""
     topic = world.topic()
     write(world, topic, 0, *range(1, 8))
@@ -224,9 +217,7 @@ UNSUPPORTED: list[dict[str, str]] = [
 
 @peer(BASE, "bad source options", Held.BESIDE_JVM)
 @pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
-def test_bad_source_options(
-    spark: SparkSession, options: dict[str, str], words: tuple[str, ...]
-) -> None:
+def test_bad_source_options(spark, options, words):
     """Both sources refuse what a stream does not have, or what contradicts itself."""
     # Spark asks for a schema first, and does not say that it is a stream's. A missing topic would
     # be refused then.
@@ -236,7 +227,7 @@ def test_bad_source_options(
 
 @peer(BASE, "unsupported kafka configs", Held.BESIDE_JVM)
 @pytest.mark.parametrize("setting", UNSUPPORTED)
-def test_unsupported_kafka_configs(spark: SparkSession, setting: dict[str, str]) -> None:
+def test_unsupported_kafka_configs(spark, setting):
     """Both sources refuse settings that would change what they promise, with every value."""
     assert_both_say(spark, {"subscribe": "topic", **setting}, "not supported")
 
@@ -257,7 +248,7 @@ def assert_both_say(spark: SparkSession, options: dict[str, str], *words: str) -
 
 @peer(BASE, "get offsets from case insensitive parameters", Held.BESIDE_JVM)
 @one_client
-def test_get_offsets_from_case_insensitive_parameters(sides: Sides, world: KafkaWorld) -> None:
+def test_get_offsets_from_case_insensitive_parameters(sides, world):
     """Names and words of options are case-insensitive, names of topics are not."""
     topic = f"{world.fresh_name()}-A"
     world.create(topic, 2)
@@ -274,9 +265,7 @@ def test_get_offsets_from_case_insensitive_parameters(sides: Sides, world: Kafka
 
 @peer(BASE, "get offsets from case insensitive parameters", Held.SPARK)
 @one_client
-def test_topic_level_words_are_case_insensitive(
-    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld
-) -> None:
+def test_topic_level_words_are_case_insensitive(spark, kafka, world):
     """The word for a whole topic is case-insensitive, the name of a topic is not."""
     one, two = f"{world.fresh_name()}-A", f"{world.fresh_name()}-B"
     for topic in (one, two):
@@ -292,7 +281,7 @@ def test_topic_level_words_are_case_insensitive(
 
 
 @peer(BASE, "Kafka column types", Held.BESIDE_JVM)
-def test_kafka_column_types(sides: Sides, world: KafkaWorld, tmp_path: Path) -> None:
+def test_kafka_column_types(sides, world, tmp_path):
     """Columns have the JVM connector's types and values, headers too."""
     topic = world.topic()
     now = datetime.fromtimestamp(round(time.time(), 3), UTC)
@@ -317,7 +306,7 @@ def test_kafka_column_types(sides: Sides, world: KafkaWorld, tmp_path: Path) -> 
 
 
 @peer(BASE, "cannot stop Kafka stream", Held.BESIDE_JVM)
-def test_cannot_stop_kafka_stream(live: Live, world: KafkaWorld) -> None:
+def test_cannot_stop_kafka_stream(live, world):
     """Queries that wait for records end without an error when they are stopped."""
     topic = world.topic(PARTITIONS)
     for partition in range(PARTITIONS):

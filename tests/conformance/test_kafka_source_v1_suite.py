@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from pyspark_kafka.application.reading.kafka_source import KafkaSource
-    from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 BASE = "KafkaMicroBatchSourceSuiteBase"
@@ -101,7 +98,7 @@ def sized(world: KafkaWorld, *counts: int) -> str:
 
 
 @peer(BASE, "maxOffsetsPerTrigger", Held.EMBEDDED)
-def test_max_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
+def test_max_offsets_per_trigger(world, tmp_path):
     """Ten of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1; Trigger.Once reads the rest."""
     topic = sized(world, 101, 11, 1)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="10") as driver:
@@ -113,7 +110,7 @@ def test_max_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
 
 
 @peer(BASE, "minOffsetsPerTrigger", Held.EMBEDDED)
-def test_min_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
+def test_min_offsets_per_trigger(world, tmp_path):
     """The first batch always runs; later ones wait for 15 offsets, or for 5 s, or for nothing."""
     topic = sized(world, 4, 1)
     limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s"}
@@ -134,7 +131,7 @@ def test_min_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
 
 
 @peer(BASE, "compositeReadLimit", Held.EMBEDDED)
-def test_composite_read_limit(world: KafkaWorld, tmp_path: Path) -> None:
+def test_composite_read_limit(world, tmp_path):
     """At least 15 and at most 20 of 33 are 19; the 14 that are left wait for their time."""
     topic = sized(world, 21, 11, 1)
     limits = {
@@ -149,7 +146,7 @@ def test_composite_read_limit(world: KafkaWorld, tmp_path: Path) -> None:
 
 
 @peer(BASE, "Trigger.AvailableNow", Held.EMBEDDED)
-def test_trigger_available_now(world: KafkaWorld, tmp_path: Path) -> None:
+def test_trigger_available_now(world, tmp_path):
     """15 records, at most 5 at a time, are exactly 3 batches, even if more come meanwhile."""
     topic = sized(world, 15)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
@@ -165,7 +162,7 @@ def test_trigger_available_now(world: KafkaWorld, tmp_path: Path) -> None:
     "during subsequent batches",
     Held.EMBEDDED,
 )
-def test_available_now_when_partitions_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
+def test_available_now_when_partitions_got_unavailable(world, tmp_path):
     """A topic recreated with 3 of its 5 partitions fails the next batch."""
     topic = sized(world, *[15] * 5)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
@@ -183,7 +180,7 @@ def test_available_now_when_partitions_got_unavailable(world: KafkaWorld, tmp_pa
     "got unavailable during subsequent batches",
     Held.EMBEDDED,
 )
-def test_available_now_when_offsets_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
+def test_available_now_when_offsets_got_unavailable(world, tmp_path):
     """A topic recreated with fewer records fails the next batch."""
     topic = sized(world, 15)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
@@ -201,7 +198,7 @@ def test_available_now_when_offsets_got_unavailable(world: KafkaWorld, tmp_path:
     "SPARK-53560: no crash looping during uncommitted batch retry in AvailableNow trigger",
     Held.EMBEDDED,
 )
-def test_spark_53560_an_uncommitted_batch_is_run_again(world: KafkaWorld, tmp_path: Path) -> None:
+def test_spark_53560_an_uncommitted_batch_is_run_again(world, tmp_path):
     """A batch that was planned before the topic grew is done by the next run, and then the rest."""
     topic = sized(world, 4)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="3") as driver:
@@ -225,7 +222,7 @@ def test_spark_53560_an_uncommitted_batch_is_run_again(world: KafkaWorld, tmp_pa
     ),
     Held.EMBEDDED,
 )
-def test_spark_26718_rate_limit_of_long_max(world: KafkaWorld, tmp_path: Path) -> None:
+def test_spark_26718_rate_limit_of_long_max(world, tmp_path):
     """The largest limit there is reads all."""
     topic = sized(world, 10)
     options = {
@@ -241,7 +238,7 @@ def test_spark_26718_rate_limit_of_long_max(world: KafkaWorld, tmp_path: Path) -
     "SPARK-22956: currentPartitionOffsets should be set when no new data comes in",
     Held.EMBEDDED,
 )
-def test_spark_22956_current_offsets_without_new_data(world: KafkaWorld, tmp_path: Path) -> None:
+def test_spark_22956_current_offsets_without_new_data(world, tmp_path):
     """After a restart that found nothing new, a limit counts from where the query was."""
     topic = sized(world, 8)
     limit = {"subscribe": topic, "maxOffsetsPerTrigger": "5"}
@@ -254,7 +251,7 @@ def test_spark_22956_current_offsets_without_new_data(world: KafkaWorld, tmp_pat
 
 
 @peer(BASE, "subscribe topic by pattern with topic recreation between batches", Held.EMBEDDED)
-def test_topic_recreation_between_batches(world: KafkaWorld, tmp_path: Path) -> None:
+def test_topic_recreation_between_batches(world, tmp_path):
     """A topic recreated with fewer records fails the query, or causes a warning."""
     topic = sized(world, 2, 2)
     options = {"subscribePattern": f"^{topic}$"}
@@ -274,7 +271,7 @@ def test_topic_recreation_between_batches(world: KafkaWorld, tmp_path: Path) -> 
 
 
 @peer(BASE, "SPARK-41375: empty partitions should not record to latest offset", Held.EMBEDDED)
-def test_spark_41375_empty_partitions(world: KafkaWorld, tmp_path: Path) -> None:
+def test_spark_41375_empty_partitions(world, tmp_path):
     """When every topic is gone, no batch without any partition is written down."""
     topic = sized(world, 3)
     options = {"subscribePattern": f"^{topic}$", "failOnDataLoss": "false"}
@@ -288,7 +285,7 @@ def test_spark_41375_empty_partitions(world: KafkaWorld, tmp_path: Path) -> None
 
 
 @peer(BASE, "read Kafka transactional messages: read_committed", Held.EMBEDDED)
-def test_read_committed(world: KafkaWorld, tmp_path: Path) -> None:
+def test_read_committed(world, tmp_path):
     """Offsets of aborted and control records use the limit up and give no rows."""
     topic = world.topic()
     for commit, numbers in ((True, range(5)), (False, range(6, 11)), (True, range(12, 17))):
@@ -304,7 +301,7 @@ def test_read_committed(world: KafkaWorld, tmp_path: Path) -> None:
     "failOnDataLoss=false should not return duplicated records: microbatch v1",
     Held.EMBEDDED,
 )
-def test_fail_on_data_loss_false_returns_no_duplicates(world: KafkaWorld, tmp_path: Path) -> None:
+def test_fail_on_data_loss_false_returns_no_duplicates(world, tmp_path):
     """What is deleted between two runs, or under a batch that was planned, is skipped once."""
     topic = sized(world, 10)
     part = TopicPartition(topic, 0)
@@ -321,7 +318,7 @@ def test_fail_on_data_loss_false_returns_no_duplicates(world: KafkaWorld, tmp_pa
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_a_source_begins_at_its_offsets(world: KafkaWorld, start: str, tmp_path: Path) -> None:
+def test_a_source_begins_at_its_offsets(world, start, tmp_path):
     """From its start on every record is read once, through a restart and new partitions."""
     begin = STARTS[start]
     topic = filled(world, begin)
@@ -335,7 +332,7 @@ def test_a_source_begins_at_its_offsets(world: KafkaWorld, start: str, tmp_path:
         assert driver.to_end() == [[7, 8, 9]]
 
 
-def test_a_start_that_is_not_held(world: KafkaWorld, tmp_path: Path) -> None:
+def test_a_start_that_is_not_held(world, tmp_path):
     """A given offset that was deleted fails the query, or is reset to the earliest one."""
     topic = sized(world, 10)
     world.delete_records(TopicPartition(topic, 0), 4)
@@ -358,9 +355,7 @@ BOTH = pytest.mark.parametrize("kind", ["KafkaSource", "KafkaMicroBatchStream"])
     "ensure that initial offset are written with an extra byte in the beginning (SPARK-19517)",
     Held.EMBEDDED,
 )
-def test_initial_offsets_have_an_extra_byte(
-    world: KafkaWorld, spark: SparkSession, kafka: KafkaCluster, kind: str, tmp_path: Path
-) -> None:
+def test_initial_offsets_have_an_extra_byte(world, spark, kafka, kind, tmp_path):
     """A zero stands before the text, and the whole is what the JVM connector writes."""
     topic = sized(world, 3, 1)
     run_once(
@@ -376,7 +371,7 @@ def test_initial_offsets_have_an_extra_byte(
 
 @BOTH
 @peer(BASE, "deserialization of initial offset written by Spark 2.1.0 (SPARK-19517)", Held.EMBEDDED)
-def test_initial_offsets_of_spark_2_1_0(world: KafkaWorld, kind: str, tmp_path: Path) -> None:
+def test_initial_offsets_of_spark_2_1_0(world, kind, tmp_path):
     """Without a version, and with the text's length before it, the offsets are read."""
     topic = sized(world, 3, 1)
     text = json.dumps({topic: {"0": 1, "1": 0}}, separators=(",", ":")).encode()
@@ -387,7 +382,7 @@ def test_initial_offsets_of_spark_2_1_0(world: KafkaWorld, kind: str, tmp_path: 
 
 @BOTH
 @peer(BASE, "deserialization of initial offset written by future version", Held.EMBEDDED)
-def test_initial_offsets_of_a_future_version(world: KafkaWorld, kind: str, tmp_path: Path) -> None:
+def test_initial_offsets_of_a_future_version(world, kind, tmp_path):
     """A later version is refused in the words of the JVM connector, and nothing is read."""
     topic = sized(world, 3)
     _write_initial(tmp_path, b"\0v99999\n{}")
@@ -412,8 +407,7 @@ def _initial(world: KafkaWorld, kind: str, directory: Path, **options: str) -> P
     with run(world, directory, **options) as driver:
         if kind == "KafkaSource":
             return driver.source.initial_partition_offsets
-        found: PartitionOffsets = driver.container.micro_batch_stream().initial_offset()
-        return found
+        return driver.container.micro_batch_stream().initial_offset()
 
 
 def _write_initial(directory: Path, content: bytes) -> None:

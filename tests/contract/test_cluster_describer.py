@@ -1,9 +1,6 @@
 """The contract of every ``ClusterDescriber``."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +10,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import ClusterDescriberContract, Record
 
 from .held_adapter import HeldAdapter
-from .registry import CLUSTER_DESCRIBERS, Held
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.testing import World
+from .registry import CLUSTER_DESCRIBERS
 
 KAFKA_DESCRIBERS = [
     held for held in CLUSTER_DESCRIBERS if held.adapter is not MemoryClusterDescriber
@@ -27,13 +19,13 @@ KAFKA_DESCRIBERS = [
 
 @pytest.mark.parametrize("held", CLUSTER_DESCRIBERS, ids=str)
 class TestClusterDescriber(HeldAdapter, ClusterDescriberContract):
-    def test_the_adapter_is_that_of_the_registry(self, world: World, held: Held) -> None:
+    def test_the_adapter_is_that_of_the_registry(self, world, held):
         """The world's client returns the registry's adapter."""
         assert type(world.container().cluster_describer()) is held.adapter
 
 
 @pytest.mark.parametrize("held", KAFKA_DESCRIBERS, ids=str)
-def test_settings_and_sizes(open_world: Callable[[Held], World], held: Held) -> None:
+def test_settings_and_sizes(open_world, held):
     """A topic has its retention, and with kafka-python the bytes of each leader's log."""
     with closing(open_world(held)) as world:
         topic = world.topic(2, retention__ms="86400000", cleanup__policy="compact")

@@ -1,17 +1,15 @@
 """The contract of ``DeadLetters``, with each client."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.testing import DeadLettersContract
 
 from .held_adapter import HeldAdapter
-from .registry import DEAD_LETTERS, Held
+from .registry import DEAD_LETTERS
 
 
 @pytest.mark.parametrize("held", DEAD_LETTERS, ids=str)
 class TestDeadLetters(HeldAdapter, DeadLettersContract):
-    def test_the_adapter_is_that_of_the_registry(self, letters: object, held: Held) -> None:
+    def test_the_adapter_is_that_of_the_registry(self, letters, held):
         """The world's container returns the registry's adapter."""
         assert type(letters) is held.adapter

@@ -17,9 +17,6 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.testing import EpochChannelContract
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from pyspark_kafka.domain.continuous.messages import TaskId
     from pyspark_kafka.ports.continuous import (
         ChannelAddress,
@@ -70,11 +67,11 @@ class DirectoryContract(EpochChannelContract):
 
 class TestLocalDirectory(DirectoryContract):
     @pytest.fixture(autouse=True)
-    def _at_a_path(self, tmp_path: Path) -> None:
+    def _at_a_path(self, tmp_path):
         self.path = StoragePath(f"{tmp_path}/checkpoint/channel")
 
 
 class TestMemoryDirectory(DirectoryContract):
     @pytest.fixture(autouse=True)
-    def _at_a_path(self, fresh_name: Callable[[], str]) -> None:
+    def _at_a_path(self, fresh_name):
         self.path = StoragePath(f"memory://{fresh_name()}/channel")

@@ -16,25 +16,22 @@ from pyspark_kafka.testing import LagExporterContract
 from .observing import last_number, log_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.domain.lag.lag import QueryLag
-    from pyspark_kafka.ports.lag import LagExporter
 
 
 class TestPrometheusLagExporter(LagExporterContract):
     @pytest.fixture
-    def registry(self) -> CollectorRegistry:
+    def registry(self):
         """Return a registry without other metrics."""
         return CollectorRegistry()
 
     @pytest.fixture
-    def exporter(self, registry: CollectorRegistry) -> LagExporter:
+    def exporter(self, registry):
         """Return an exporter with that registry."""
         return PrometheusLagExporter(registry)
 
     @pytest.fixture
-    def observed(self, registry: CollectorRegistry) -> Callable[[QueryLag], int | None]:
+    def observed(self, registry):
         """Sum the samples of a query's partitions."""
 
         def total(lag: QueryLag) -> int | None:
@@ -54,13 +51,13 @@ class TestLoggingLagExporter(LagExporterContract):
     forgets_ended_queries = False
 
     @pytest.fixture
-    def exporter(self, caplog: pytest.LogCaptureFixture) -> LagExporter:
+    def exporter(self, caplog):
         """Return an exporter to the log."""
         caplog.set_level(logging.INFO, logger="pyspark_kafka.lag")
         return LoggingLagExporter()
 
     @pytest.fixture
-    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[QueryLag], int | None]:
+    def observed(self, caplog):
         """Read the last line about a query."""
         return lambda lag: last_number(
             log_lines(caplog, "pyspark_kafka.lag"),

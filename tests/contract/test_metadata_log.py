@@ -1,9 +1,5 @@
 """The contract of every ``EditableLog``, which is a ``MetadataLog``."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
@@ -13,24 +9,15 @@ from pyspark_kafka.testing import EditableLogContract
 
 from ..servers.s3 import SECRET
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from pyspark_kafka.ports.checkpoints import EditableLog
-
-    from ..servers.hdfs import Hdfs
-    from ..servers.s3 import S3Server
-
 
 class TestMemoryMetadataLog(EditableLogContract):
     @pytest.fixture
-    def log(self) -> EditableLog:
+    def log(self):
         """Return a log in memory."""
         return MemoryMetadataLog()
 
     @pytest.fixture
-    def again(self, log: EditableLog) -> EditableLog:
+    def again(self, log):
         """Return the same log: there is no other at its path."""
         return log
 
@@ -39,29 +26,29 @@ class FsspecContract(EditableLogContract):
     """The contract for a path; a subclass provides it."""
 
     @pytest.fixture
-    def path(self) -> StoragePath:
+    def path(self):
         """Return a directory that does not exist."""
         raise NotImplementedError
 
     @pytest.fixture
-    def log(self, path: StoragePath) -> EditableLog:
+    def log(self, path):
         """Return a log in that directory."""
         return FsspecMetadataLog(path)
 
     @pytest.fixture
-    def again(self, path: StoragePath) -> EditableLog:
+    def again(self, path):
         """Return another log in that directory, with its own connections."""
         return FsspecMetadataLog(path)
 
 
 class TestLocal(FsspecContract):
     @pytest.fixture
-    def path(self, tmp_path: Path) -> StoragePath:
+    def path(self, tmp_path):
         """Return a directory on disk."""
         return StoragePath(f"{tmp_path}/checkpoint/sources/0")
 
     @pytest.fixture
-    def failing(self, tmp_path: Path) -> EditableLog:
+    def failing(self, tmp_path):
         """Return a log in a directory whose place a file takes."""
         (tmp_path / "file").touch()
         return FsspecMetadataLog(StoragePath(f"{tmp_path}/file/sources/0"))
@@ -69,12 +56,12 @@ class TestLocal(FsspecContract):
 
 class TestHdfs(FsspecContract):
     @pytest.fixture
-    def path(self, hdfs: Hdfs, fresh_name: Callable[[], str]) -> StoragePath:
+    def path(self, hdfs, fresh_name):
         """Return a directory of HDFS."""
         return StoragePath(f"{hdfs.url}/{fresh_name()}/sources/0")
 
     @pytest.fixture
-    def failing(self, hdfs: Hdfs, fresh_name: Callable[[], str]) -> EditableLog:
+    def failing(self, hdfs, fresh_name):
         """Return a log of a user who may not even list the directory."""
         path = f"/{fresh_name()}"
         hdfs.request("PUT", path, "op=MKDIRS&permission=700")
@@ -83,23 +70,23 @@ class TestHdfs(FsspecContract):
 
 class TestS3(FsspecContract):
     @pytest.fixture
-    def path(self, s3: S3Server) -> StoragePath:
+    def path(self, s3):
         """Return a prefix of a bucket, with the JVM's scheme."""
         return StoragePath(f"s3a://{s3.new_bucket()}/checkpoint/sources/0", s3.storage_options)
 
     @pytest.fixture
-    def failing(self, s3: S3Server) -> EditableLog:
+    def failing(self, s3):
         """Return a log in a bucket that does not exist."""
         return FsspecMetadataLog(StoragePath("s3a://no-bucket/sources/0", s3.storage_options))
 
     @pytest.fixture
-    def secrets(self) -> Sequence[str]:
+    def secrets(self):
         """Return the bucket's secret key."""
         return (SECRET,)
 
 
 class TestFsspecMemory(FsspecContract):
     @pytest.fixture
-    def path(self, fresh_name: Callable[[], str]) -> StoragePath:
+    def path(self, fresh_name):
         """Return a directory in the memory of this process."""
         return StoragePath(f"memory://{fresh_name()}/sources/0")

@@ -1,9 +1,6 @@
 """The contract of every ``OffsetFetcher``."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,25 +10,20 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import OffsetFetcherContract
 
 from .held_adapter import HeldAdapter
-from .registry import OFFSET_FETCHERS, Held
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.testing import World
+from .registry import OFFSET_FETCHERS
 
 KAFKA_FETCHERS = [held for held in OFFSET_FETCHERS if held.adapter is not MemoryOffsetFetcher]
 
 
 @pytest.mark.parametrize("held", OFFSET_FETCHERS, ids=str)
 class TestOffsetFetcher(HeldAdapter, OffsetFetcherContract):
-    def test_the_adapter_is_that_of_the_registry(self, world: World, held: Held) -> None:
+    def test_the_adapter_is_that_of_the_registry(self, world, held):
         """The world's client returns the registry's adapter."""
         assert type(world.container().offset_fetcher()) is held.adapter
 
 
 @pytest.mark.parametrize("held", KAFKA_FETCHERS, ids=str)
-def test_internal_topics_can_be_assigned(open_world: Callable[[Held], World], held: Held) -> None:
+def test_internal_topics_can_be_assigned(open_world, held):
     """Patterns do not match them, but other subscriptions have them."""
     with closing(open_world(held)) as world:
         fetcher = world.container().offset_fetcher()

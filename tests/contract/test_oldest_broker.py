@@ -3,30 +3,22 @@
 The readers read what is written. ``make matrix`` runs their own suites, and other versions.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyspark_kafka.testing import (
     KafkaWorld,
     RecordWriterContract,
     TransactionsContract,
-    World,
 )
 from tests.matrix.cells import BROKERS
 from tests.servers.tested_kafka import capabilities_of
 from tests.servers.zookeeper_kafka import ZooKeeperKafka
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 OLDEST = BROKERS[0]
 
 
 @pytest.fixture(scope="module")
-def oldest() -> Iterator[ZooKeeperKafka]:
+def oldest():
     """Run the broker for this module."""
     # Tests write records with old timestamps.
     with ZooKeeperKafka(OLDEST, {"log.retention.ms": "-1"}) as kafka:
@@ -35,7 +27,7 @@ def oldest() -> Iterator[ZooKeeperKafka]:
 
 class _WithOldestBroker:
     @pytest.fixture
-    def world(self, client: str, fresh_name: Callable[[], str], oldest: ZooKeeperKafka) -> World:
+    def world(self, client, fresh_name, oldest):
         """Return a client's world."""
         return KafkaWorld(client, fresh_name, oldest, capabilities_of(client, OLDEST))
 

@@ -17,25 +17,22 @@ from pyspark_kafka.testing import ProgressListenerContract
 from .observing import last_number, log_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.domain.continuous.progress import QueryIdentity
-    from pyspark_kafka.ports.lag import ProgressListener
 
 
 class TestPrometheusProgressListener(ProgressListenerContract):
     @pytest.fixture
-    def registry(self) -> CollectorRegistry:
+    def registry(self):
         """Return a registry without other metrics."""
         return CollectorRegistry()
 
     @pytest.fixture
-    def listener(self, registry: CollectorRegistry) -> ProgressListener:
+    def listener(self, registry):
         """Return a listener with that registry."""
         return PrometheusProgressListener(registry)
 
     @pytest.fixture
-    def observed(self, registry: CollectorRegistry) -> Callable[[QueryIdentity], int | None]:
+    def observed(self, registry):
         """Look at a query's sample of its epoch."""
 
         def last_epoch(query: QueryIdentity) -> int | None:
@@ -50,13 +47,13 @@ class TestLoggingProgressListener(ProgressListenerContract):
     forgets_ended_queries = False
 
     @pytest.fixture
-    def listener(self, caplog: pytest.LogCaptureFixture) -> ProgressListener:
+    def listener(self, caplog):
         """Return a listener that logs."""
         caplog.set_level(logging.INFO, logger="pyspark_kafka.continuous")
         return LoggingProgressListener()
 
     @pytest.fixture
-    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[QueryIdentity], int | None]:
+    def observed(self, caplog):
         """Read the last line about a query."""
         return lambda query: last_number(
             log_lines(caplog, "pyspark_kafka.continuous"), rf"Query {_shown(query)}, epoch (\d+):"
@@ -67,13 +64,13 @@ class TestLagListener(ProgressListenerContract):
     forgets_ended_queries = False
 
     @pytest.fixture
-    def listener(self, caplog: pytest.LogCaptureFixture) -> ProgressListener:
+    def listener(self, caplog):
         """Return a listener that exports lag to the log."""
         caplog.set_level(logging.INFO, logger="pyspark_kafka.lag")
         return LagListener([LoggingLagExporter()])
 
     @pytest.fixture
-    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[QueryIdentity], int | None]:
+    def observed(self, caplog):
         """Read the last line about a query's lag."""
         return lambda query: last_number(
             log_lines(caplog, "pyspark_kafka.lag"),

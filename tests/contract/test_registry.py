@@ -23,14 +23,11 @@ from .registry import (
     REGISTRY,
     STREAM_CLIENTS,
     TRANSACTIONS,
-    Held,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
-
-    from pyspark_kafka.testing import World
 
 
 CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
@@ -49,29 +46,27 @@ def classes(package: ModuleType) -> Iterator[type]:
                 yield found
 
 
-def test_every_port_is_in_the_registry() -> None:
+def test_every_port_is_in_the_registry():
     """Adapters of a missing port would not be tested. ``QueryReports`` is a part of two ports."""
     found = {found for found in classes(ports) if inspect.isabstract(found)}
     assert REGISTRY.keys() == found - {QueryReports}
 
 
-def test_every_port_has_a_public_suite() -> None:
+def test_every_port_has_a_public_suite():
     """That of ``EpochChannel`` tests the ``TaskChannel`` that belongs to it, too."""
     suites = {name for name in testing.__all__ if name.endswith("Contract")}
     assert suites == {f"{port.__name__}Contract" for port in REGISTRY if port is not TaskChannel}
 
 
 @pytest.mark.parametrize("port", REGISTRY, ids=lambda port: port.__name__)
-def test_every_adapter_is_in_the_registry(port: type) -> None:
+def test_every_adapter_is_in_the_registry(port):
     """A missing adapter would not be tested."""
     fulfilling = {found for found in classes(adapters) if issubclass(found, port)}
     assert set(REGISTRY[port]) == {found for found in fulfilling if not inspect.isabstract(found)}
 
 
 @pytest.mark.parametrize("adapters_held", [OFFSET_FETCHERS, RECORD_READERS, RECORD_WRITERS])
-def test_every_client_is_held_to_the_contracts(
-    adapters_held: tuple[Held, ...], open_world: Callable[[Held], World]
-) -> None:
+def test_every_client_is_held_to_the_contracts(adapters_held, open_world):
     """Each value of the option ``client`` has an adapter in the registry."""
     assert {open_world(held).client for held in adapters_held} == set(client_names())
 
@@ -88,9 +83,7 @@ def test_every_client_is_held_to_the_contracts(
     ],
     ids=str,
 )
-def test_the_capabilities_of_a_client_are_declared(
-    held: Held, open_world: Callable[[Held], World]
-) -> None:
+def test_the_capabilities_of_a_client_are_declared(held, open_world):
     """Tests of capabilities that are not declared are skipped."""
     world = open_world(held)
     assert world.capabilities == CAPABILITIES[world.client]

@@ -19,10 +19,9 @@ from ..servers.http_server import Response, serving
 from ..servers.registry_stub import RegistryStub
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark_kafka.domain.values.registry import Schema
-    from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 
 PASSWORD: Final = "pass+of/a:test"  # noqa: S105
 
@@ -46,26 +45,24 @@ class OverMemory(SchemaRegistryContract):
     """The contract over a registry in memory; a subclass provides the fixture ``registry``."""
 
     @pytest.fixture
-    def memory(self) -> MemorySchemaRegistry:
+    def memory(self):
         """Return a registry without schemas."""
         return MemorySchemaRegistry()
 
     @pytest.fixture
-    def strict(self, memory: MemorySchemaRegistry, subject: str) -> str:
+    def strict(self, memory, subject):
         """Return a subject that refuses schemas."""
         memory.set_compatibility(subject, backward)
         return subject
 
     @pytest.fixture
-    def guid(self, memory: MemorySchemaRegistry, subject: str) -> tuple[str, Schema]:
+    def guid(self, memory, subject):
         """Return the GUID of a schema that is registered."""
         schema = avro("Event", "id")
         memory.register(subject, schema)
         return guid_of(schema), schema
 
-    def test_versions_have_guids(
-        self, registry: SchemaRegistry, guid: tuple[str, Schema], subject: str
-    ) -> None:
+    def test_versions_have_guids(self, registry, guid, subject):
         """A version and a schema that is looked up have the GUID."""
         known, schema = guid
         assert registry.version(subject).guid == registry.look_up(subject, schema).guid == known
@@ -73,7 +70,7 @@ class OverMemory(SchemaRegistryContract):
 
 class TestMemorySchemaRegistry(OverMemory):
     @pytest.fixture
-    def registry(self, memory: MemorySchemaRegistry) -> SchemaRegistry:
+    def registry(self, memory):
         """Return the registry in memory itself."""
         return memory
 
@@ -82,20 +79,20 @@ class OverHttp(SchemaRegistryContract):
     """The contract over HTTP, and of a server that is no registry."""
 
     @pytest.fixture
-    def failing(self) -> Iterator[SchemaRegistry]:
+    def failing(self):
         """Return the registry of a server that answers with a page."""
         with serving(lambda _: Response(b"<html>")) as url:
             yield http_registry(url, timeout_ms=50)
 
     @pytest.fixture
-    def secrets(self) -> Sequence[str]:
+    def secrets(self):
         """Return the password."""
         return (PASSWORD,)
 
 
 class TestHttpSchemaRegistry(OverHttp, OverMemory):
     @pytest.fixture
-    def registry(self, memory: MemorySchemaRegistry) -> Iterator[SchemaRegistry]:
+    def registry(self, memory):
         """Return the registry of a server that has one in memory."""
         with serving(RegistryStub(memory).respond) as url:
             registry = http_registry(url)
@@ -105,26 +102,26 @@ class TestHttpSchemaRegistry(OverHttp, OverMemory):
 
 class TestSchemaCache(OverMemory):
     @pytest.fixture
-    def registry(self, memory: MemorySchemaRegistry) -> SchemaRegistry:
+    def registry(self, memory):
         """Return a cache of the registry in memory."""
         return SchemaCache(memory)
 
     @pytest.fixture
-    def failing(self) -> SchemaRegistry:
+    def failing(self):
         """Return a cache of a registry that is down."""
         return SchemaCache(http_registry("http://127.0.0.1:1", timeout_ms=20))
 
 
 class TestApicurio(OverHttp):
     @pytest.fixture
-    def registry(self, schema_registry: str) -> Iterator[SchemaRegistry]:
+    def registry(self, schema_registry):
         """Return the real registry."""
         registry = http_registry(schema_registry)
         yield registry
         registry.close()
 
     @pytest.fixture
-    def strict(self, schema_registry: str, subject: str) -> str:
+    def strict(self, schema_registry, subject):
         """Return a subject with the compatibility level BACKWARD."""
         body = b'{"compatibility": "BACKWARD"}'
         url = f"{schema_registry}/config/{subject}"

@@ -1,9 +1,6 @@
 """The contract of every ``SourceEvents``, and further behaviour of two."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,52 +12,47 @@ from pyspark_kafka.testing.source_events_contract import REPORTS, report_all
 
 from .observing import log_lines
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 LOGGER = "pyspark_kafka"
 
 
 class TestMemorySourceEvents(SourceEventsContract):
     @pytest.fixture
-    def events(self) -> MemorySourceEvents:
+    def events(self):
         """Return a listener that keeps reports."""
         return MemorySourceEvents()
 
     @pytest.fixture
-    def observed(self, events: MemorySourceEvents) -> Callable[[], Sequence[str]]:
+    def observed(self, events):
         """Return what it has kept."""
         return lambda: [f"{report.event} {report.facts}" for report in events.reports]
 
 
 class TestLoggingSourceEvents(SourceEventsContract):
     @pytest.fixture(params=[logging.DEBUG, logging.INFO])
-    def events(
-        self, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
-    ) -> SourceEvents:
+    def events(self, request, caplog):
         """Return a listener that logs, with and without lag."""
         caplog.set_level(request.param, logger=LOGGER)
         return LoggingSourceEvents()
 
     @pytest.fixture
-    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[], Sequence[str]]:
+    def observed(self, caplog):
         """Return the lines of the log."""
         return lambda: log_lines(caplog, LOGGER)
 
 
-def test_the_suite_makes_every_report() -> None:
+def test_the_suite_makes_every_report():
     """A method that the suite does not call would not be tested."""
     assert REPORTS.keys() == SourceEvents.__abstractmethods__
 
 
-def test_memory_keeps_reports_in_order() -> None:
+def test_memory_keeps_reports_in_order():
     """Reports are kept with their arguments, oldest first."""
     events = MemorySourceEvents()
     report_all(events)
     assert [(report.event, report.facts) for report in events.reports] == list(REPORTS.items())
 
 
-def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None:
+def test_losses_are_logged_as_warnings(caplog):
     """Losses and advice are logged at level WARNING, other events at INFO."""
     [loss] = REPORTS["data_lost"]
     [out_of_range] = REPORTS["offset_out_of_range"]
@@ -94,9 +86,7 @@ def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None
 
 
 @pytest.mark.parametrize(("level", "takes_lag"), [("DEBUG", True), ("INFO", False)])
-def test_lag_is_taken_where_it_is_logged(
-    caplog: pytest.LogCaptureFixture, level: str, takes_lag: bool
-) -> None:
+def test_lag_is_taken_where_it_is_logged(caplog, level, takes_lag):
     """The logging listener takes lag only at the level at which it logs it."""
     with caplog.at_level(level, logger=LOGGER):
         assert LoggingSourceEvents().takes_lag is takes_lag

@@ -36,7 +36,7 @@ from tests.servers.http_server import Request, Response, serving
 from .wrong.token_provider import Asking, Issuer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 SECRET: Final = "hunter2"  # noqa: S105
 LIFE_S: Final = 240
@@ -81,7 +81,7 @@ def shown(**fields: object) -> Response:
 
 class TestOidcTokenProvider(TokenProviderContract):
     @pytest.fixture
-    def issuer(self) -> Iterator[TokenIssuer]:
+    def issuer(self):
         """Serve a token endpoint."""
 
         def show(value: str, request: Request) -> Response:
@@ -102,7 +102,7 @@ class TestOidcTokenProvider(TokenProviderContract):
 
 class TestAzureTokenProvider(TokenProviderContract):
     @pytest.fixture
-    def issuer(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[TokenIssuer]:
+    def issuer(self, monkeypatch):
         """Serve the tokens of a managed identity, as Azure's App Service does."""
 
         def show(value: str, request: Request) -> Response:
@@ -133,9 +133,7 @@ class GoogleIssuer(HttpIssuer):
 
 class TestGoogleTokenProvider(TokenProviderContract):
     @pytest.fixture
-    def issuer(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[TokenIssuer]:
+    def issuer(self, monkeypatch, tmp_path_factory):
         """Serve Google's metadata, as a virtual machine has them."""
         from google.auth.compute_engine import _metadata
 
@@ -192,9 +190,7 @@ class AwsIssuer(TokenIssuer):
 
 class TestMskTokenProvider(TokenProviderContract):
     @pytest.fixture
-    def issuer(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-    ) -> TokenIssuer:
+    def issuer(self, monkeypatch, tmp_path_factory):
         """Have AWS credentials in the environment only."""
         empty = tmp_path_factory.mktemp("aws")
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(empty / "credentials"))
@@ -206,7 +202,7 @@ class TestMskTokenProvider(TokenProviderContract):
 
 class TestFunctionTokenProvider(TokenProviderContract):
     @pytest.fixture
-    def issuer(self, monkeypatch: pytest.MonkeyPatch) -> TokenIssuer:
+    def issuer(self, monkeypatch):
         """Have a module with a function."""
         made = Issuer(Asking)
         module = ModuleType("my_tokens")
@@ -237,6 +233,6 @@ class ClockedIssuer(Issuer):
 
 class TestRenewedTokens(TokenProviderContract):
     @pytest.fixture
-    def issuer(self) -> TokenIssuer:
+    def issuer(self):
         """Keep the tokens of another provider."""
         return ClockedIssuer()

@@ -19,7 +19,6 @@ from .registry import VALUE_DECODERS
 
 if TYPE_CHECKING:
     from pyspark_kafka.ports.values.value_format import ValueDecoder
-    from pyspark_kafka.testing.value_decoder_contract import Encode
 
 AVRO: Final = {
     "type": "record",
@@ -39,26 +38,26 @@ def decoder_of(options: ValueOptions) -> ValueDecoder:
 
 class TestJson(ValueDecoderContract):
     @pytest.fixture
-    def decoder(self) -> ValueDecoder:
+    def decoder(self):
         schema = "number bigint, text string"
         return decoder_of(ValueOptions("value", "json", schema=schema))
 
     @pytest.fixture
-    def encode(self) -> Encode:
+    def encode(self):
         return lambda value: json.dumps(value, ensure_ascii=False).encode()
 
     @pytest.fixture
-    def malformed(self) -> bytes:
+    def malformed(self):
         return b'{"text":7,"number":"many"}'
 
 
 class TestAvro(ValueDecoderContract):
     @pytest.fixture
-    def decoder(self) -> ValueDecoder:
+    def decoder(self):
         return decoder_of(ValueOptions("value", "avro", schema=json.dumps(AVRO)))
 
     @pytest.fixture
-    def encode(self) -> Encode:
+    def encode(self):
         def encoded(value: dict[str, Any]) -> bytes:
             buffer = io.BytesIO()
             fastavro.schemaless_writer(buffer, AVRO, value)
@@ -67,13 +66,13 @@ class TestAvro(ValueDecoderContract):
         return encoded
 
     @pytest.fixture
-    def malformed(self) -> bytes:
+    def malformed(self):
         return b"\x02\x7fshort"
 
 
 class TestProtobuf(ValueDecoderContract):
     @pytest.fixture
-    def descriptor(self) -> descriptor_pb2.FileDescriptorSet:
+    def descriptor(self):
         file = descriptor_pb2.FileDescriptorProto(name="pair.proto", syntax="proto2")
         message = file.message_type.add(name="Pair")
         types = descriptor_pb2.FieldDescriptorProto
@@ -83,17 +82,17 @@ class TestProtobuf(ValueDecoderContract):
         return descriptor_pb2.FileDescriptorSet(file=[file])
 
     @pytest.fixture
-    def decoder(self, descriptor: descriptor_pb2.FileDescriptorSet) -> ValueDecoder:
+    def decoder(self, descriptor):
         options = ValueOptions("value", "protobuf", descriptor=descriptor.SerializeToString())
         return decoder_of(options)
 
     @pytest.fixture
-    def encode(self, descriptor: descriptor_pb2.FileDescriptorSet) -> Encode:
+    def encode(self, descriptor):
         pool = descriptor_pool.DescriptorPool()
         pool.Add(descriptor.file[0])
         pair: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("Pair"))
         return lambda value: pair(**value).SerializeToString()
 
     @pytest.fixture
-    def malformed(self) -> bytes:
+    def malformed(self):
         return b"\x08\x01\x12\x7fshort"

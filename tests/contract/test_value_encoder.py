@@ -21,7 +21,6 @@ from .registry import VALUE_ENCODERS
 
 if TYPE_CHECKING:
     from pyspark_kafka.ports.values.value_format import ValueEncoder
-    from pyspark_kafka.testing.value_encoder_contract import Decode
 
 
 def encoder_of(options: ValueOptions) -> ValueEncoder:
@@ -35,11 +34,11 @@ def encoder_of(options: ValueOptions) -> ValueEncoder:
 
 class TestAvro(ValueEncoderContract):
     @pytest.fixture
-    def encoder(self) -> ValueEncoder:
+    def encoder(self):
         return encoder_of(ValueOptions("value", "avro"))
 
     @pytest.fixture
-    def decode(self, encoder: ValueEncoder) -> Decode:
+    def decode(self, encoder):
         schema = json.loads(encoder.schema.text)
 
         def decoded(value: bytes) -> dict[str, Any]:
@@ -51,31 +50,30 @@ class TestAvro(ValueEncoderContract):
 
 class TestJson(ValueEncoderContract):
     @pytest.fixture
-    def encoder(self) -> ValueEncoder:
+    def encoder(self):
         return encoder_of(ValueOptions("value", "json"))
 
     @pytest.fixture
-    def decode(self) -> Decode:
+    def decode(self):
         return json.loads
 
 
 class TestProtobuf(ValueEncoderContract):
     @pytest.fixture
-    def descriptor(self) -> bytes:
+    def descriptor(self):
         """Return the file of a message with the fields of the contract's type."""
         file = FileDescriptorProto(name="row.proto", syntax="proto3")
         message = file.message_type.add(name="Row")
         message.field.add(name="number", number=1, type="TYPE_INT64", label="LABEL_OPTIONAL")
         message.field.add(name="text", number=2, type="TYPE_STRING", label="LABEL_OPTIONAL")
-        serialized: bytes = FileDescriptorSet(file=[file]).SerializeToString()
-        return serialized
+        return FileDescriptorSet(file=[file]).SerializeToString()
 
     @pytest.fixture
-    def encoder(self, descriptor: bytes) -> ValueEncoder:
+    def encoder(self, descriptor):
         return encoder_of(ValueOptions("value", "protobuf", descriptor=descriptor))
 
     @pytest.fixture
-    def decode(self, descriptor: bytes) -> Decode:
+    def decode(self, descriptor):
         make = GetMessageClass(Messages(descriptor).only())
 
         def decoded(value: bytes) -> dict[str, Any]:

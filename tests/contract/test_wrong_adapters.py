@@ -35,7 +35,7 @@ WRONG: Final = [(port, wrong) for port, faults in FAULTS.items() for wrong in fa
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(tmp_path_factory):
     """Run the suites on right and wrong adapters, and return what came of the tests."""
     right = {_test(suites.right_name(port), wrong) for port, wrong in WRONG}
     wrong = [_test(suites.wrong_name(*fault), fault[1]) for fault in WRONG]
@@ -80,7 +80,7 @@ def _outcomes(report: Path) -> Outcomes:
 
 
 @pytest.mark.parametrize("fault", WRONG, ids=lambda fault: f"{fault[0].__name__}-{fault[1]}")
-def test_a_wrong_adapter_fails_its_suite(outcomes: Outcomes, fault: PortFault) -> None:
+def test_a_wrong_adapter_fails_its_suite(outcomes, fault):
     """The test that it names fails: in its call, not in its set-up, and without being skipped."""
     port, wrong = fault
     found = outcomes[suites.wrong_name(port, wrong), wrong.caught_by.__name__]
@@ -88,7 +88,7 @@ def test_a_wrong_adapter_fails_its_suite(outcomes: Outcomes, fault: PortFault) -
 
 
 @pytest.mark.parametrize("port", FAULTS, ids=lambda port: port.__name__)
-def test_an_adapter_without_a_fault_passes(outcomes: Outcomes, port: type) -> None:
+def test_an_adapter_without_a_fault_passes(outcomes, port):
     """Wrong adapters fail for their fault, not for how they are made."""
     ran = {wrong.caught_by.__name__ for wrong in FAULTS[port].wrong}
     found = {name: outcomes[suites.right_name(port), name] for name in ran}
@@ -96,7 +96,7 @@ def test_an_adapter_without_a_fault_passes(outcomes: Outcomes, port: type) -> No
 
 
 @pytest.mark.parametrize("port", FAULTS, ids=lambda port: port.__name__)
-def test_each_port_has_wrong_adapters(port: type) -> None:
+def test_each_port_has_wrong_adapters(port):
     """Most are adapters of the port, and each says what is wrong with it."""
     wrong = FAULTS[port].wrong
     assert any(issubclass(each.adapter, port) for each in wrong)
@@ -104,6 +104,6 @@ def test_each_port_has_wrong_adapters(port: type) -> None:
     assert all(each.adapter.__doc__ for each in wrong)
 
 
-def test_every_port_has_wrong_adapters() -> None:
+def test_every_port_has_wrong_adapters():
     """The suite of a port without any may pass for an adapter that is wrong."""
     assert REGISTRY.keys() <= FAULTS.keys()

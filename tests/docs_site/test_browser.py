@@ -14,8 +14,6 @@ import pyspark_kafka
 from tests.documents import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from selenium.webdriver import Chrome
 
 SITE: Final = ROOT / "site" / pyspark_kafka.__version__
@@ -39,7 +37,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def url():
     """Serve the site on a loopback port, and return its address."""
     handler = partial(QuietHandler, directory=str(SITE))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -51,7 +49,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Chrome]:
+def browser():
     """Return a headless Chromium."""
     webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
@@ -68,7 +66,7 @@ def browser() -> Iterator[Chrome]:
 
 
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_pages_fit_the_screen(browser: Chrome, url: str, screen: dict[str, object]) -> None:
+def test_pages_fit_the_screen(browser, url, screen):
     """No page is wider than the screen, and none has an error in the browser's console."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     wide = []
@@ -82,9 +80,7 @@ def test_pages_fit_the_screen(browser: Chrome, url: str, screen: dict[str, objec
 
 
 @pytest.mark.parametrize(("screen", "share"), [(DESKTOP, 0.35), (PHONE, 0.95)])
-def test_the_meaning_of_an_option_has_room(
-    browser: Chrome, url: str, screen: dict[str, object], share: float
-) -> None:
+def test_the_meaning_of_an_option_has_room(browser, url, screen, share):
     """The meaning is the widest column and, on a phone, below the others: no table is scrolled."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     browser.get(f"{url}/reference/options.html")
@@ -96,7 +92,7 @@ def test_the_meaning_of_an_option_has_room(
     assert min(shares) >= share
 
 
-def test_the_search_finds_an_option(browser: Chrome, url: str) -> None:
+def test_the_search_finds_an_option(browser, url):
     """A word in the search box leads to the pages that have it."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.wait import WebDriverWait
@@ -108,7 +104,7 @@ def test_the_search_finds_an_option(browser: Chrome, url: str) -> None:
     WebDriverWait(browser, SECONDS).until(lambda _: browser.find_elements(By.CSS_SELECTOR, page))
 
 
-def test_the_theme_can_be_switched(browser: Chrome, url: str) -> None:
+def test_the_theme_can_be_switched(browser, url):
     """The button shows the page light and dark."""
     from selenium.webdriver.common.by import By
 

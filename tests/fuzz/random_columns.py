@@ -154,11 +154,9 @@ class RandomColumns:
         if isinstance(data_type, DecimalType):
             return self._decimals(data_type.precision, rows)
         if data_type == types.DATE:
-            days: Numbers = self.dice.integers(*_DAYS, rows, np.int32)
-            return days
+            return self.dice.integers(*_DAYS, rows, np.int32)
         if data_type in {types.TIMESTAMP, types.TIMESTAMP_NTZ}:
-            micros: Numbers = self.dice.integers(*_MILLIS, rows, np.int64) * 1000
-            return micros
+            return self.dice.integers(*_MILLIS, rows, np.int64) * 1000
         numbers = self._integers(rows)
         if data_type not in {types.FLOAT, types.DOUBLE}:
             width: Any = arrow_type(data_type)
@@ -174,8 +172,7 @@ class RandomColumns:
         any_bits = self.dice.integers(-(2**63), 2**63 - 1, rows, np.int64)
         numbers = any_bits >> self.dice.integers(0, 64, rows)
         is_extreme = self.dice.random(rows) < 0.2
-        extremes: Numbers = np.where(is_extreme, self.dice.choice(_EXTREMES, rows), numbers)
-        return extremes
+        return np.where(is_extreme, self.dice.choice(_EXTREMES, rows), numbers)
 
     def _decimals(self, precision: int, rows: int) -> Numbers:
         low = self._integers(rows)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def _decoder() -> Mapping[str, Parser]:
     parser = import_module(f"{__package__}.batch_parser")
     parser.warm_up()
-    found: Mapping[str, Parser] = parser.BATCHES
-    return found
+    return parser.BATCHES
 
 
 def _responses() -> Mapping[str, Parser]:
@@ -34,15 +33,13 @@ def _files() -> Mapping[str, Parser]:
 def _protobuf() -> Mapping[str, Parser]:
     parsers = import_module(f"{__package__}.protobuf_parsers")
     parsers.warm_up()
-    messages: Mapping[str, Parser] = parsers.MESSAGES
-    return messages
+    return parsers.MESSAGES
 
 
 def _json() -> Mapping[str, Parser]:
     trial = import_module(f"{__package__}.json_trial")
     trial.try_values(0, [b"{}"])
-    found: Mapping[str, Parser] = trial.VALUES
-    return found
+    return trial.VALUES
 
 
 TARGETS: Final[Mapping[str, Callable[[], Mapping[str, Parser]]]] = {

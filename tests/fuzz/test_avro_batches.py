@@ -22,7 +22,7 @@ REASONS = {
 }
 
 
-def test_damaged_values_reach_the_kernel() -> None:
+def test_damaged_values_reach_the_kernel():
     """Damaged values meet each common reason, and many are read nevertheless."""
     found: Counter[str] = Counter()
     for number in range(BATCHES):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from .corpus import read_covering, read_found
 from .parsers import Parser, TooSlowError, by_name, encode_input, try_input
 from .targets import TARGETS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 GUIDED = ("responses", "files", "decoder", "protobuf")
 STORED = [
@@ -23,16 +18,16 @@ STORED = [
 
 
 @pytest.fixture(scope="module", params=GUIDED)
-def target(request: pytest.FixtureRequest) -> str:
+def target(request):
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def parsers(target: str) -> Mapping[str, Parser]:
+def parsers(target):
     return TARGETS[target]()
 
 
-def test_valid_inputs(parsers: Mapping[str, Parser]) -> None:
+def test_valid_inputs(parsers):
     """Every parser reads its valid inputs, or refuses them as it documents."""
     for name, parser in parsers.items():
         for content in parser.valid:
@@ -40,7 +35,7 @@ def test_valid_inputs(parsers: Mapping[str, Parser]) -> None:
 
 
 @pytest.mark.parametrize(("read", "stored"), STORED)
-def test_stored_inputs(read: Callable[[str], Iterator[bytes]], stored: str) -> None:
+def test_stored_inputs(read, stored):
     """No input that made a parser fail does so again, and none that reaches a line of its own."""
     parsers = TARGETS[stored]()
     for data in read(stored):
@@ -57,9 +52,7 @@ def _hangs(_: bytes) -> None:
 
 
 @pytest.mark.parametrize(("read", "error"), [(_fails, KeyError), (_hangs, TooSlowError)])
-def test_what_is_a_finding(
-    read: Callable[[bytes], None], error: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_a_finding(read, error, monkeypatch):
     """An error that is not documented is a finding, and so is an input that takes too long."""
     monkeypatch.setattr("tests.fuzz.parsers.CPU_S", 0.05)
     parsers = by_name(Parser("a", read, (ValueError,), ()))

@@ -21,14 +21,12 @@ def outcomes(try_batch: Callable[[int, int], Counter[str]]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("try_batch", [try_json, try_avro])
-def test_rows_of_any_layout_are_encoded(
-    try_batch: Callable[[int, int], Counter[str]],
-) -> None:
+def test_rows_of_any_layout_are_encoded(try_batch):
     """Each row is read as it was, wherever it was in its array."""
     assert outcomes(try_batch)[ENCODED] == BATCHES * ROWS
 
 
-def test_rows_that_are_no_messages_are_refused() -> None:
+def test_rows_that_are_no_messages_are_refused():
     """Each for one of the reasons, and the rows beside them are encoded."""
     found = outcomes(try_protobuf)
     assert {"NULL", "SYMBOL", "UTF8", "ONEOF"} <= set(found)

@@ -10,7 +10,7 @@ from .json_trial import OPTIONS, SCHEMAS, VALUES, made_value, many_names, try_va
 from .parsers import MAX_BYTES, encode_input, try_input
 
 
-def test_made_values_hold() -> None:
+def test_made_values_hold():
     """Values of each kind decode alike in any order, and meet the reasons that JSON has."""
     dice = random.Random(3)  # noqa: S311  # nothing is secret
     valid = valid_values()
@@ -29,7 +29,7 @@ def test_made_values_hold() -> None:
     }
 
 
-def test_many_names_in_one_value() -> None:
+def test_many_names_in_one_value():
     """Whatever a value names, the harness takes no more than its time for it."""
     dice = random.Random(5)  # noqa: S311  # nothing is secret
     values = [many_names(dice) for _ in range(30)]
@@ -38,7 +38,7 @@ def test_many_names_in_one_value() -> None:
         try_values(number, values)
 
 
-def test_inputs_of_the_guided_fuzzer() -> None:
+def test_inputs_of_the_guided_fuzzer():
     """Each valid input is read."""
     for content in VALUES["json"].valid:
         try_input(VALUES, encode_input("json", content))

@@ -22,7 +22,7 @@ REASONS: Final = (
 )
 
 
-def test_records_in_parts() -> None:
+def test_records_in_parts():
     """The parts of records are the records again."""
     headers = (("a", b"b"), ("c", None))
     records = [Record(0), Record(3, None, None), Record(4, b"", headers=headers)]
@@ -32,7 +32,7 @@ def test_records_in_parts() -> None:
     assert b"".join(parts) == body
 
 
-def test_damaged_batches_reach_the_kernel() -> None:
+def test_damaged_batches_reach_the_kernel():
     """Damaged batches meet each reason of a kernel, and some are read nevertheless."""
     found = []
     for number in range(CASES):
@@ -45,7 +45,7 @@ def test_damaged_batches_reach_the_kernel() -> None:
     assert any(outcome.rows for outcome in found)
 
 
-def test_kept_inputs() -> None:
+def test_kept_inputs():
     """The repository has inputs of the guided fuzzer, without the parser's name."""
     kept = kept_inputs()
     assert kept

@@ -67,9 +67,7 @@ def values(options: dict[str, str], client: str, topic: str) -> list[bytes | Non
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("kind", [(), ("--kafka",)])
-def test_a_broker_serves_both_clients_until_it_is_stopped(
-    tmp_path: Path, kind: tuple[str, ...], ending: int
-) -> None:
+def test_a_broker_serves_both_clients_until_it_is_stopped(tmp_path, kind, ending):
     """The output has all options of a query; no files and processes are left."""
     topics = ("--topic", "orders:2", "--topic", "other")
     with running("broker", *kind, *topics, TMPDIR=str(tmp_path)) as started:
@@ -86,7 +84,7 @@ def test_a_broker_serves_both_clients_until_it_is_stopped(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_brokers_listen_on_the_given_port() -> None:
+def test_brokers_listen_on_the_given_port():
     """With a port, the address is known in advance."""
     [port] = free_ports(1)
     with running("broker", "--kafka", "--port", str(port)) as started:
@@ -100,7 +98,7 @@ def test_brokers_listen_on_the_given_port() -> None:
     )
 
 
-def test_the_port_of_a_broker_that_has_ended_is_free_at_once() -> None:
+def test_the_port_of_a_broker_that_has_ended_is_free_at_once():
     """The broker's side of a connection is in the state TIME_WAIT for a minute."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
@@ -110,7 +108,7 @@ def test_the_port_of_a_broker_that_has_ended_is_free_at_once() -> None:
     assert ports_from(address[1], 1) == (address[1],)
 
 
-def test_a_missing_java_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_java_is_an_error(tmp_path):
     """Apache Kafka is not downloaded without Java."""
     ended = run("broker", "--kafka", JAVA_HOME=str(tmp_path))
     assert (ended.returncode, ended.stdout) == (1, "")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +145,14 @@ Read = Callable[[dict[str, str], str, int, int], list[Row]]
 
 
 @pytest.fixture(scope="module")
-def embedded() -> Iterator[EmbeddedBroker]:
+def embedded():
     with EmbeddedBroker() as broker:
         yield broker
 
 
 @WRITERS
 @READERS
-def test_embedded_broker_serves_both_clients(
-    embedded: EmbeddedBroker, write: Write, read: Read
-) -> None:
+def test_embedded_broker_serves_both_clients(embedded, write, read):
     """What either client writes to the embedded broker, either client reads, headers included."""
     topic = f"{write.__name__}-{read.__name__}"
     embedded.create_topic(topic, partitions=3)
@@ -162,20 +160,20 @@ def test_embedded_broker_serves_both_clients(
     assert read(embedded.options, topic, 2, 20) == expected(20)
 
 
-def test_embedded_topic_has_the_partitions_asked_for(embedded: EmbeddedBroker) -> None:
+def test_embedded_topic_has_the_partitions_asked_for(embedded):
     """A topic of the embedded broker has as many partitions as were asked for."""
     embedded.create_topic("three", partitions=3)
     assert partitions_of(embedded.options, "three") == [0, 1, 2]
 
 
-def test_embedded_topic_exists_already(embedded: EmbeddedBroker) -> None:
+def test_embedded_topic_exists_already(embedded):
     """A second topic of the same name is refused by the embedded broker."""
     embedded.create_topic("twice")
     with pytest.raises(KafkaRequestError, match="topic 'twice': Broker: Topic already exists"):
         embedded.create_topic("twice")
 
 
-def test_embedded_cluster_of_three() -> None:
+def test_embedded_cluster_of_three():
     """The embedded broker can be a cluster."""
     with EmbeddedBroker(3) as cluster:
         assert len(set(cluster.bootstrap_servers.split(","))) == 3
@@ -184,21 +182,21 @@ def test_embedded_cluster_of_three() -> None:
         assert kafka_python_read(cluster.options, "spread", 1, 5) == expected(5)
 
 
-def test_embedded_broker_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
+def test_embedded_broker_is_silent(capfd):
     """The embedded broker prints nothing, from its start to its end."""
     with EmbeddedBroker() as broker:
         broker.create_topic("quiet")
     assert capfd.readouterr() == ("", "")
 
 
-def test_embedded_broker_outside_of_its_block() -> None:
+def test_embedded_broker_outside_of_its_block():
     """An embedded broker that is not running raises."""
     broker = EmbeddedBroker()
     with pytest.raises(RuntimeError, match="with block"):
         _ = broker.bootstrap_servers
 
 
-def test_embedded_broker_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embedded_broker_without_confluent_kafka(monkeypatch):
     """Without confluent-kafka the error names the extra."""
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[confluent\]"):
@@ -206,13 +204,13 @@ def test_embedded_broker_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("kind", [EmbeddedBroker, KafkaCluster])
-def test_at_least_one_broker(kind: Callable[[int], object]) -> None:
+def test_at_least_one_broker(kind):
     """A cluster of no brokers is refused."""
     with pytest.raises(ValueError, match="at least one broker"):
         kind(0)
 
 
-def test_import_loads_no_client() -> None:
+def test_import_loads_no_client():
     """Importing the package imports neither of the clients."""
     program = (
         "import sys, pyspark_kafka.brokers; "
@@ -225,14 +223,14 @@ def test_import_loads_no_client() -> None:
 
 
 @pytest.fixture(scope="module")
-def single_broker() -> Iterator[KafkaCluster]:
+def single_broker():
     with KafkaCluster() as cluster:
         yield cluster
 
 
 @WRITERS
 @READERS
-def test_kafka_serves_both_clients(single_broker: KafkaCluster, write: Write, read: Read) -> None:
+def test_kafka_serves_both_clients(single_broker, write, read):
     """What either client writes to Kafka, either client reads, headers included."""
     topic = f"{write.__name__}-{read.__name__}"
     single_broker.create_topic(topic, partitions=2)
@@ -240,7 +238,7 @@ def test_kafka_serves_both_clients(single_broker: KafkaCluster, write: Write, re
     assert read(single_broker.options, topic, 1, 20) == expected(20)
 
 
-def test_partitions_are_added(single_broker: KafkaCluster) -> None:
+def test_partitions_are_added(single_broker):
     """A topic has its new partitions as soon as the call returns."""
     single_broker.create_topic("grows", partitions=2)
     single_broker.add_partitions("grows", 5)
@@ -248,7 +246,7 @@ def test_partitions_are_added(single_broker: KafkaCluster) -> None:
     confluent_write(single_broker.options, "grows", 4, 1)
 
 
-def test_topic_is_deleted(single_broker: KafkaCluster) -> None:
+def test_topic_is_deleted(single_broker):
     """A topic is gone as soon as the call returns, and its name can be taken again."""
     single_broker.create_topic("goes", partitions=3)
     single_broker.delete_topic("goes")
@@ -257,14 +255,14 @@ def test_topic_is_deleted(single_broker: KafkaCluster) -> None:
     assert partitions_of(single_broker.options, "goes") == [0]
 
 
-def test_topic_has_its_config(single_broker: KafkaCluster) -> None:
+def test_topic_has_its_config(single_broker):
     """A topic's config is sent to the broker, which refuses unknown names."""
     single_broker.create_topic("configured", config={"retention.ms": "1000"})
     with pytest.raises(KafkaRequestError, match="Unknown topic config name: nonsense"):
         single_broker.create_topic("misconfigured", config={"nonsense": "1"})
 
 
-def test_records_are_deleted(single_broker: KafkaCluster) -> None:
+def test_records_are_deleted(single_broker):
     """Records before the offset are gone as soon as the call returns."""
     single_broker.create_topic("shrinks", partitions=2)
     confluent_write(single_broker.options, "shrinks", 1, 10)
@@ -273,7 +271,7 @@ def test_records_are_deleted(single_broker: KafkaCluster) -> None:
     assert earliest(single_broker.options, "shrinks", 1) == 7
 
 
-def test_batch_is_corrupted(single_broker: KafkaCluster) -> None:
+def test_batch_is_corrupted(single_broker):
     """The batch with the offset is damaged, and others are not; without one it is an error."""
     single_broker.create_topic("rots")
     for _ in range(2):
@@ -286,20 +284,20 @@ def test_batch_is_corrupted(single_broker: KafkaCluster) -> None:
         kafka_python_read(single_broker.options, "rots", 0, 6)
 
 
-def test_topic_exists_already(single_broker: KafkaCluster) -> None:
+def test_topic_exists_already(single_broker):
     """A second topic of the same name is refused."""
     single_broker.create_topic("taken")
     with pytest.raises(KafkaRequestError, match="TopicAlreadyExists"):
         single_broker.create_topic("taken")
 
 
-def test_unknown_topic_is_not_deleted(single_broker: KafkaCluster) -> None:
+def test_unknown_topic_is_not_deleted(single_broker):
     """The deletion of a topic that does not exist is refused."""
     with pytest.raises(KafkaRequestError, match="UnknownTopicOrPartition"):
         single_broker.delete_topic("never-was")
 
 
-def test_data_stays_in_a_given_directory(tmp_path: Path) -> None:
+def test_data_stays_in_a_given_directory(tmp_path):
     """A later cluster continues with the data in the directory of an earlier one."""
     with KafkaCluster(directory=tmp_path) as cluster:
         cluster.create_topic("kept")
@@ -309,20 +307,20 @@ def test_data_stays_in_a_given_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is mapped to memory")
-def test_brokers_share_an_archive_of_classes(single_broker: KafkaCluster) -> None:
+def test_brokers_share_an_archive_of_classes(single_broker):
     """Java maps the archive of this version of Kafka, which the first start made."""
     maps = Path(f"/proc/{single_broker._processes[0].pid}/maps").read_text()
     assert str(archive_path(jars.KAFKA_VERSION, require_java())) in maps
 
 
-def test_start_that_fails(tmp_path: Path) -> None:
+def test_start_that_fails(tmp_path):
     """The error of a cluster that cannot start has the end of its log."""
     cluster = KafkaCluster(directory=tmp_path, config={"num.io.threads": "none"})
     with pytest.raises(BrokerStartError, match=r"Invalid value none for configuration num\.io"):
         cluster.__enter__()
 
 
-def test_cluster_outside_of_its_block() -> None:
+def test_cluster_outside_of_its_block():
     """A cluster that is not running raises."""
     cluster = KafkaCluster()
     with pytest.raises(RuntimeError, match="with block"):
@@ -334,12 +332,12 @@ def test_cluster_outside_of_its_block() -> None:
 
 
 @pytest.fixture(scope="module")
-def three_brokers() -> Iterator[KafkaCluster]:
+def three_brokers():
     with KafkaCluster(3) as cluster:
         yield cluster
 
 
-def test_two_of_three_brokers_serve(three_brokers: KafkaCluster) -> None:
+def test_two_of_three_brokers_serve(three_brokers):
     """After one of three brokers is killed, the others serve, and accept it again."""
     three_brokers.create_topic("replicated", partitions=3)
     for partition in range(3):
@@ -357,7 +355,7 @@ def test_two_of_three_brokers_serve(three_brokers: KafkaCluster) -> None:
         kafka_python_write(three_brokers.options, "afterwards", partition, 10)
 
 
-def test_broker_is_stopped_and_started(three_brokers: KafkaCluster) -> None:
+def test_broker_is_stopped_and_started(three_brokers):
     """A broker that was stopped can be neither stopped nor killed, and starts with its data."""
     three_brokers.create_topic("survives", partitions=3)
     three_brokers.stop_broker(0)
@@ -370,7 +368,7 @@ def test_broker_is_stopped_and_started(three_brokers: KafkaCluster) -> None:
     assert confluent_read(three_brokers.options, "survives", 0, 10) == expected(10)
 
 
-def test_replicas_move_to_other_brokers(three_brokers: KafkaCluster) -> None:
+def test_replicas_move_to_other_brokers(three_brokers):
     """A partition is on the brokers that were asked for, and the first can be made its leader."""
     three_brokers.create_topic("moves", replication_factor=2)
     confluent_write(three_brokers.options, "moves", 0, 10)
@@ -383,7 +381,7 @@ def test_replicas_move_to_other_brokers(three_brokers: KafkaCluster) -> None:
     assert confluent_read(three_brokers.options, "moves", 0, 10) == expected(10)
 
 
-def test_elections_and_moves_that_the_controller_refuses(three_brokers: KafkaCluster) -> None:
+def test_elections_and_moves_that_the_controller_refuses(three_brokers):
     """A broker that does not exist takes no replica, and a topic that does not exist no leader."""
     three_brokers.create_topic("stays")
     with pytest.raises(KafkaRequestError, match=r"reassignment of stays-0.*InvalidReplica"):
@@ -407,7 +405,7 @@ OLDER_VERSION = "3.9.1"
     not (jars.cache_directory() / f"kafka-{OLDER_VERSION}").is_dir(),
     reason="the long run of tests.soak downloads the jars of this version",
 )
-def test_broker_is_upgraded() -> None:
+def test_broker_is_upgraded():
     """A broker continues with its data under a newer Kafka, and takes over its features."""
     with KafkaCluster(version=OLDER_VERSION) as cluster:
         cluster.create_topic("upgraded")
@@ -431,7 +429,7 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about a process")
-def test_process_ends_with_python(tmp_path: Path) -> None:
+def test_process_ends_with_python(tmp_path):
     """A process that was started for a cluster ends when Python is killed."""
     program = (
         "import pathlib, time\n"
@@ -452,12 +450,12 @@ def test_process_ends_with_python(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("PYSPARK_KAFKA_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
-def test_jars_are_resolved_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_are_resolved_once(cache, monkeypatch):
     """One of several concurrent calls resolves the jars, and leaves no other files."""
     runs: list[Path] = []
 
@@ -478,7 +476,7 @@ def test_jars_are_resolved_once(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(os.listdir(cache)) == ["kafka-4.3.1", "kafka-4.3.1.lock"]
 
 
-def test_jars_that_cannot_be_resolved(cache: Path) -> None:
+def test_jars_that_cannot_be_resolved(cache):
     """The error of Ivy has the end of its log, and no jars are left."""
     unknown = jars.JarSet(
         "unknown-1", (jars.Artifact("org.apache.kafka", "no-such-artifact", "0"),), transitive=False
@@ -488,7 +486,7 @@ def test_jars_that_cannot_be_resolved(cache: Path) -> None:
     assert not (cache / "unknown-1").exists()
 
 
-def test_jars_without_pyspark(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_without_pyspark(cache, monkeypatch):
     """Without PySpark, which contains Ivy, the error names the extra."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[spark\]"):
@@ -496,7 +494,7 @@ def test_jars_without_pyspark(cache: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not (cache / "connector-4.2.0").exists()
 
 
-def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_directory(tmp_path, monkeypatch):
     """Jars are cached where the environment says, or in the user's cache."""
     monkeypatch.setenv("PYSPARK_KAFKA_CACHE", str(tmp_path / "own"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
@@ -508,7 +506,7 @@ def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert jars.cache_directory() == tmp_path / "home" / ".cache" / "pyspark-kafka"
 
 
-def test_connector_jars_exist() -> None:
+def test_connector_jars_exist():
     """The connector's jars are four files, and Avro's is one."""
     found = (*jars.connector_jars(), *jars.avro_jars())
     assert len(found) == 4 + 1

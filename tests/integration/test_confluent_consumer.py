@@ -27,12 +27,11 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable
 
     import pyarrow as pa
 
     from pyspark_kafka.adapters.confluent.consumer_handle import FetchQueue
-    from pyspark_kafka.brokers import KafkaCluster
 
 RECORDS = 40_000
 OFFSETS = Projection(("offset",))
@@ -41,7 +40,7 @@ SECRET = "not-to-be-seen"  # noqa: S105
 
 
 @pytest.fixture
-def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
+def world(kafka, fresh_name):
     """Yield a function to write to the run's broker."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
@@ -49,7 +48,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaW
 
 
 @pytest.fixture
-def partition(world: KafkaWorld) -> TopicPartition:
+def partition(world):
     """Return a partition with more records than fit into a batch."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v%d" % number) for number in range(RECORDS)])
@@ -57,8 +56,7 @@ def partition(world: KafkaWorld) -> TopicPartition:
 
 
 def reader_of(world: KafkaWorld, **options: str) -> ConfluentRecordReader:
-    made: ConfluentRecordReader = world.container(**options).record_reader()
-    return made
+    return world.container(**options).record_reader()
 
 
 def unreachable(options: dict[str, str] | None = None) -> ConfluentRecordReader:
@@ -84,7 +82,7 @@ def offsets(batches: Iterable[pa.RecordBatch]) -> list[int]:
     return [row["offset"] for batch in batches for row in batch.to_pylist()]
 
 
-def test_two_iterators_take_turns(world: KafkaWorld, partition: TopicPartition) -> None:
+def test_two_iterators_take_turns(world, partition):
     """Neither gets records of the other, and both get all of theirs."""
     reader = reader_of(world)
     ranges = OffsetRange(partition, 0, RECORDS), OffsetRange(partition, 10, RECORDS - 10)
@@ -97,9 +95,7 @@ def test_two_iterators_take_turns(world: KafkaWorld, partition: TopicPartition) 
     assert read == [list(range(each.from_offset, each.until_offset)) for each in ranges]
 
 
-def test_an_iterator_does_not_outlive_its_reader(
-    world: KafkaWorld, partition: TopicPartition
-) -> None:
+def test_an_iterator_does_not_outlive_its_reader(world, partition):
     """The iterator says so, and closing does not wait for the messages that it has taken."""
     reader = reader_of(world)
     iterator = reader.read(OffsetRange(partition, 0, RECORDS), OFFSETS)
@@ -109,9 +105,7 @@ def test_an_iterator_does_not_outlive_its_reader(
         next(iterator)
 
 
-def test_a_reader_that_is_dropped_gives_back_its_threads(
-    world: KafkaWorld, partition: TopicPartition
-) -> None:
+def test_a_reader_that_is_dropped_gives_back_its_threads(world, partition):
     """Neither a reader nor an iterator has to be closed by hand."""
     before = threads()
     reader = ConfluentRecordReader(world.options())
@@ -123,9 +117,7 @@ def test_a_reader_that_is_dropped_gives_back_its_threads(
     await_until(lambda: threads() <= before)
 
 
-def test_a_reader_reads_on_in_a_child_and_in_its_parent(
-    world: KafkaWorld, partition: TopicPartition
-) -> None:
+def test_a_reader_reads_on_in_a_child_and_in_its_parent(world, partition):
     """A fork makes a new handle, and leaves the parent's alone."""
     reader = reader_of(world)
     wanted = OffsetRange(partition, 0, RECORDS)
@@ -150,7 +142,7 @@ def test_a_reader_reads_on_in_a_child_and_in_its_parent(
 
 
 @pytest.fixture
-def fetches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def fetches(monkeypatch):
     """Return a list to which the number of fetches is added when one starts or is stopped."""
     running = [0]
     started, stopped = ConsumerHandle.start, ConsumerHandle.stop
@@ -169,7 +161,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def small_ranges(world: KafkaWorld) -> list[OffsetRange]:
+def small_ranges(world):
     """Return ranges of more partitions than are fetched ahead, some with large records."""
     topic = world.topic(2 * MAX_AHEAD)
     partitions = [TopicPartition(topic, number) for number in range(2 * MAX_AHEAD)]
@@ -179,9 +171,7 @@ def small_ranges(world: KafkaWorld) -> list[OffsetRange]:
     return [OffsetRange(partition, 0, 15) for partition in partitions]
 
 
-def test_small_ranges_are_fetched_ahead(
-    world: KafkaWorld, small_ranges: list[OffsetRange], fetches: list[int]
-) -> None:
+def test_small_ranges_are_fetched_ahead(world, small_ranges, fetches):
     """No more than may be at once, and each fetch is stopped, whether it is read or not."""
     reader = reader_of(world)
     for ranges in (small_ranges, small_ranges[::5]):
@@ -197,12 +187,7 @@ def test_small_ranges_are_fetched_ahead(
     assert offsets(reader.read(small_ranges[1], OFFSETS)) == list(range(15))
 
 
-def test_large_ranges_are_fetched_one_by_one(
-    world: KafkaWorld,
-    small_ranges: list[OffsetRange],
-    fetches: list[int],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_large_ranges_are_fetched_one_by_one(world, small_ranges, fetches, monkeypatch):
     """So is a single small one among them."""
     monkeypatch.setattr(record_reader, "MAX_OFFSETS", 14)
     reader = reader_of(world)
@@ -213,7 +198,7 @@ def test_large_ranges_are_fetched_one_by_one(
     assert max(fetches) == 1
 
 
-def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:
+def test_a_record_may_be_larger_than_a_column(world):
     """Columns grow to what one record needs."""
     partition = TopicPartition(world.topic(max__message__bytes="20000000"), 0)
     sizes = [10, 900_000, 900_000, 900_000, 10]
@@ -222,7 +207,7 @@ def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:
     assert [len(row["value"]) for batch in batches for row in batch.to_pylist()] == sizes
 
 
-def test_a_brokers_own_timestamps_differ_from_producers(world: KafkaWorld) -> None:
+def test_a_brokers_own_timestamps_differ_from_producers(world):
     """The type is 1 where the broker says when a record came."""
     partition = TopicPartition(world.topic(message__timestamp__type="LogAppendTime"), 0)
     world.produce(partition, [Record(b"v", timestamp=1)])
@@ -232,7 +217,7 @@ def test_a_brokers_own_timestamps_differ_from_producers(world: KafkaWorld) -> No
     assert row["timestamp"].year > 2020
 
 
-def test_why_no_broker_is_reached_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+def test_why_no_broker_is_reached_is_said(capfd):
     """The last error of a connection is in the message, and nothing on standard error."""
     reader = unreachable()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):
@@ -241,9 +226,7 @@ def test_why_no_broker_is_reached_is_said(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr().err == ""
 
 
-def test_lines_of_librdkafka_reach_the_logger(
-    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_of_librdkafka_reach_the_logger(caplog, capfd):
     """Lines that ``kafka.debug`` asks for are logged, and passwords never are."""
     reader = unreachable(
         {
@@ -277,7 +260,7 @@ def test_lines_of_librdkafka_reach_the_logger(
     ],
     ids=lambda setting: next(reversed(setting)),
 )
-def test_a_setting_that_is_refused_is_an_error_of_options(setting: dict[str, str]) -> None:
+def test_a_setting_that_is_refused_is_an_error_of_options(setting):
     """The error names the client."""
     with pytest.raises(OptionsError, match="The client 'confluent'"):
         unreachable(setting).read(OffsetRange(ANY, 0, 1), OFFSETS)

@@ -17,11 +17,9 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
-
-    from pyspark_kafka.brokers import KafkaCluster
 
     Reader = ConfluentRecordReader
 
@@ -39,7 +37,7 @@ RECORDS: Final = 13_000
 
 
 @pytest.fixture
-def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
+def world(kafka, fresh_name):
     """Yield the run's broker."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
@@ -47,7 +45,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaW
 
 
 @pytest.fixture
-def reader(world: KafkaWorld) -> Iterator[Reader]:
+def reader(world):
     """Yield a reader of the run's broker."""
     options = world.options(
         QueryKind.BATCH,
@@ -61,7 +59,7 @@ def reader(world: KafkaWorld) -> Iterator[Reader]:
 
 
 @pytest.fixture
-def partition(world: KafkaWorld) -> TopicPartition:
+def partition(world):
     """Return a partition whose records are all old."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(OLD)] * RECORDS)
@@ -75,9 +73,7 @@ def values_of(batches: Iterator[pa.RecordBatch], values: list[bytes | None]) -> 
     return values
 
 
-def test_records_of_two_topics_are_not_mixed(
-    world: KafkaWorld, reader: Reader, partition: TopicPartition
-) -> None:
+def test_records_of_two_topics_are_not_mixed(world, reader, partition):
     """The records before the error are all old, and the next range's are all new."""
     batches = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
     values = next(batches)["value"].to_pylist()
@@ -93,9 +89,7 @@ def test_records_of_two_topics_are_not_mixed(
     assert values_of(again, []) == [NEW] * RECORDS
 
 
-def test_a_range_is_continued_in_the_same_topic_only(
-    world: KafkaWorld, partition: TopicPartition
-) -> None:
+def test_a_range_is_continued_in_the_same_topic_only(world, partition):
     """The topic is created again while the consumer fetches another range."""
     reader = ConfluentRecordReader(world.options(QueryKind.BATCH, **PREFETCHED))
     batches = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
@@ -110,9 +104,7 @@ def test_a_range_is_continued_in_the_same_topic_only(
     assert caught.value.offset == position
 
 
-def test_what_is_fetched_ahead_is_of_one_topic(
-    world: KafkaWorld, reader: Reader, partition: TopicPartition
-) -> None:
+def test_what_is_fetched_ahead_is_of_one_topic(world, reader, partition):
     """The topic is created again between two ranges that were expected together."""
     first = TopicPartition(world.topic(), 0)
     world.produce(first, [Record(OLD)] * 9)
@@ -133,14 +125,8 @@ def test_what_is_fetched_ahead_is_of_one_topic(
 
 @pytest.mark.parametrize(("given", "expected"), [({}, False), ({"kafka.debug": "conf"}, True)])
 def test_lines_are_logged_that_the_user_asks_for(
-    world: KafkaWorld,
-    partition: TopicPartition,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
-    given: dict[str, str],
-    *,
-    expected: bool,
-) -> None:
+    world, partition, caplog, capfd, given, *, expected
+):
     """Lines that only the reader needs are not logged for the user."""
     options = world.options(QueryKind.BATCH, **given)
     capfd.readouterr()

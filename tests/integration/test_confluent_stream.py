@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,14 +26,11 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import numbered
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 SETTINGS = ContinuousSettings("unused")
 
 
 @pytest.fixture
-def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
+def world(kafka, fresh_name):
     """Yield the run's broker."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
@@ -63,7 +59,7 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows(monkeypatch):
     """The client refuses Windows before it connects, and names the other client."""
     options = {"kafka.bootstrap.servers": "h:1", "client": "confluent", "subscribe": "t"}
     parsed = parse_source_options(options, QueryKind.STREAM)
@@ -72,7 +68,7 @@ def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
         ConfluentStreamClient(parsed, None, SETTINGS)
 
 
-def test_closed_clients_give_back_their_threads_and_files(world: KafkaWorld) -> None:
+def test_closed_clients_give_back_their_threads_and_files(world):
     """The consumer, the producer, and what wakes them are closed."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, numbered(0, 10))
@@ -90,7 +86,7 @@ def test_closed_clients_give_back_their_threads_and_files(world: KafkaWorld) -> 
 
 
 @pytest.mark.parametrize("takes_records", [True, False])
-def test_unreachable_brokers_are_reported_in_time(*, takes_records: bool) -> None:
+def test_unreachable_brokers_are_reported_in_time(*, takes_records):
     """After the time-out of the client's requests, with the last reason; not before."""
     client = unreachable()
     client.assign(PartitionOffsets({TopicPartition("t", 0): 0}))
@@ -101,7 +97,7 @@ def test_unreachable_brokers_are_reported_in_time(*, takes_records: bool) -> Non
     client.close()
 
 
-def test_a_setting_that_is_refused_is_an_error_of_options() -> None:
+def test_a_setting_that_is_refused_is_an_error_of_options():
     """The error of the first assignment names the setting."""
     client = unreachable(kafka__fetch__error__backoff__ms="soon")
     with pytest.raises(OptionsError, match=r"fetch\.error\.backoff\.ms"):
@@ -109,9 +105,7 @@ def test_a_setting_that_is_refused_is_an_error_of_options() -> None:
     client.close()
 
 
-def test_the_users_own_settings_are_kept(
-    world: KafkaWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_users_own_settings_are_kept(world, caplog):
     """Lines that the user asked for are logged beside those that the client needs."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, numbered(0, 1))
@@ -122,7 +116,7 @@ def test_the_users_own_settings_are_kept(
     assert "fetch.wait.max.ms" in caplog.text
 
 
-def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:
+def test_a_record_may_be_larger_than_a_column(world):
     """Columns grow to what one record needs."""
     partition = TopicPartition(world.topic(max__message__bytes="20000000"), 0)
     sizes = [10, 900_000, 900_000, 900_000, 10]
@@ -133,7 +127,7 @@ def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:
     assert [len(value) for value in task.values(partition)] == sizes
 
 
-def test_fetches_go_on_when_the_broker_comes_back(fresh_name: Callable[[], str]) -> None:
+def test_fetches_go_on_when_the_broker_comes_back(fresh_name):
     """Neither reading nor writing fails while a broker restarts, and nothing is lost."""
     with KafkaCluster() as cluster:
         world = KafkaWorld("confluent", fresh_name, cluster)

@@ -39,7 +39,7 @@ from pyspark_kafka.domain.writing.errors import (
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
 SECONDS = 30.0
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -83,7 +83,7 @@ def texts(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[bytes]:
 
 
 @pytest.fixture
-def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., Any]]:
+def writer_of(kafka):
     """Yield a factory of writers to the run's broker; they are closed afterwards."""
     made = []
 
@@ -97,7 +97,7 @@ def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def topic_of(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Callable[..., str]:
+def topic_of(kafka, fresh_name):
     """Return a function to create topics."""
 
     def create(partitions: int = 1, **config: str) -> str:
@@ -109,9 +109,7 @@ def topic_of(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Callable[...
     return create
 
 
-def test_rows_go_to_the_topics_that_they_name(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_rows_go_to_the_topics_that_they_name(kafka, writer_of, topic_of):
     """Rows of one topic keep their order."""
     names = [topic_of(), topic_of(), topic_of()]
     count = 3_000
@@ -128,9 +126,7 @@ def test_rows_go_to_the_topics_that_they_name(
         assert texts(kafka, name) == [b"%d" % number for number in range(first, count, 3)]
 
 
-def test_records_of_one_key_stay_in_order(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_records_of_one_key_stay_in_order(kafka, writer_of, topic_of):
     """Over many batches, and with several requests under way."""
     topic = topic_of(3)
     writer = writer_of(kafka__batch__size="2000")
@@ -153,12 +149,7 @@ def test_records_of_one_key_stay_in_order(
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_every_codec_is_written(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., Any],
-    topic_of: Callable[..., str],
-    codec: str,
-) -> None:
+def test_every_codec_is_written(kafka, writer_of, topic_of, codec):
     """What is compressed is read as it was given."""
     topic = topic_of()
     writer = writer_of(kafka__compression__type=codec, kafka__compression__zstd__level="22")
@@ -168,9 +159,7 @@ def test_every_codec_is_written(
     assert texts(kafka, topic) == expected
 
 
-def test_columns_of_every_kind_are_written(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_columns_of_every_kind_are_written(kafka, writer_of, topic_of):
     """Keys, values and headers come as they are, nulls, empty ones and repeated ones included."""
     topic = topic_of()
     headers = [
@@ -207,9 +196,7 @@ def test_columns_of_every_kind_are_written(
     assert stamps[1:] == when[1:]
 
 
-def test_the_first_moment_of_1970_is_refused(
-    writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_the_first_moment_of_1970_is_refused(writer_of, topic_of):
     """The library would write the time of now for it."""
     stamps = pa.array([dt.datetime(1970, 1, 1, tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
     batch = pa.RecordBatch.from_pydict({"value": [b"v"], "timestamp": stamps})
@@ -217,7 +204,7 @@ def test_the_first_moment_of_1970_is_refused(
         writer_of().write(batch, topic_of())
 
 
-def test_a_header_needs_a_key(writer_of: Callable[..., Any], topic_of: Callable[..., str]) -> None:
+def test_a_header_needs_a_key(writer_of, topic_of):
     """A header with a null key is refused."""
     headers = pa.array([[{"key": None, "value": b"v"}]], HEADERS)
     batch = pa.RecordBatch.from_pydict({"value": [b"v"], "headers": headers})
@@ -226,12 +213,7 @@ def test_a_header_needs_a_key(writer_of: Callable[..., Any], topic_of: Callable[
 
 
 @pytest.mark.parametrize("column", ["key", "value", "headers"])
-def test_a_small_buffer_blocks_and_loses_nothing(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., Any],
-    topic_of: Callable[..., str],
-    column: str,
-) -> None:
+def test_a_small_buffer_blocks_and_loses_nothing(kafka, writer_of, topic_of, column):
     """A megabyte goes through 16 KiB, wherever in the records it is."""
     topic = topic_of()
     writer = writer_of(kafka__buffer__memory="16384", kafka__max__request__size="16384")
@@ -244,9 +226,7 @@ def test_a_small_buffer_blocks_and_loses_nothing(
     assert len(read(kafka, topic)) == 1_000
 
 
-def test_a_record_may_be_larger_than_the_buffer(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_a_record_may_be_larger_than_the_buffer(kafka, writer_of, topic_of):
     """The buffer holds one record of any size."""
     topic = topic_of()
     writer = writer_of(kafka__buffer__memory="16384")
@@ -256,9 +236,7 @@ def test_a_record_may_be_larger_than_the_buffer(
     assert [len(value) for value in texts(kafka, topic)] == sizes
 
 
-def test_a_record_is_held_to_the_size_of_a_request(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_a_record_is_held_to_the_size_of_a_request(kafka, writer_of, topic_of):
     """The size and the error are those of Java's producer, and nothing of the batch is sent."""
     topic = topic_of()
     writer = writer_of(kafka__max__request__size="2000")
@@ -277,9 +255,7 @@ def test_a_record_is_held_to_the_size_of_a_request(
     assert len(read(kafka, topic)) == 1
 
 
-def test_the_size_may_be_said_in_librdkafkas_words(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_the_size_may_be_said_in_librdkafkas_words(kafka, writer_of, topic_of):
     """Settings with librdkafka's names override those translated from Java's."""
     topic = topic_of(max__message__bytes="3000000")
     writer = writer_of(kafka__message__max__bytes="3000000")
@@ -290,9 +266,7 @@ def test_the_size_may_be_said_in_librdkafkas_words(
     assert len(read(kafka, topic)) == 1
 
 
-def test_a_record_that_the_broker_finds_too_large_is_reported(
-    writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_a_record_that_the_broker_finds_too_large_is_reported(writer_of, topic_of):
     """In the words of Java, with the partition and the size, and without the record."""
     topic = topic_of(max__message__bytes="2000")
     writer = writer_of()
@@ -310,9 +284,7 @@ def test_a_record_that_the_broker_finds_too_large_is_reported(
     assert "secret" not in str(caught.value)
 
 
-def test_why_the_broker_refuses_a_record_is_said(
-    writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_why_the_broker_refuses_a_record_is_said(writer_of, topic_of):
     """A clock that is more than an hour ahead is named as the reason, in librdkafka's words."""
     topic, writer = topic_of(), writer_of()
     ahead = dt.datetime.now(dt.UTC) + dt.timedelta(hours=2)
@@ -322,9 +294,7 @@ def test_why_the_broker_refuses_a_record_is_said(
         writer.flush()
 
 
-def test_a_topic_that_does_not_exist_is_reported_in_time(
-    writer_of: Callable[..., Any], fresh_name: Callable[[], str]
-) -> None:
+def test_a_topic_that_does_not_exist_is_reported_in_time(writer_of, fresh_name):
     """The topic is looked for as long as by Java's producer."""
     writer = writer_of(kafka__max__block__ms="1500")
     unknown = fresh_name()
@@ -334,9 +304,7 @@ def test_a_topic_that_does_not_exist_is_reported_in_time(
     assert 1 < time.monotonic() - start < 5
 
 
-def test_a_topic_that_comes_to_be_is_written_to(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], fresh_name: Callable[[], str]
-) -> None:
+def test_a_topic_that_comes_to_be_is_written_to(kafka, writer_of, fresh_name):
     """A writer waits for one that is created meanwhile."""
     writer, topic = writer_of(), fresh_name()
     later = threading.Timer(0.3, kafka.create_topic, (topic,))
@@ -347,9 +315,7 @@ def test_a_topic_that_comes_to_be_is_written_to(
     assert texts(kafka, topic) == [b"v"]
 
 
-def test_nothing_is_lost_in_a_topic_that_was_just_created(
-    kafka: KafkaCluster, fresh_name: Callable[[], str]
-) -> None:
+def test_nothing_is_lost_in_a_topic_that_was_just_created(kafka, fresh_name):
     """A broker announces a partition before its leader serves it."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     for _ in range(15):
@@ -370,9 +336,7 @@ def test_nothing_is_lost_in_a_topic_that_was_just_created(
         assert [len(texts(kafka, topic, number)) for number in range(4)] == [30] * 4
 
 
-def test_a_topic_that_goes_is_reported(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_a_topic_that_goes_is_reported(kafka, writer_of, topic_of):
     """A deleted topic that was written to before is reported, too."""
     writer, topic = writer_of(kafka__max__block__ms="1000"), topic_of()
     writer.write(values(b"v"), topic)
@@ -383,7 +347,7 @@ def test_a_topic_that_goes_is_reported(
         writer.flush()
 
 
-def test_a_name_that_no_topic_may_have_is_refused(writer_of: Callable[..., Any]) -> None:
+def test_a_name_that_no_topic_may_have_is_refused(writer_of):
     """The error has the cluster's reason."""
     for name in ("", "not a name"):
         with pytest.raises(KafkaRequestError, match="a request for metadata"):
@@ -391,12 +355,7 @@ def test_a_name_that_no_topic_may_have_is_refused(writer_of: Callable[..., Any])
 
 
 @pytest.mark.parametrize("partition", [-1, 2, 2**31 - 1])
-def test_a_partition_has_to_exist(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., Any],
-    topic_of: Callable[..., str],
-    partition: int,
-) -> None:
+def test_a_partition_has_to_exist(kafka, writer_of, topic_of, partition):
     """One that does not is named, and nothing of its batch is sent."""
     topic = topic_of(2)
     batch = pa.RecordBatch.from_pydict(
@@ -414,9 +373,7 @@ def test_a_partition_has_to_exist(
     assert read(kafka, topic) == []
 
 
-def test_partitions_that_are_added_are_written_to(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_partitions_that_are_added_are_written_to(kafka, writer_of, topic_of):
     """The writer asks for partitions when a row names one that was not there."""
     topic = topic_of(1)
     writer = writer_of()
@@ -436,9 +393,7 @@ def by_length(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]:
     return pa.array(chosen, pa.int32())
 
 
-def test_a_function_chooses_partitions(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_a_function_chooses_partitions(kafka, writer_of, topic_of):
     """A column overrides it, and keys decide where it does not choose."""
     topic = topic_of(5)
     batch = pa.RecordBatch.from_pydict(
@@ -460,9 +415,7 @@ def test_a_function_chooses_partitions(
     }
 
 
-def test_partitions_take_turns(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_partitions_take_turns(kafka, writer_of, topic_of):
     """Java's RoundRobinPartitioner takes one after another and ignores the key."""
     topic = topic_of(3)
     name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
@@ -473,9 +426,7 @@ def test_partitions_take_turns(
     assert [len(read(kafka, topic, number)) for number in range(3)] == [20, 20, 20]
 
 
-def test_keys_may_be_ignored(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_keys_may_be_ignored(kafka, writer_of, topic_of):
     """Records of one key go anywhere then."""
     topic = topic_of(2)
     writer = writer_of(
@@ -508,13 +459,7 @@ def test_keys_may_be_ignored(
     ],
     ids=lambda given: next(iter(given)),
 )
-def test_settings_are_followed_without_a_warning(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., Any],
-    topic_of: Callable[..., str],
-    caplog: pytest.LogCaptureFixture,
-    given: dict[str, str],
-) -> None:
+def test_settings_are_followed_without_a_warning(kafka, writer_of, topic_of, caplog, given):
     """What is set is what librdkafka can have, and nothing that it would complain of."""
     topic, writer = topic_of(), writer_of(**given)
     with caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"):
@@ -539,9 +484,7 @@ def test_settings_are_followed_without_a_warning(
     ],
     ids=lambda setting: next(iter(setting)),
 )
-def test_a_setting_that_is_refused_is_an_error_of_options(
-    writer_of: Callable[..., Any], setting: dict[str, str]
-) -> None:
+def test_a_setting_that_is_refused_is_an_error_of_options(writer_of, setting):
     """The error names the client."""
     with pytest.raises(OptionsError, match="The client 'confluent'"):
         writer_of(**setting).write(values(b"v"), "t")
@@ -554,7 +497,7 @@ def nowhere(**given: str) -> ConfluentRecordWriter:
     )
 
 
-def test_why_no_broker_is_reached_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+def test_why_no_broker_is_reached_is_said(capfd):
     """The last error of a connection is in the message, and nothing on standard error."""
     writer = nowhere(kafka__max__block__ms="1000")
     start = time.monotonic()
@@ -565,9 +508,7 @@ def test_why_no_broker_is_reached_is_said(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr().err == ""
 
 
-def test_lines_of_librdkafka_reach_the_logger(
-    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_of_librdkafka_reach_the_logger(caplog, capfd):
     """Lines that ``kafka.debug`` asks for are logged."""
     writer = nowhere(kafka__max__block__ms="500", kafka__debug="all")
     with (
@@ -586,9 +527,7 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def test_a_writer_that_is_dropped_gives_back_its_threads(
-    kafka: KafkaCluster, topic_of: Callable[..., str]
-) -> None:
+def test_a_writer_that_is_dropped_gives_back_its_threads(kafka, topic_of):
     """A dropped writer need not be closed, and nothing waits for what it holds."""
     topic, before = topic_of(), threads()
     writer = ConfluentRecordWriter(
@@ -605,9 +544,7 @@ def test_a_writer_that_is_dropped_gives_back_its_threads(
     assert time.monotonic() - start < 5
 
 
-def test_a_writer_writes_on_in_a_child_and_in_its_parent(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
+def test_a_writer_writes_on_in_a_child_and_in_its_parent(kafka, writer_of, topic_of):
     """A fork makes a new handle, and leaves the parent's and its records alone."""
     topic = topic_of()
     writer = writer_of(kafka__queue__buffering__max__ms="60000")
@@ -632,15 +569,13 @@ def test_a_writer_writes_on_in_a_child_and_in_its_parent(
 
 
 @pytest.fixture(scope="module")
-def three_brokers() -> Iterator[KafkaCluster]:
+def three_brokers():
     """Run brokers that can lose one of them, and that create topics."""
     with KafkaCluster(3, config={"auto.create.topics.enable": "true"}) as cluster:
         yield cluster
 
 
-def test_topics_are_created_where_the_broker_does_that(
-    three_brokers: KafkaCluster, fresh_name: Callable[[], str]
-) -> None:
+def test_topics_are_created_where_the_broker_does_that(three_brokers, fresh_name):
     """The writer relies on that, as Java's producer does."""
     writer, topic = ConfluentRecordWriter(options_of(three_brokers.options)), fresh_name()
     writer.write(values(b"v"), topic)
@@ -649,9 +584,7 @@ def test_topics_are_created_where_the_broker_does_that(
     assert texts(three_brokers, topic) == [b"v"]
 
 
-def test_nothing_is_lost_while_a_broker_is_away(
-    three_brokers: KafkaCluster, fresh_name: Callable[[], str]
-) -> None:
+def test_nothing_is_lost_while_a_broker_is_away(three_brokers, fresh_name):
     """No record is lost, written twice, or out of order."""
     topic, written = fresh_name(), 0
     three_brokers.create_topic(topic, 3, config={"min.insync.replicas": "2"})
@@ -683,7 +616,7 @@ def test_nothing_is_lost_while_a_broker_is_away(
         assert found == [b"%d" % each for each in range(number, written, 3)]
 
 
-def test_records_that_no_broker_takes_in_time_are_reported(fresh_name: Callable[[], str]) -> None:
+def test_records_that_no_broker_takes_in_time_are_reported(fresh_name):
     """After delivery.timeout.ms, and closing does not wait for the others."""
     with KafkaCluster() as cluster:
         topic = fresh_name()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +13,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import DeadLetter
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from pyspark_kafka.testing.world import COMMITTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 COUNT = 40
 BAD = [*range(0, COUNT, 8)]
@@ -36,12 +30,8 @@ def ids(records: pa.RecordBatch) -> pa.RecordBatch:
     ("client", "guarantee"), [("confluent", "at-least-once"), ("kafka-python", "exactly-once")]
 )
 def test_each_bad_record_has_a_letter_before_it_is_passed(
-    client: str,
-    fresh_name: Callable[[], str],
-    kafka: KafkaCluster,
-    tmp_path: Path,
-    guarantee: str,
-) -> None:
+    client, fresh_name, kafka, tmp_path, guarantee
+):
     """Good records are written, and both kinds are counted in the query's progress."""
     world = KafkaWorld(client, fresh_name, kafka)
     source, target, letters = (TopicPartition(world.topic(), 0) for _ in range(3))

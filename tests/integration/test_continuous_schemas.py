@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -16,12 +16,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 SECONDS: Final = 120.0
 LOSING_ANSWERS: Final = Rules(to_client=Traffic(reset_after=20))
@@ -43,13 +37,7 @@ def users(records: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(lines)], ["value"])
 
 
-def test_schemas_change_while_a_query_runs(
-    client: str,
-    fresh_name: Callable[[], str],
-    kafka: KafkaCluster,
-    schema_registry: str,
-    tmp_path: Path,
-) -> None:
+def test_schemas_change_while_a_query_runs(client, fresh_name, kafka, schema_registry, tmp_path):
     """Old and new ones alternate, a new one waits for the registry, and a wrong one ends it."""
     world = KafkaWorld(client, fresh_name, kafka)
     source, target = (TopicPartition(world.topic(), 0) for _ in range(2))

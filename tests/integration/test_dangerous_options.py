@@ -24,7 +24,6 @@ from pyspark_kafka.domain.security.policy import RESTRICTED, AllowList
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 Settings = dict[str, str]
 
@@ -85,7 +84,7 @@ class TokenEndpoint:
 
 
 @pytest.fixture
-def endpoint() -> Iterator[TokenEndpoint]:
+def endpoint():
     """Run a token endpoint on this machine."""
     with TokenEndpoint().serving() as endpoint:
         yield endpoint
@@ -159,18 +158,14 @@ def failure_once_allowed(
     ],
     ids=["plugin", "engine", "engine by name", "provider", "metadata service", "offset store"],
 )
-def test_a_dangerous_setting_works_once_allowed(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings, entries: AllowList, entry: str, words: str
-) -> None:
+def test_a_dangerous_setting_works_once_allowed(monkeypatch, settings, entries, entry, words):
     """What librdkafka says of a setting shows that it used it, which it did not before."""
     told = failure_once_allowed(monkeypatch, settings, (entries, entry))
     assert words in told
     assert "is refused" not in told
 
 
-def test_a_token_endpoint_is_asked_once_allowed(
-    monkeypatch: pytest.MonkeyPatch, endpoint: TokenEndpoint
-) -> None:
+def test_a_token_endpoint_is_asked_once_allowed(monkeypatch, endpoint):
     """No request is sent to a URL that the operator does not list."""
     settings = endpoint.login | SECRET
     assert "sends requests to a URL" in failure(settings)
@@ -182,9 +177,7 @@ def test_a_token_endpoint_is_asked_once_allowed(
     assert endpoint.requests[0] == "grant_type=client_credentials"
 
 
-def test_authorities_of_a_token_endpoint_are_read_once_allowed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_authorities_of_a_token_endpoint_are_read_once_allowed(monkeypatch):
     """The file is opened, and not before the operator lists it."""
     endpoint = TokenEndpoint("https://127.0.0.1:1/token")
     settings = endpoint.login | SECRET | {"https.ca.location": "/nowhere/ca.pem"}
@@ -193,9 +186,7 @@ def test_authorities_of_a_token_endpoint_are_read_once_allowed(
     assert "'kafka.https.ca.location' cannot be read: [Errno 2] No such file" in told
 
 
-def test_an_assertion_is_read_once_allowed(
-    monkeypatch: pytest.MonkeyPatch, endpoint: TokenEndpoint, tmp_path: Path
-) -> None:
+def test_an_assertion_is_read_once_allowed(monkeypatch, endpoint, tmp_path):
     """The content of a file is sent to the endpoint; both have to be listed."""
     path = tmp_path / "assertion"
     path.write_text(ASSERTION)
@@ -209,9 +200,7 @@ def test_an_assertion_is_read_once_allowed(
     assert parse_qs(endpoint.requests[0])["assertion"] == [ASSERTION]
 
 
-def test_an_assertion_is_signed_once_allowed(
-    monkeypatch: pytest.MonkeyPatch, endpoint: TokenEndpoint, tmp_path: Path
-) -> None:
+def test_an_assertion_is_signed_once_allowed(monkeypatch, endpoint, tmp_path):
     """A key and a template are read if they are listed, and a request has what they make."""
     key, template = tmp_path / "key.pem", tmp_path / "template.json"
     made = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]

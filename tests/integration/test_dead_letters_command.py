@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,14 +13,9 @@ from pyspark_kafka.testing import KafkaWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import ERROR, bad
 from pyspark_kafka.testing.writing_contract import MIXED_HEADERS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 
 @pytest.fixture
-def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def world(client, fresh_name, kafka):
     """Yield the run's Kafka, with each client."""
     world = KafkaWorld(client, fresh_name, kafka)
     yield world
@@ -39,7 +34,7 @@ def given(world: KafkaWorld, action: str, topic: str, *more: str) -> list[str]:
     return ["dead-letters", action, "--topic", topic, *servers, "--client", world.client, *more]
 
 
-def test_letters_are_listed(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_letters_are_listed(world, capsys):
     """The table and the JSON are bounded, and say how much there is more."""
     topic = world.topic()
     write(world, topic, {"offset": 8}, {"offset": 9, "topic": "[red]"})
@@ -73,9 +68,7 @@ def test_letters_are_listed(world: KafkaWorld, capsys: pytest.CaptureFixture[str
     assert shown.err == "and 2 more records; raise --limit to list them\n"
 
 
-def test_what_others_wrote_does_not_reach_the_terminal(
-    world: KafkaWorld, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_others_wrote_does_not_reach_the_terminal(world, capsys):
     """Headers that another program wrote could clear the screen, or more."""
     topic = world.topic()
     texts = {"topic": b"t\x1b[2J", "partition": b"0", "offset": b"1"}
@@ -89,15 +82,13 @@ def test_what_others_wrote_does_not_reach_the_terminal(
         assert "\x1b" not in shown
 
 
-def test_an_empty_topic_has_no_letters(
-    world: KafkaWorld, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_topic_has_no_letters(world, capsys):
     """There is no table then."""
     assert main(given(world, "list", world.topic())) == 0
     assert capsys.readouterr().out == "0 records in 0 letters\n"
 
 
-def test_records_are_written_back(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_are_written_back(world, capsys):
     """Once each, and not again for the same group; the letters stay."""
     topic, orders = world.topic(), world.topic(2)
     row = {"topic": orders, "partition": 1, "headers": MIXED_HEADERS}
@@ -129,17 +120,13 @@ def test_records_are_written_back(world: KafkaWorld, capsys: pytest.CaptureFixtu
     assert len(world.records(TopicPartition(topic, 0))) == 5
 
 
-def test_a_topic_that_does_not_exist_is_an_error(
-    world: KafkaWorld, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_topic_that_does_not_exist_is_an_error(world, capsys):
     """The exit status is that of the other commands."""
     assert main(given(world, "list", world.fresh_name())) == 1
     assert capsys.readouterr().err.startswith("error: [KAFKA_UNKNOWN_TOPIC]")
 
 
-def test_a_record_whose_topic_is_gone_is_an_error(
-    world: KafkaWorld, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_whose_topic_is_gone_is_an_error(world, capsys):
     """The name of the topic is shown, and the group does not advance."""
     topic, gone = world.topic(), world.fresh_name()
     write(world, topic, {"topic": gone, "partition": 0})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,7 +40,7 @@ TASK, OTHER = TaskId(1, 0, "0.0"), TaskId(1, 1, "1.0")
 
 
 @pytest.fixture(params=["local", "hdfs", "s3"])
-def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
+def anywhere(request, tmp_path):
     """Return a directory that does not exist, on each storage that processes share."""
     if request.param == "local":
         return StoragePath(f"{tmp_path}/channel")
@@ -54,13 +53,13 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     """Return the directory of ``channel``."""
     return tmp_path / "channel"
 
 
 @pytest.fixture
-def channel(path: Path) -> Iterator[DirectoryEpochChannel]:
+def channel(path):
     """Return a driver's end in a local directory."""
     channel = DirectoryEpochChannel(StoragePath(str(path)))
     yield channel
@@ -88,7 +87,7 @@ def write(channel: DirectoryEpochChannel, name: str, payload: bytes) -> None:
     SignedFiles(opener_of(path)(), channel.address.key).write(name, payload)
 
 
-def test_a_query_on_each_storage(anywhere: StoragePath) -> None:
+def test_a_query_on_each_storage(anywhere):
     """Messages, commands and the end reach the other side; the files are removed."""
     channel = DirectoryEpochChannel(anywhere, heartbeat_interval_s=0.5)
     task = DirectoryTaskChannel(channel.address, TASK, driver_timeout_s=10.0)
@@ -112,9 +111,7 @@ def test_a_query_on_each_storage(anywhere: StoragePath) -> None:
     assert left == []
 
 
-def test_files_of_strangers_are_removed(
-    channel: DirectoryEpochChannel, path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_files_of_strangers_are_removed(channel, path, caplog):
     """A file without the right MAC changes nothing, under any name; it is logged once."""
     write(channel, message_name(digest_of(OTHER), 0), write_message(TaskDrained(OTHER)).encode())
     assert receive(channel, 1) == [TaskDrained(OTHER)]
@@ -136,9 +133,7 @@ def test_files_of_strangers_are_removed(
     task.close()
 
 
-def test_a_file_cannot_take_the_place_of_another(
-    channel: DirectoryEpochChannel, path: Path
-) -> None:
+def test_a_file_cannot_take_the_place_of_another(channel, path):
     """A copy of an authentic file under another name is not authentic."""
     other = SignedFiles(opener_of(StoragePath(str(path)))(), channel.address.key)
     other.write("copied", write_message(TaskDrained(TASK)).encode())
@@ -150,9 +145,7 @@ def test_a_file_cannot_take_the_place_of_another(
 
 
 @pytest.mark.parametrize("payload", [b"{", b"\xff", b"[" * 100_000, b'{"type":[]}'])
-def test_malformed_messages_are_dropped(
-    payload: bytes, channel: DirectoryEpochChannel, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_malformed_messages_are_dropped(payload, channel, caplog):
     """What comes with them and after them is received."""
     message = write_message(numbered(1)).encode()
     for number in range(2):
@@ -161,7 +154,7 @@ def test_malformed_messages_are_dropped(
     assert caplog.messages == ["Dropped a malformed message of a task"] * 2
 
 
-def test_a_file_that_is_listed_late_is_awaited(channel: DirectoryEpochChannel, path: Path) -> None:
+def test_a_file_that_is_listed_late_is_awaited(channel, path):
     """A later file is not received before an earlier one."""
     texts = [write_message(numbered(number)).encode() for number in range(3)]
     for number in (2, 1):
@@ -172,9 +165,7 @@ def test_a_file_that_is_listed_late_is_awaited(channel: DirectoryEpochChannel, p
     await_until(lambda: [file.name.split(".")[1] for file in path.iterdir()] == ["driver"])
 
 
-def test_a_file_that_is_listed_after_its_removal_is_received_once(
-    channel: DirectoryEpochChannel, path: Path
-) -> None:
+def test_a_file_that_is_listed_after_its_removal_is_received_once(channel, path):
     """Its number has been."""
     text = write_message(numbered(0)).encode()
     for _ in range(3):
@@ -183,11 +174,7 @@ def test_a_file_that_is_listed_after_its_removal_is_received_once(
     assert list(channel.receive(0)) == [numbered(0)]
 
 
-def test_a_storage_that_fails_for_a_while_loses_nothing(
-    fresh_name: Callable[[], str],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_storage_that_fails_for_a_while_loses_nothing(fresh_name, monkeypatch, caplog):
     """Both ends go on, in order, and log the failure once each."""
     path = StoragePath(f"memory://{fresh_name()}/channel")
     channel = DirectoryEpochChannel(path)
@@ -215,14 +202,14 @@ def test_a_storage_that_fails_for_a_while_loses_nothing(
     channel.close()
 
 
-def test_a_driver_without_a_directory_fails_at_once(tmp_path: Path) -> None:
+def test_a_driver_without_a_directory_fails_at_once(tmp_path):
     """The error says what the storage refused."""
     (tmp_path / "file").touch()
     with pytest.raises(MetadataLogError, match="The storage failed"):
         DirectoryEpochChannel(StoragePath(f"{tmp_path}/file/channel"))
 
 
-def test_credentials_are_not_shown() -> None:
+def test_credentials_are_not_shown():
     """The URL and the options may contain them."""
     channel = DirectoryEpochChannel(
         StoragePath("memory://user:secret@host/channel", '{"token": "hidden"}')
@@ -235,7 +222,7 @@ def test_credentials_are_not_shown() -> None:
     channel.close()
 
 
-def test_files_of_killed_channels_are_removed_after_a_day(path: Path) -> None:
+def test_files_of_killed_channels_are_removed_after_a_day(path):
     """A later channel in the directory removes them, and nothing else."""
     old = DirectoryEpochChannel(StoragePath(str(path)))
     [driver] = path.iterdir()
@@ -251,7 +238,7 @@ def test_files_of_killed_channels_are_removed_after_a_day(path: Path) -> None:
     old.close()
 
 
-def test_a_channel_that_is_a_day_old_is_kept_while_its_driver_lives(path: Path) -> None:
+def test_a_channel_that_is_a_day_old_is_kept_while_its_driver_lives(path):
     """Its first file is as old as the query; another channel may be opened and closed meanwhile."""
     living = DirectoryEpochChannel(StoragePath(str(path)), heartbeat_interval_s=0)
     task = DirectoryTaskChannel(living.address, TASK)
@@ -266,9 +253,7 @@ def test_a_channel_that_is_a_day_old_is_kept_while_its_driver_lives(path: Path) 
     task.close()
 
 
-def test_a_heartbeat_that_is_replaced_during_a_listing_is_not_missed(
-    channel: DirectoryEpochChannel, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_heartbeat_that_is_replaced_during_a_listing_is_not_missed(channel, path, monkeypatch):
     """A listing may have neither the old one nor the new one; the next listing has one."""
     [driver] = path.iterdir()
     old, new = LogFile(driver.name, 1.0), LogFile(driver.name.replace("driver", "beat.9"), None)

@@ -13,11 +13,9 @@ from tests.servers.secured import MECHANISMS, PASSWORD, STORE_PASSWORD
 from .client_files import connection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.servers.secured import SecuredBroker
 
 Findings = list[dict[str, str]]
 
@@ -42,7 +40,7 @@ class Patient:
 
 
 @pytest.fixture
-def patient(client: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Patient:
+def patient(client, tmp_path, capsys):
     return Patient(client, tmp_path, capsys)
 
 
@@ -50,9 +48,7 @@ def problems(found: Findings) -> list[tuple[str, str]]:
     return [(each["check"], each["level"]) for each in found if each["level"] != "ok"]
 
 
-def test_a_healthy_cluster(
-    secured: SecuredBroker, patient: Patient, client: str, fresh_name: Callable[[], str]
-) -> None:
+def test_a_healthy_cluster(secured, patient, client, fresh_name):
     """Over TLS, a user who may do everything has no problem but what a client cannot tell."""
     topic = fresh_name()
     secured.cluster.create_topic(topic, 2)
@@ -66,9 +62,7 @@ def test_a_healthy_cluster(
     assert problems(found) == expected
 
 
-def test_missing_rights(
-    secured: SecuredBroker, patient: Patient, client: str, fresh_name: Callable[[], str]
-) -> None:
+def test_missing_rights(secured, patient, client, fresh_name):
     """Each missing right has the command that grants it; what is granted is found."""
     topic, user, group = fresh_name(), fresh_name(), fresh_name()
     secured.cluster.create_topic(topic)
@@ -88,7 +82,7 @@ def test_missing_rights(
     assert problems(found) == [("rights", "warning")]
 
 
-def test_a_wrong_password(secured: SecuredBroker, patient: Patient) -> None:
+def test_a_wrong_password(secured, patient):
     """The network is well, and the login is refused."""
     status, found = patient.examined(secured.plain_options(MECHANISMS["PLAIN"], "wrong-one"))
     assert (status, problems(found)) == (1, [("login", "error")])
@@ -104,7 +98,7 @@ def test_a_wrong_password(secured: SecuredBroker, patient: Patient) -> None:
         ("sasl_plaintext", "The port does not speak TLS"),
     ],
 )
-def test_certificates(secured: SecuredBroker, patient: Patient, listener: str, advice: str) -> None:
+def test_certificates(secured, patient, listener, advice):
     """A handshake that fails says what to do."""
     options = secured.plain_options(MECHANISMS["PLAIN"])
     options["kafka.bootstrap.servers"] = getattr(secured, listener)
@@ -114,7 +108,7 @@ def test_certificates(secured: SecuredBroker, patient: Patient, listener: str, a
     assert handshake["advice"].startswith(advice)
 
 
-def test_an_unreachable_cluster(patient: Patient) -> None:
+def test_an_unreachable_cluster(patient):
     """Names and ports are told apart, and the login is not tried."""
     servers = {"kafka.bootstrap.servers": "name.invalid:9092,127.0.0.1:1"}
     status, found = patient.examined(servers)
@@ -124,7 +118,7 @@ def test_an_unreachable_cluster(patient: Patient) -> None:
     )
 
 
-def test_a_table(kafka: KafkaCluster, client: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table(kafka, client, capsys):
     """Each finding is a row, with its advice below, and the last line counts them."""
     given = ["--bootstrap-servers", kafka.bootstrap_servers, "--client", client]
     assert main(["doctor", *given, "--topic", "nothing-of-this-name"]) == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
@@ -16,12 +14,9 @@ from pyspark_kafka.testing import KafkaWorld, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import COMMITTED
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 @pytest.fixture(scope="module")
-def forgetful() -> Iterator[KafkaCluster]:
+def forgetful():
     """Yield a broker that forgets an id so soon after its last transaction."""
     config = {
         "transactional.id.expiration.ms": "1500",
@@ -32,7 +27,7 @@ def forgetful() -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture
-def transactions(forgetful: KafkaCluster) -> Iterator[KafkaPythonTransactions]:
+def transactions(forgetful):
     made = KafkaPythonTransactions(parse_sink_options(forgetful.options, QueryKind.BATCH))
     yield made
     made.close()
@@ -42,9 +37,7 @@ def _await_forgotten(transactions: KafkaPythonTransactions, transactional_id: st
     await_until(lambda: not transactions.describe([transactional_id]))
 
 
-def test_whether_a_forgotten_transaction_was_committed_is_not_known(
-    transactions: KafkaPythonTransactions,
-) -> None:
+def test_whether_a_forgotten_transaction_was_committed_is_not_known(transactions):
     """One that was committed and one that was aborted get the same answer from the broker."""
     committed, aborted = transactions.begin("committed"), transactions.begin("aborted")
     transactions.commit(committed)
@@ -61,11 +54,8 @@ def test_whether_a_forgotten_transaction_was_committed_is_not_known(
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_a_continuous_query_goes_on_after_its_ids_were_forgotten(
-    client: str,
-    forgetful: KafkaCluster,
-    fresh_name: Callable[[], str],
-    transactions: KafkaPythonTransactions,
-) -> None:
+    client, forgetful, fresh_name, transactions
+):
     """A partition without records for a week costs a restart of the task, and no record."""
     world = KafkaWorld(client, fresh_name, forgetful)
     source, target = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)

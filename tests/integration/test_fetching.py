@@ -28,7 +28,7 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from ..servers.listeners import cluster_listening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -76,7 +76,7 @@ class RackedCluster(KafkaCluster):
 
 
 @pytest.fixture(scope="module")
-def three_brokers() -> Iterator[KafkaCluster]:
+def three_brokers():
     """Run three brokers, each in a rack of its own."""
     config = KEPT | {
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -96,7 +96,7 @@ class OneBroker:
 
 
 @pytest.fixture(scope="module")
-def one_broker() -> Iterator[OneBroker]:
+def one_broker():
     """Run a broker that creates topics by itself, with short quota windows and short sessions."""
     [port] = free_ports(1)
     sasl = f"127.0.0.1:{port}"
@@ -115,13 +115,13 @@ def one_broker() -> Iterator[OneBroker]:
 
 
 @pytest.fixture(scope="module")
-def replicated(three_brokers: KafkaCluster) -> TopicPartition:
+def replicated(three_brokers):
     """Fill a partition that each of the three brokers holds."""
     return filled(three_brokers, "replicated")
 
 
 @pytest.fixture(scope="module")
-def single(one_broker: OneBroker) -> TopicPartition:
+def single(one_broker):
     """Fill a partition that one broker holds."""
     return filled(one_broker.cluster, "single")
 
@@ -163,7 +163,7 @@ class Reading:
 
 
 @pytest.fixture
-def read(client: str) -> Iterator[Callable[..., Reading]]:
+def read(client):
     """Yield a function to begin to read a partition's range, by each client in turn."""
     worlds = []
 
@@ -242,9 +242,7 @@ def frozen(cluster: KafkaCluster, index: int) -> Iterator[None]:
 ALL = list(range(RECORDS))
 
 
-def test_a_killed_leader_is_followed_by_the_next(
-    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_killed_leader_is_followed_by_the_next(three_brokers, replicated, read):
     """A range goes on at the leader that is elected, and each record comes once."""
     reading = read(three_brokers, replicated)
     reading.read_until(0)
@@ -256,9 +254,7 @@ def test_a_killed_leader_is_followed_by_the_next(
         three_brokers.start_broker(killed)
 
 
-def test_a_leader_that_moves_is_followed(
-    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_leader_that_moves_is_followed(three_brokers, replicated, read):
     """A range goes on wherever the leader moves, again and again, and each record comes once."""
     reading = read(three_brokers, replicated)
     for step in range(4):
@@ -267,9 +263,7 @@ def test_a_leader_that_moves_is_followed(
     assert reading.read_rest() == ALL
 
 
-def test_the_near_replica_is_read_from(
-    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_the_near_replica_is_read_from(three_brokers, replicated, read):
     """With a rack, a range is read from the replica there, even while the leader stands still."""
     lead_in_rack_0(three_brokers, replicated)
     reading = read(three_brokers, replicated, kafka__client__rack="rack-1")
@@ -279,9 +273,7 @@ def test_the_near_replica_is_read_from(
         assert leader_of(three_brokers, replicated, asked=1) == 0
 
 
-def test_a_near_replica_that_is_killed_is_left_for_the_leader(
-    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_near_replica_that_is_killed_is_left_for_the_leader(three_brokers, replicated, read):
     """A range that is read from a replica goes on elsewhere when that one is gone."""
     lead_in_rack_0(three_brokers, replicated)
     reading = read(three_brokers, replicated, kafka__client__rack="rack-1")
@@ -293,9 +285,7 @@ def test_a_near_replica_that_is_killed_is_left_for_the_leader(
         three_brokers.start_broker(1)
 
 
-def test_a_broker_that_restarts_is_waited_for(
-    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_broker_that_restarts_is_waited_for(one_broker, single, read):
     """While the only broker is away a range waits, and then each record comes once."""
     reading = read(one_broker.cluster, single)
     reading.read_until(0)
@@ -306,9 +296,7 @@ def test_a_broker_that_restarts_is_waited_for(
         assert rest.result(60) == ALL
 
 
-def test_a_pause_of_the_caller_is_no_failure_of_the_broker(
-    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_pause_of_the_caller_is_no_failure_of_the_broker(one_broker, single, read):
     """Connections that were lost between reads are opened again."""
     reading = read(one_broker.cluster, single, kafka__default__api__timeout__ms="1000")
     reading.read_until(0)
@@ -319,9 +307,7 @@ def test_a_pause_of_the_caller_is_no_failure_of_the_broker(
     assert reading.read_rest() == ALL
 
 
-def test_a_broker_that_stays_away_is_an_error(
-    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_broker_that_stays_away_is_an_error(one_broker, single, read):
     """A broker that is away for too long is an error in bounded time, which names the servers."""
     reading = read(one_broker.cluster, single, **HASTY)
     reading.read_until(0)
@@ -336,9 +322,7 @@ def test_a_broker_that_stays_away_is_an_error(
     assert reading.offsets == list(range(len(reading.offsets)))
 
 
-def test_a_broker_that_stands_still_is_an_error(
-    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_broker_that_stands_still_is_an_error(one_broker, single, read):
     """A broker that keeps its connections and says nothing is an error in bounded time."""
     reading = read(one_broker.cluster, single, **HASTY)
     reading.read_until(0)
@@ -350,11 +334,7 @@ def test_a_broker_that_stands_still_is_an_error(
     assert reading.offsets == list(range(len(reading.offsets)))
 
 
-def test_a_deleted_topic_is_an_error_and_stays_deleted(
-    one_broker: OneBroker,
-    read: Callable[..., Reading],
-    fresh_name: Callable[[], str],
-) -> None:
+def test_a_deleted_topic_is_an_error_and_stays_deleted(one_broker, read, fresh_name):
     """A range whose topic is deleted ends in an error, in bounded time, and creates no topic."""
     deleted = filled(one_broker.cluster, f"deleted-{fresh_name()}")
     reading = read(one_broker.cluster, deleted, **HASTY)
@@ -367,12 +347,7 @@ def test_a_deleted_topic_is_an_error_and_stays_deleted(
     assert known_leaders(ports(one_broker.cluster)[0], deleted.topic) is None
 
 
-def test_a_quota_is_honoured(
-    one_broker: OneBroker,
-    single: TopicPartition,
-    read: Callable[..., Reading],
-    client: str,
-) -> None:
+def test_a_quota_is_honoured(one_broker, single, read, client):
     """A client that is slowed down gets every record, no faster than it may."""
     limited = f"limited-{client}"
     with admin_of(one_broker.cluster) as admin:
@@ -400,9 +375,7 @@ def set_quota(admin: Any, client_id: str, bytes_per_s: int) -> None:
     assert [entry.error_code for entry in response.entries] == [0]
 
 
-def test_a_session_that_ends_is_no_end_of_a_range(
-    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_session_that_ends_is_no_end_of_a_range(one_broker, single, read):
     """Ranges that are read for longer than a login lasts are read whole."""
     options = LOGIN | {"kafka__bootstrap__servers": one_broker.sasl}
     end = time.monotonic() + 2 * SESSION_MS / 1_000
@@ -414,9 +387,7 @@ def test_a_session_that_ends_is_no_end_of_a_range(
     assert reading.read_rest() == ALL
 
 
-def test_a_session_that_ends_in_a_pause_is_begun_again(
-    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
-) -> None:
+def test_a_session_that_ends_in_a_pause_is_begun_again(one_broker, single, read):
     """A range that is left alone for longer than a login lasts goes on."""
     options = LOGIN | {"kafka__bootstrap__servers": one_broker.sasl}
     reading = read(one_broker.cluster, single, **options)
@@ -426,9 +397,7 @@ def test_a_session_that_ends_in_a_pause_is_begun_again(
     assert reading.read_rest() == ALL
 
 
-def test_a_groups_offsets_are_known_wherever_its_coordinator_is(
-    three_brokers: KafkaCluster, replicated: TopicPartition, client: str
-) -> None:
+def test_a_groups_offsets_are_known_wherever_its_coordinator_is(three_brokers, replicated, client):
     """What is committed is found again while the group's coordinator moves among brokers."""
     world = KafkaWorld(client, str, three_brokers)
     fetcher = world.container().offset_fetcher()
@@ -445,9 +414,7 @@ def test_a_groups_offsets_are_known_wherever_its_coordinator_is(
         world.close()
 
 
-def test_offsets_are_found_on_all_leaders(
-    three_brokers: KafkaCluster, replicated: TopicPartition, client: str
-) -> None:
+def test_offsets_are_found_on_all_leaders(three_brokers, replicated, client):
     """A partition's ends are found again while its leader moves among brokers."""
     world = KafkaWorld(client, str, three_brokers)
     fetcher = world.container().offset_fetcher()

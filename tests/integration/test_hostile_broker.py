@@ -600,7 +600,7 @@ def honest_world(client: str) -> Iterator[HostileWorld]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _loaded() -> None:
+def _loaded():
     """Load what is used before time is taken, and check that honest answers are believed."""
     for client in BOTH:
         for use, result in HONEST.items():
@@ -610,7 +610,7 @@ def _loaded() -> None:
 
 
 @pytest.fixture
-def world(client: str) -> Iterator[HostileWorld]:
+def world(client):
     """Yield a cluster that has a partition with some records, and tells no lies yet."""
     with honest_world(client) as made:
         yield made
@@ -619,7 +619,7 @@ def world(client: str) -> Iterator[HostileWorld]:
 @pytest.mark.parametrize(
     ("client", "told"), _parameters((*FETCHES, *BROKEN, *METADATA, *OFFSETS, *WRITES, *VERSIONS))
 )
-def test_a_lie_ends_in_an_error_or_is_survived(world: HostileWorld, told: Told) -> None:
+def test_a_lie_ends_in_an_error_or_is_survived(world, told):
     """The error names what was lied about, and comes in time; what is survived leaves no trace."""
     world.broker.lies = (told.lie,)
     if told.error is None:
@@ -651,7 +651,7 @@ def _broken() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("client", "use", "api", "name"), list(_broken()))
-def test_a_broken_response_is_survived(world: HostileWorld, use: Use, api: str, name: str) -> None:
+def test_a_broken_response_is_survived(world, use, api, name):
     """After one response that cannot be read, everything is done once and in order."""
     world.broker.lies = (of_api(FRAMES[name], api, once=True),)
     assert use(world) == HONEST[use]

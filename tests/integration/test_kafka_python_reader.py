@@ -17,7 +17,6 @@ from pyspark_kafka.testing import KafkaWorld, Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.ports.reading import RecordReader
 
 RECORDS = 50_000
@@ -25,7 +24,7 @@ VALUES = Projection(("offset", "value"))
 
 
 @pytest.fixture
-def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def world(fresh_name, kafka):
     """Yield the run's Kafka, read by kafka-python."""
     made = KafkaWorld("kafka-python", fresh_name, kafka)
     yield made
@@ -33,7 +32,7 @@ def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaW
 
 
 @pytest.fixture
-def partition(world: KafkaWorld) -> TopicPartition:
+def partition(world):
     """Return a partition whose values are their offsets."""
     made = TopicPartition(world.topic(), 0)
     world.produce(made, [Record(b"%d" % offset) for offset in range(RECORDS)])
@@ -48,7 +47,7 @@ def read(reader: RecordReader, partition: TopicPartition, start: int, end: int) 
             yield row["offset"]
 
 
-def test_ranges_by_turns(world: KafkaWorld, partition: TopicPartition) -> None:
+def test_ranges_by_turns(world, partition):
     """Two ranges of one reader that are read by turns do not disturb one another."""
     reader = world.container(kafka__max__partition__fetch__bytes="100000").record_reader()
     one, two = read(reader, partition, 0, 25_000), read(reader, partition, 20_000, RECORDS)
@@ -57,9 +56,7 @@ def test_ranges_by_turns(world: KafkaWorld, partition: TopicPartition) -> None:
     assert list(two) == list(range(45_000, RECORDS))
 
 
-def test_a_warm_reader(
-    world: KafkaWorld, partition: TopicPartition, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warm_reader(world, partition, monkeypatch):
     """A reader that has read a partition neither connects for it nor asks who leads it again."""
     reader = world.container().record_reader()
     assert list(read(reader, partition, 0, 10)) == list(range(10))
@@ -67,9 +64,7 @@ def test_a_warm_reader(
     assert list(read(reader, partition, 10, RECORDS)) == list(range(10, RECORDS))
 
 
-def test_small_ranges_of_several_topics_are_fetched_by_one_request(
-    world: KafkaWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_ranges_of_several_topics_are_fetched_by_one_request(world, monkeypatch):
     """One request for metadata finds their leaders: the first connection's, then one a task."""
     partitions = [TopicPartition(world.topic(), 0) for _ in range(6)]
     for partition in partitions:

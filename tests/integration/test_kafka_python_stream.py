@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,23 +13,20 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import COMMITTED
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 GUARANTEES = pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least", "exactly"])
 
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
-def own_kafka() -> Iterator[KafkaCluster]:
+def own_kafka():
     """Yield a broker that no other test uses."""
     with KafkaCluster(config={"log.retention.ms": "-1"}) as cluster:
         yield cluster
 
 
 @pytest.fixture
-def own_world(fresh_name: Callable[[], str], own_kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def own_world(fresh_name, own_kafka):
     """Yield a world of that broker."""
     made = KafkaWorld("kafka-python", fresh_name, own_kafka)
     yield made
@@ -38,9 +34,7 @@ def own_world(fresh_name: Callable[[], str], own_kafka: KafkaCluster) -> Iterato
 
 
 @GUARANTEES
-def test_a_restart_of_the_broker_is_ridden_through(
-    own_world: KafkaWorld, own_kafka: KafkaCluster, exactly_once: bool
-) -> None:
+def test_a_restart_of_the_broker_is_ridden_through(own_world, own_kafka, exactly_once):
     """What was read and written goes on where it was, and each output is there once."""
     world = own_world
     source, target = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
@@ -65,9 +59,7 @@ def test_a_restart_of_the_broker_is_ridden_through(
     assert [row["value"] for row in world.records(target, **COMMITTED)] == expected
 
 
-def test_a_partition_is_not_assigned_again_before_its_outputs_are_committed(
-    own_world: KafkaWorld, own_kafka: KafkaCluster
-) -> None:
+def test_a_partition_is_not_assigned_again_before_its_outputs_are_committed(own_world, own_kafka):
     """Without a broker, the wait ends in time; the next task writes what was not committed."""
     world, group_id = own_world, own_world.fresh_name()
     source, target = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
@@ -97,9 +89,7 @@ def test_a_partition_is_not_assigned_again_before_its_outputs_are_committed(
 
 
 @GUARANTEES
-def test_large_inputs_are_written_in_order(
-    fresh_name: Callable[[], str], kafka: KafkaCluster, exactly_once: bool
-) -> None:
+def test_large_inputs_are_written_in_order(fresh_name, kafka, exactly_once):
     """More than a fetch and the buffer hold at once: each record is written, in order, once."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     count, size = 20_000, 300

@@ -30,10 +30,9 @@ from pyspark_kafka.testing import await_until
 from pyspark_kafka.testing.world import unique_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.domain.writing.transaction import Transaction
 
 BATCH = 1_000
 
@@ -44,7 +43,7 @@ def sink_options(cluster: Mapping[str, str], **given: str) -> SinkOptions:
 
 
 @pytest.fixture
-def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., KafkaPythonRecordWriter]]:
+def writer_of(kafka):
     """Yield a factory of writers to the run's broker; they are closed afterwards."""
     made: list[KafkaPythonRecordWriter] = []
 
@@ -58,7 +57,7 @@ def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., KafkaPythonRecordWr
 
 
 @pytest.fixture
-def topic(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> str:
+def topic(kafka, fresh_name):
     """Return a topic of one partition."""
     name = fresh_name()
     kafka.create_topic(name)
@@ -88,9 +87,7 @@ def read_numbers(cluster: KafkaCluster, topic: str, **given: str) -> list[int]:
 
 
 @pytest.mark.parametrize("acks", ["all", "1", "0"])
-def test_any_number_of_acknowledgements_will_do(
-    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str, acks: str
-) -> None:
+def test_any_number_of_acknowledgements_will_do(kafka, writer_of, topic, acks):
     """All replicas, the leader alone, or none at all: what was asked for is waited for."""
     writer = writer_of(kafka__acks=acks)
     for start in range(0, 5 * BATCH, BATCH):
@@ -99,11 +96,7 @@ def test_any_number_of_acknowledgements_will_do(
     await_until(lambda: read_numbers(kafka, topic) == list(range(5 * BATCH)))
 
 
-def test_batches_are_split_until_their_topic_takes_them(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., KafkaPythonRecordWriter],
-    fresh_name: Callable[[], str],
-) -> None:
+def test_batches_are_split_until_their_topic_takes_them(kafka, writer_of, fresh_name):
     """A topic may allow less than a batch usually has; records stay in order, once each."""
     topic = fresh_name()
     kafka.create_topic(topic, config={"max.message.bytes": "2000"})
@@ -114,9 +107,7 @@ def test_batches_are_split_until_their_topic_takes_them(
     assert read_numbers(kafka, topic) == list(range(20 * BATCH))
 
 
-def test_numbers_that_the_broker_does_not_expect_are_mended(
-    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
-) -> None:
+def test_numbers_that_the_broker_does_not_expect_are_mended(kafka, writer_of, topic):
     """If the broker rejects the sequence number, the writer starts a new epoch."""
     writer = writer_of()
     writer.write(numbers(0), topic)
@@ -130,11 +121,7 @@ def test_numbers_that_the_broker_does_not_expect_are_mended(
     assert read_numbers(kafka, topic) == list(range(5 * BATCH))
 
 
-def test_the_words_of_a_record_that_is_too_large(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., KafkaPythonRecordWriter],
-    fresh_name: Callable[[], str],
-) -> None:
+def test_the_words_of_a_record_that_is_too_large(kafka, writer_of, fresh_name):
     """Java's, for its own limits before anything of the batch is sent, and the broker's."""
     topic = fresh_name()
     kafka.create_topic(topic, config={"max.message.bytes": "5000"})
@@ -157,9 +144,7 @@ def _deliver(
     writer.flush()
 
 
-def test_a_small_buffer_blocks_and_loses_nothing(
-    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
-) -> None:
+def test_a_small_buffer_blocks_and_loses_nothing(kafka, writer_of, topic):
     """16 KiB hold a few records of 1 kB; what is more waits for them."""
     writer = writer_of(kafka__buffer__memory="16384")
     writer.write(numbers(0, 2 * BATCH, size=1_000), topic)
@@ -167,9 +152,7 @@ def test_a_small_buffer_blocks_and_loses_nothing(
     assert read_numbers(kafka, topic) == list(range(2 * BATCH))
 
 
-def test_a_transaction_that_lasts_too_long_is_lost(
-    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
-) -> None:
+def test_a_transaction_that_lasts_too_long_is_lost(kafka, writer_of, topic):
     """The transaction is aborted, takes no records and no commit, and none of it is seen."""
     options = sink_options(kafka.options, kafka__transaction__timeout__ms="100")
     transactions = KafkaPythonTransactions(options)
@@ -194,19 +177,14 @@ def test_a_transaction_that_lasts_too_long_is_lost(
 
 
 @pytest.fixture
-def begin(kafka: KafkaCluster) -> Iterator[Callable[[], Transaction]]:
+def begin(kafka):
     """Yield what begins a transaction of the run's broker."""
     transactions = KafkaPythonTransactions(sink_options(kafka.options))
     yield lambda: transactions.begin(f"id-{unique_name()}")
     transactions.close()
 
 
-def test_a_transaction_names_topics_that_were_deleted(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., KafkaPythonRecordWriter],
-    fresh_name: Callable[[], str],
-    begin: Callable[[], Transaction],
-) -> None:
+def test_a_transaction_names_topics_that_were_deleted(kafka, writer_of, fresh_name, begin):
     """A writer remembers leaders of topics that were deleted after its last transaction."""
     names = sorted(fresh_name() for _ in range(3))
     writer = writer_of(kafka__default__api__timeout__ms="1000")
@@ -223,12 +201,7 @@ def test_a_transaction_names_topics_that_were_deleted(
     assert caught.value.topics == tuple(names[:2])
 
 
-def test_a_transaction_names_a_partition_that_does_not_exist(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., KafkaPythonRecordWriter],
-    fresh_name: Callable[[], str],
-    begin: Callable[[], Transaction],
-) -> None:
+def test_a_transaction_names_a_partition_that_does_not_exist(kafka, writer_of, fresh_name, begin):
     """A topic may have been created again with fewer partitions."""
     topic = fresh_name()
     kafka.create_topic(topic, 3)
@@ -247,11 +220,8 @@ def test_a_transaction_names_a_partition_that_does_not_exist(
 
 
 def test_a_transaction_waits_for_a_topic_that_is_about_to_be_created(
-    kafka: KafkaCluster,
-    writer_of: Callable[..., KafkaPythonRecordWriter],
-    topic: str,
-    begin: Callable[[], Transaction],
-) -> None:
+    kafka, writer_of, topic, begin
+):
     """A topic that was deleted may be created again meanwhile."""
     writer = writer_of()
     writer.join_transaction(begin())
@@ -265,7 +235,7 @@ def test_a_transaction_waits_for_a_topic_that_is_about_to_be_created(
     assert read_numbers(kafka, topic) == list(range(BATCH, 2 * BATCH))
 
 
-def test_a_response_may_be_larger_than_a_megabyte(kafka: KafkaCluster, topic: str) -> None:
+def test_a_response_may_be_larger_than_a_megabyte(kafka, topic):
     """The list of open transactions is; kafka-python's default limit would be 1 MB."""
     transactions = KafkaPythonTransactions(sink_options(kafka.options))
     prefix = f"{topic}-{'x' * 30_000}-"
@@ -276,9 +246,7 @@ def test_a_response_may_be_larger_than_a_megabyte(kafka: KafkaCluster, topic: st
     transactions.close()
 
 
-def test_a_time_out_above_the_brokers_maximum_names_both_settings(
-    kafka: KafkaCluster, topic: str
-) -> None:
+def test_a_time_out_above_the_brokers_maximum_names_both_settings(kafka, topic):
     """The option, and the setting of the brokers that bounds it."""
     options = sink_options(kafka.options, kafka__transaction__timeout__ms="99999999")
     transactions = KafkaPythonTransactions(options)
@@ -290,7 +258,7 @@ def test_a_time_out_above_the_brokers_maximum_names_both_settings(
     transactions.close()
 
 
-def test_no_broker_is_one_clear_error() -> None:
+def test_no_broker_is_one_clear_error():
     """The error names the address and says how long was waited."""
     options = sink_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1"}, kafka__default__api__timeout__ms="1000"
@@ -301,9 +269,7 @@ def test_no_broker_is_one_clear_error() -> None:
     writer.close()
 
 
-def test_a_partition_has_to_exist(
-    writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
-) -> None:
+def test_a_partition_has_to_exist(writer_of, topic):
     """The record's topic, partition and size are named, before anything is sent."""
     batch = pa.RecordBatch.from_pydict(
         {"value": [b"v", b"vw"], "partition": pa.array([0, 1], pa.int32())}

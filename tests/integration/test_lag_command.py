@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from ..servers.s3 import S3Server
-    from ..spark.topics import Topics
 
 METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1795251150969,"conf":{}}'
 
@@ -51,7 +49,7 @@ class Checkpoint:
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
+def checkpoint(tmp_path):
     return Checkpoint(tmp_path / "checkpoint")
 
 
@@ -73,9 +71,7 @@ def lags(look: Any) -> dict[str, list[int]]:
     return found
 
 
-def test_a_query_of_several_sources(
-    kafka: KafkaCluster, topics: Topics, client: str, checkpoint: Checkpoint
-) -> None:
+def test_a_query_of_several_sources(kafka, topics, client, checkpoint):
     """Each Kafka source is measured from the committed batch on, new partitions included."""
     topic, other = topics.create(2), topics.create()
     topics.numbers(topic, 0, range(10))
@@ -91,7 +87,7 @@ def test_a_query_of_several_sources(
     assert lags(look) == {"1": [4, 3], "3": [0]}
 
 
-def test_named_sources(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
+def test_named_sources(kafka, topics, checkpoint):
     """A checkpoint of version 2 has names of sources."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
@@ -100,9 +96,7 @@ def test_named_sources(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoi
     assert lags(answer(*lag(kafka, checkpoint))) == {"clicks": [3]}
 
 
-def test_transactions(
-    kafka: KafkaCluster, topics: Topics, client: str, checkpoint: Checkpoint
-) -> None:
+def test_transactions(kafka, topics, client, checkpoint):
     """Markers never count, and aborted records do as the isolation level says."""
     from confluent_kafka import Producer
 
@@ -134,7 +128,7 @@ def test_transactions(
         assert (look["lag"]["total"], look["lag"]["exact"]) == (expected, is_exact)
 
 
-def test_a_table(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
+def test_a_table(kafka, topics, checkpoint):
     """The partition with the largest lag comes first, and the total last."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(2))
@@ -154,9 +148,7 @@ def test_a_table(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) ->
     assert "no longer in Kafka: gone-0" in ended.stdout
 
 
-def test_a_checkpoint_without_a_commit(
-    kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint
-) -> None:
+def test_a_checkpoint_without_a_commit(kafka, topics, checkpoint):
     """A single measurement reports that there is none; a longer run waits for it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
@@ -172,7 +164,7 @@ def test_a_checkpoint_without_a_commit(
         assert not started.errors
 
 
-def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> None:
+def test_a_query_without_kafka(kafka, checkpoint):
     """A checkpoint without Kafka sources differs from one without lag."""
     checkpoint.begin(0, "12")
     checkpoint.commit(0)
@@ -201,9 +193,7 @@ def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> N
         ("", ("--storage-option", "auto_mkdir=geheim", "--option", "nonsense=1"), "nonsense"),
     ],
 )
-def test_what_goes_wrong_is_one_line(
-    checkpoint: Checkpoint, client: str, written: str, more: tuple[str, ...], problem: str
-) -> None:
+def test_what_goes_wrong_is_one_line(checkpoint, client, written, more, problem):
     """The line has the problem and no secret, and clients print nothing else."""
     if written:
         for log in ("offsets", "commits"):
@@ -221,7 +211,7 @@ def test_what_goes_wrong_is_one_line(
     assert "geheim" not in line
 
 
-def test_a_storage_that_refuses(s3: S3Server, kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_a_storage_that_refuses(s3, kafka, tmp_path):
     """A storage's error is one line too, without the keys."""
     given = ("--checkpoint", f"s3a://no-such-bucket/{s3.new_bucket()}")
     options = json.loads(s3.storage_options)
@@ -235,7 +225,7 @@ def test_a_storage_that_refuses(s3: S3Server, kafka: KafkaCluster, tmp_path: Pat
     assert options["secret"] not in line
 
 
-def test_a_terminal(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
+def test_a_terminal(kafka, topics, checkpoint):
     """The table is redrawn, fits the screen, and Ctrl-C restores the cursor."""
     topic = topics.create(40)
     ends = ",".join(f'"{number}":0' for number in range(40))
@@ -283,9 +273,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_a_failed_measurement_is_not_the_last(
-    kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint
-) -> None:
+def test_a_failed_measurement_is_not_the_last(kafka, topics, checkpoint):
     """The error is printed, and later measurements are printed again."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))

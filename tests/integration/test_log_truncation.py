@@ -169,9 +169,7 @@ class Truncation:
 
 
 @pytest.fixture(scope="module")
-def truncation(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Truncation]:
+def truncation(spark, tmp_path_factory):
     """Read what one broker alone took, then lose it, and write other records."""
     with KafkaCluster(3, config=CONFIG) as cluster, ExitStack() as closing:
         worlds = {client: KafkaWorld(client, lambda: "t", cluster) for client in CLIENTS}
@@ -210,7 +208,7 @@ def elect_uncleanly(cluster: KafkaCluster) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_query_that_may_not_lose_data_fails(truncation: Truncation, client: str) -> None:
+def test_a_query_that_may_not_lose_data_fails(truncation, client):
     """The error names where the log differs, and how far it was read."""
     with pytest.raises(DataLossError, match=TRUNCATED) as caught:
         truncation.ranges[client, "true"].finish()
@@ -219,9 +217,7 @@ def test_a_query_that_may_not_lose_data_fails(truncation: Truncation, client: st
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_query_that_may_lose_data_reads_every_record_that_is_there(
-    truncation: Truncation, client: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_query_that_may_lose_data_reads_every_record_that_is_there(truncation, client, caplog):
     """All of the new leader's records that were not read come, each once, after a warning."""
     with caplog.at_level(logging.WARNING):
         rest = truncation.ranges[client, "false"].finish()
@@ -230,7 +226,7 @@ def test_a_query_that_may_lose_data_reads_every_record_that_is_there(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_range_that_is_read_in_turns_with_another(truncation: Truncation, client: str) -> None:
+def test_a_range_that_is_read_in_turns_with_another(truncation, client):
     """A fetch that begins again knows the epoch of what was read before."""
     with pytest.raises(LogTruncatedError) as caught:
         truncation.in_turns[client].finish()
@@ -238,7 +234,7 @@ def test_a_range_that_is_read_in_turns_with_another(truncation: Truncation, clie
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_continuous_query(truncation: Truncation, client: str) -> None:
+def test_a_continuous_query(truncation, client):
     """The error says where to go on."""
     with pytest.raises(LogTruncatedError) as caught:
         truncation.streams[client].read_to(END)
@@ -247,7 +243,7 @@ def test_a_continuous_query(truncation: Truncation, client: str) -> None:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_the_jvm_connector_returns_records_of_both_logs(truncation: Truncation, flag: str) -> None:
+def test_the_jvm_connector_returns_records_of_both_logs(truncation, flag):
     """The peer raises nothing, and never reads the new leader's records from 500 to 1,499."""
     values = [b"both"] * SAME + [b"lost"] * (READ - SAME) + [b"new"] * (END - READ)
     assert truncation.peers[flag].finish() == list(enumerate(values))

@@ -67,7 +67,7 @@ class SecuredKafka(SharedKafka):
 
 
 @pytest.fixture
-def world_of(secured: SecuredBroker, fresh_name: Callable[[], str]) -> Iterator[WorldOf]:
+def world_of(secured, fresh_name):
     """Yield a function to make a world whose queries have some options."""
     worlds: list[KafkaWorld] = []
 
@@ -102,9 +102,7 @@ def assert_kerberos(world: KafkaWorld) -> None:
         values(world)
 
 
-def test_keytab(
-    secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keytab(secured, world_of, tmp_path, monkeypatch):
     """A keytab logs in, one that the login module or the environment names."""
     options = secured.options("GSSAPI")
     assert_kerberos(world_of(options))
@@ -114,9 +112,7 @@ def test_keytab(
     assert_kerberos(world_of(with_jaas(options, default)))
 
 
-def test_ticket_cache(
-    secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ticket_cache(secured, world_of, tmp_path, monkeypatch):
     """A ticket cache logs in, one that the environment or the login module names."""
     cache = str(tmp_path / "tickets")
     if HAS_GSSAPI:
@@ -155,7 +151,7 @@ def use_kdc(port: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_gssapi
-def test_refused_tickets(secured: SecuredBroker, tmp_path: Path) -> None:
+def test_refused_tickets(secured, tmp_path):
     """A user or a service that Kerberos does not know is named, and so are missing tickets."""
     stranger = kerberos_login(secured, f"stranger@{kdc.REALM}")
     with pytest.raises(SaslAuthenticationFailedError, match=r"principal 'stranger@.*', keytab '/"):
@@ -168,7 +164,7 @@ def test_refused_tickets(secured: SecuredBroker, tmp_path: Path) -> None:
 
 
 @needs_gssapi
-def test_a_refused_query(secured: SecuredBroker, world_of: WorldOf) -> None:
+def test_a_refused_query(secured, world_of):
     """A query whose keytab has no key of its principal fails with the reason, and at once."""
     stranger = kdc.keytab_login("stranger", secured.kdc.keytab(USER))
     options = with_jaas(secured.options("GSSAPI"), stranger)
@@ -180,7 +176,7 @@ def test_a_refused_query(secured: SecuredBroker, world_of: WorldOf) -> None:
 
 
 @needs_gssapi
-def test_a_security_layer_is_refused(secured: SecuredBroker) -> None:
+def test_a_security_layer_is_refused(secured):
     """A broker that requires encryption by SASL is refused: Kafka encrypts by TLS."""
     import gssapi
 
@@ -195,9 +191,7 @@ def test_a_security_layer_is_refused(secured: SecuredBroker) -> None:
 
 
 @needs_gssapi
-def test_a_kdc_that_does_not_answer(
-    secured: SecuredBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kdc_that_does_not_answer(secured, tmp_path, monkeypatch):
     """A login fails in time if the KDC accepts the connection and is silent, or is not there."""
     monkeypatch.setattr(sasl, "KDC_SECONDS", 0.5)
     # Tickets by the keytab of the other tests are still valid.
@@ -212,9 +206,7 @@ def test_a_kdc_that_does_not_answer(
         next(gssapi_messages(login, "127.0.0.1"))
 
 
-def test_a_user_name_that_scram_escapes(
-    secured: SecuredBroker, world_of: WorldOf, client: str
-) -> None:
+def test_a_user_name_that_scram_escapes(secured, world_of, client):
     """A user's name may have commas and equals signs."""
     user = "a,b=c"
     options = secured.add_user(user)
@@ -280,9 +272,7 @@ class Copies:
         return [row["value"] for row in rows] == [each.value for each in numbered(0, self._copied)]
 
 
-def test_sessions_and_tickets_that_end(
-    secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_and_tickets_that_end(secured, world_of, tmp_path, monkeypatch):
     """Sessions, tickets and tokens are renewed under queries, and no record is lost or doubled."""
     krb5_conf = tmp_path / "krb5.conf"
     secured.kdc.write_krb5_conf(krb5_conf, lifetime_s=2)

@@ -29,7 +29,7 @@ PROCESSES, THREADS, BATCHES = 5, 10, 10
 
 
 @pytest.fixture(params=["local", "hdfs", "s3"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
+def path(request, tmp_path):
     """Return a directory that does not exist, on each storage that processes share."""
     if request.param == "local":
         return StoragePath(f"{tmp_path}/log")
@@ -45,7 +45,7 @@ def _remote(request: pytest.FixtureRequest) -> StoragePath:
     return StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options)
 
 
-def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path: StoragePath) -> None:
+def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path):
     """A planted file cannot fill the memory of a driver."""
     log = FsspecMetadataLog(path)
     log.add(0, b"x" * MAX_FILE_BYTES)
@@ -56,7 +56,7 @@ def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path: StoragePath) ->
     assert str(caught.value).endswith(f"({path}/1)")
 
 
-def test_of_writers_in_several_processes_one_wins(path: StoragePath) -> None:
+def test_of_writers_in_several_processes_one_wins(path):
     """Exactly one of fifty writers in five processes writes a batch, and gets `True`."""
     racers = [
         subprocess.Popen(
@@ -113,7 +113,7 @@ def _is_whole(log: FsspecMetadataLog) -> bool:
     )
 
 
-def test_killed_writers_leave_whole_batches_on_disk(tmp_path: Path) -> None:
+def test_killed_writers_leave_whole_batches_on_disk(tmp_path):
     """Hundreds of killed writers leave complete batches, and other files."""
     log = _kill_writers(f"{tmp_path}/log", 300, 0.02)
     assert _is_whole(log)
@@ -123,9 +123,7 @@ def test_killed_writers_leave_whole_batches_on_disk(tmp_path: Path) -> None:
     assert all(map(is_temporary, others))
 
 
-def test_killed_writers_leave_whole_batches_in_hdfs(
-    hdfs: Hdfs, fresh_name: Callable[[], str]
-) -> None:
+def test_killed_writers_leave_whole_batches_in_hdfs(hdfs, fresh_name):
     """Killed writers of HDFS leave complete batches, and other files."""
     name = fresh_name()
     log = _kill_writers(f"{hdfs.url}/{name}", 60, 0.2)
@@ -137,7 +135,7 @@ def test_killed_writers_leave_whole_batches_in_hdfs(
 
 
 @pytest.mark.parametrize("path", ["hdfs", "s3"], indirect=True)
-def test_a_log_works_in_a_forked_process(path: StoragePath) -> None:
+def test_a_log_works_in_a_forked_process(path):
     """A connected log works in a child and its parent, also concurrently."""
     log = FsspecMetadataLog(path)
     log.add(0, b"parent")
@@ -154,7 +152,7 @@ def test_a_log_works_in_a_forked_process(path: StoragePath) -> None:
 
 
 @pytest.mark.parametrize("path", ["hdfs"], indirect=True)
-def test_old_leftovers_in_hdfs_are_swept(path: StoragePath, hdfs: Hdfs) -> None:
+def test_old_leftovers_in_hdfs_are_swept(path, hdfs):
     """A purge deletes temporary files that are a day old, and no newer ones."""
     names = [".0.aa.pyspark-kafka.tmp", ".1.bb.pyspark-kafka.tmp", ".0.cc.tmp"]
     for name in names:
@@ -169,7 +167,7 @@ def _hdfs_path(path: StoragePath) -> str:
     return "/" + path.url.partition("://")[2].partition("/")[2]
 
 
-def test_a_user_without_permissions_is_refused(hdfs: Hdfs) -> None:
+def test_a_user_without_permissions_is_refused(hdfs):
     """A directory of another user is an error in one line."""
     log = FsspecMetadataLog(StoragePath(f"{hdfs.url}/private", '{"user":"bob"}'))
     with pytest.raises(MetadataLogError, match=r"refuses access.*user=bob") as refusal:
@@ -178,7 +176,7 @@ def test_a_user_without_permissions_is_refused(hdfs: Hdfs) -> None:
     assert str(refusal.value).endswith(f"({hdfs.url}/private/0)")
 
 
-def test_a_token_is_in_no_message(hdfs: Hdfs) -> None:
+def test_a_token_is_in_no_message(hdfs):
     """The token in a URL of requests' error is not in the message."""
     closed = f"webhdfs://127.0.0.1:1/log-of-{hdfs.http_port}"
     log = FsspecMetadataLog(StoragePath(closed, '{"token":"hush-hush"}'))
@@ -188,9 +186,7 @@ def test_a_token_is_in_no_message(hdfs: Hdfs) -> None:
     assert failure.value.__suppress_context__
 
 
-def test_hdfs_by_its_own_scheme_goes_over_webhdfs(
-    hdfs: Hdfs, fresh_name: Callable[[], str]
-) -> None:
+def test_hdfs_by_its_own_scheme_goes_over_webhdfs(hdfs, fresh_name):
     """The JVM's URL is the same directory, given the port of the NameNode's HTTP server."""
     name = fresh_name()
     native = StoragePath(f"{hdfs.native_url}/{name}", json.dumps({"port": hdfs.http_port}))
@@ -199,7 +195,7 @@ def test_hdfs_by_its_own_scheme_goes_over_webhdfs(
 
 
 @pytest.mark.parametrize("call", ["add", "get", "latest", "purge"])
-def test_a_missing_bucket_is_no_empty_log(s3: S3Server, call: str) -> None:
+def test_a_missing_bucket_is_no_empty_log(s3, call):
     """A missing bucket is an error for every operation."""
     log = FsspecMetadataLog(StoragePath("s3://missing/log", s3.storage_options))
     arguments = {"add": (0, b""), "get": (0,), "latest": (), "purge": (1,)}[call]
@@ -209,7 +205,7 @@ def test_a_missing_bucket_is_no_empty_log(s3: S3Server, call: str) -> None:
         getattr(log, call)(*arguments)
 
 
-def test_many_batches_are_listed_and_purged_in_few_requests() -> None:
+def test_many_batches_are_listed_and_purged_in_few_requests():
     """A thousand more batches need one more request to list, and one to delete."""
     with run_s3() as s3:
         log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
@@ -224,7 +220,7 @@ def test_many_batches_are_listed_and_purged_in_few_requests() -> None:
         assert len(requests) == 9
 
 
-def test_a_storage_that_replaces_objects_is_refused() -> None:
+def test_a_storage_that_replaces_objects_is_refused():
     """A storage with S3's protocol but without conditional puts is refused."""
     with run_s3(Interference.IGNORE_CONDITIONS) as s3:
         bucket = s3.new_bucket()
@@ -236,7 +232,7 @@ def test_a_storage_that_replaces_objects_is_refused() -> None:
         assert s3.keys(bucket) == []
 
 
-def test_a_put_whose_answer_was_lost_is_a_win() -> None:
+def test_a_put_whose_answer_was_lost_is_a_win():
     """The client retries such a request, and finds its own object."""
     with run_s3(Interference.LOSE_ANSWERS) as s3:
         log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
@@ -245,7 +241,7 @@ def test_a_put_whose_answer_was_lost_is_a_win() -> None:
         assert log.get(0) == b"ours"
 
 
-def test_a_conflict_is_no_loss() -> None:
+def test_a_conflict_is_no_loss():
     """S3 may report a concurrent request, and the put is retried."""
     with run_s3(Interference.CONFLICT) as s3:
         log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
@@ -253,7 +249,7 @@ def test_a_conflict_is_no_loss() -> None:
         assert not log.add(0, b"y")
 
 
-def test_a_secret_is_in_no_message(s3: S3Server) -> None:
+def test_a_secret_is_in_no_message(s3):
     """A password in the address of the client's error is not in the message."""
     mistaken = {"endpoint_url": "proxy:hush-hush@127.0.0.1:1"}
     options = json.loads(s3.storage_options) | mistaken
@@ -263,7 +259,7 @@ def test_a_secret_is_in_no_message(s3: S3Server) -> None:
     assert "hush" not in str(failure.value)
 
 
-def test_a_storage_that_is_gone_is_reported_in_one_line(s3: S3Server) -> None:
+def test_a_storage_that_is_gone_is_reported_in_one_line(s3):
     """A server that does not answer is an error that names it."""
     gone = {
         "endpoint_url": "http://127.0.0.1:1",

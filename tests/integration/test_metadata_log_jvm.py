@@ -16,11 +16,8 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
 
     from ..servers.hdfs import Hdfs
 
@@ -63,7 +60,7 @@ def spark_log(spark: SparkSession, directory: str) -> Any:
 
 
 @pytest.fixture(params=["local", "hdfs"])
-def directory(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+def directory(request, tmp_path):
     """Return a directory, as a URL of Hadoop and of this library."""
     if request.param == "local":
         return f"file:{tmp_path}/log", f"file:{tmp_path}/log"
@@ -73,7 +70,7 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]
     return f"{hdfs.native_url}/{name}", f"{hdfs.url}/{name}"
 
 
-def test_the_jvm_reads_what_we_write(spark: SparkSession, directory: tuple[str, str]) -> None:
+def test_the_jvm_reads_what_we_write(spark, directory):
     """Hadoop reads a file of this library unchanged."""
     theirs, ours = directory
     content = write_initial_offsets(OFFSETS)
@@ -81,7 +78,7 @@ def test_the_jvm_reads_what_we_write(spark: SparkSession, directory: tuple[str, 
     assert Hadoop(spark, theirs).read("0") == content
 
 
-def test_we_read_what_the_jvm_writes(spark: SparkSession, directory: tuple[str, str]) -> None:
+def test_we_read_what_the_jvm_writes(spark, directory):
     """A file of Hadoop is read here, and its checksum file is not a batch."""
     theirs, ours = directory
     Hadoop(spark, theirs).write("7", b"seven")
@@ -91,9 +88,7 @@ def test_we_read_what_the_jvm_writes(spark: SparkSession, directory: tuple[str, 
     assert not log.add(7, b"ours")
 
 
-def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(spark, tmp_path):
     """A purge deletes checksum files; checksums of other files have no effect."""
     hadoop = Hadoop(spark, f"file:{tmp_path}")
     log = FsspecMetadataLog(StoragePath(str(tmp_path)))
@@ -108,7 +103,7 @@ def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(
         assert hadoop.read(str(batch_id)) == b"another content"
 
 
-def test_a_log_of_spark_continues_as_ours(spark: SparkSession, directory: tuple[str, str]) -> None:
+def test_a_log_of_spark_continues_as_ours(spark, directory):
     """Spark's log and ours alternate in a directory: ids, the latest one, and purges."""
     theirs, ours = directory
     spark_writes = spark_log(spark, theirs)
@@ -127,9 +122,7 @@ def test_a_log_of_spark_continues_as_ours(spark: SparkSession, directory: tuple[
     assert list(spark_writes.listBatchesOnDisk()) == [2, 3]
 
 
-def test_the_first_offsets_of_a_jvm_stream_are_found(
-    spark: SparkSession, kafka: KafkaCluster, fresh_name: Callable[[], str], tmp_path: Path
-) -> None:
+def test_the_first_offsets_of_a_jvm_stream_are_found(spark, kafka, fresh_name, tmp_path):
     """The JVM connector's offsets are found in its checkpoint."""
     topic = fresh_name()
     kafka.create_topic(topic, partitions=2)

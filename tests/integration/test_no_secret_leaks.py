@@ -235,11 +235,7 @@ def descendants(process: int) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def leaks(
-    secured: SecuredBroker,
-    s3: S3Server,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Leaks:
+def leaks(secured, s3, tmp_path_factory):
     """Run the queries and the command, kill all processes at once, and search what is left."""
     root = tmp_path_factory.mktemp("secrets")
     searched, inputs = root / "searched", root / "inputs"
@@ -364,7 +360,7 @@ def show_lag(
 
 
 @pytest.mark.timeout(600)
-def test_secrets_are_nowhere(leaks: Leaks) -> None:
+def test_secrets_are_nowhere(leaks):
     """A process that is killed leaves nothing of a secret behind, at any log level.
 
     The planted text shows that the search finds what is there, in all places.

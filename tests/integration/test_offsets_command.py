@@ -25,26 +25,22 @@ from .commands import SECONDS, command, environment
 from .test_lag_command import METADATA, Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.brokers import KafkaCluster
 
     from ..servers.hdfs import Hdfs
     from ..servers.s3 import S3Server
-    from ..servers.secured import SecuredBroker
-    from ..spark.topics import Topics
 
 PROGRAM = Path(__file__).with_name("programs") / "kill_at_each_step.py"
 RECORDS = 10
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
+def checkpoint(tmp_path):
     return Checkpoint(tmp_path / "checkpoint")
 
 
 @pytest.fixture
-def topic(topics: Topics) -> str:
+def topic(topics):
     """Return a topic of two partitions, with ten records in each."""
     name = topics.create(2)
     for partition in range(2):
@@ -99,9 +95,7 @@ def servers(kafka: KafkaCluster, client: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("state", BatchState)
-def test_show_tells_what_an_exactly_once_sink_has_written(
-    capsys: pytest.CaptureFixture[str], checkpoint: Checkpoint, state: BatchState
-) -> None:
+def test_show_tells_what_an_exactly_once_sink_has_written(capsys, checkpoint, state):
     """The input of a batch that is visible in part is from the committed to the planned batch."""
     two_batches(checkpoint, "t")
     offsets = Offsets(capsys, str(checkpoint.directory))
@@ -115,9 +109,7 @@ def test_show_tells_what_an_exactly_once_sink_has_written(
     assert "[KAFKA_METADATA_LOG]" in offsets.fails("show")
 
 
-def test_show_and_export(
-    checkpoint: Checkpoint, topic: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_show_and_export(checkpoint, topic, capsys):
     """The committed and the planned batch are shown, and the committed one is exported."""
     two_batches(checkpoint, topic)
     offsets = Offsets(capsys, str(checkpoint.directory))
@@ -137,9 +129,7 @@ def test_show_and_export(
     assert offsets.text("export") == f"{end(topic, 2, 3)}\n"
 
 
-def test_export_of_several_sources(
-    checkpoint: Checkpoint, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_export_of_several_sources(checkpoint, capsys):
     """Sources of different topics are merged; others need a name."""
     checkpoint.begin(0, end("a", 1), "12", end("b", 2))
     checkpoint.commit(0)
@@ -152,13 +142,7 @@ def test_export_of_several_sources(
     assert "Name one of them with --source: 0, 2" in offsets.fails("export")
 
 
-def test_differences(
-    kafka: KafkaCluster,
-    checkpoint: Checkpoint,
-    topic: str,
-    client: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_differences(kafka, checkpoint, topic, client, capsys):
     """Offsets are compared with Kafka's and with another checkpoint's."""
     two_batches(checkpoint, topic)
     offsets = Offsets(capsys, str(checkpoint.directory))
@@ -181,13 +165,7 @@ def test_differences(
     ]
 
 
-def test_rewrite_and_undo(
-    kafka: KafkaCluster,
-    checkpoint: Checkpoint,
-    topic: str,
-    client: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_rewrite_and_undo(kafka, checkpoint, topic, client, capsys):
     """Every kind of offsets is written, and undone to the last byte but for checksums."""
     two_batches(checkpoint, topic)
     directory = checkpoint.directory
@@ -215,13 +193,7 @@ def test_rewrite_and_undo(
     assert "There is no rewrite to undo" in offsets.fails("undo")
 
 
-def test_a_group(
-    kafka: KafkaCluster,
-    checkpoint: Checkpoint,
-    topic: str,
-    client: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_group(kafka, checkpoint, topic, client, capsys):
     """The committed offsets of a group are taken; a group without any is one line."""
     from confluent_kafka import Consumer, TopicPartition
 
@@ -237,13 +209,7 @@ def test_a_group(
     assert "has committed no offset" in offsets.fails("rewrite", "--to", "group:none", *given)
 
 
-def test_what_is_refused(
-    kafka: KafkaCluster,
-    checkpoint: Checkpoint,
-    topic: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_refused(kafka, checkpoint, topic, capsys, monkeypatch):
     """Each is one line with a condition, and nothing is written."""
     two_batches(checkpoint, topic)
     monkeypatch.setattr("sys.stdin", StringIO())
@@ -263,15 +229,7 @@ def test_what_is_refused(
 
 
 @pytest.mark.parametrize("storage", ["s3", "hdfs"])
-def test_a_remote_checkpoint(
-    request: pytest.FixtureRequest,
-    kafka: KafkaCluster,
-    topic: str,
-    fresh_name: Callable[[], str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    storage: str,
-) -> None:
+def test_a_remote_checkpoint(request, kafka, topic, fresh_name, tmp_path, capsys, storage):
     """Checkpoints on S3 and HDFS are changed, too."""
     options = "{}"
     if storage == "s3":
@@ -292,13 +250,7 @@ def test_a_remote_checkpoint(
     assert offsets.committed() == [2, 3]
 
 
-def test_a_login(
-    secured: SecuredBroker,
-    fresh_name: Callable[[], str],
-    checkpoint: Checkpoint,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_login(secured, fresh_name, checkpoint, tmp_path, capsys):
     """Offsets are fetched over TLS with a login."""
     from ..servers.secured import MECHANISMS
 
@@ -318,14 +270,7 @@ def test_a_login(
 
 
 @pytest.mark.parametrize("action", ["rewrite", "undo"])
-def test_killed_at_any_step(
-    kafka: KafkaCluster,
-    checkpoint: Checkpoint,
-    topic: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    action: str,
-) -> None:
+def test_killed_at_any_step(kafka, checkpoint, topic, tmp_path, capsys, action):
     """The query resumes at the old or the new offsets, and the command can be repeated."""
     two_batches(checkpoint, topic)
     to = ("--to", "latest", *servers(kafka, "kafka-python"))
@@ -357,9 +302,7 @@ def test_killed_at_any_step(
     assert found == sorted(found, key=lambda each: each == new)
 
 
-def test_a_question(
-    kafka: KafkaCluster, checkpoint: Checkpoint, topic: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question(kafka, checkpoint, topic, capsys):
     """On a terminal the command asks, and does nothing unless the answer is yes."""
     two_batches(checkpoint, topic)
     offsets = Offsets(capsys, str(checkpoint.directory))

@@ -105,7 +105,7 @@ class Cluster:
 
 
 @pytest.mark.parametrize(("client", "version"), [("kafka-python", 3), ("confluent", 2)])
-def test_a_truncated_log_is_told(client: str, version: int) -> None:
+def test_a_truncated_log_is_told(client, version):
     """A new leader is asked by a version that it has; the error has the offset where it differs."""
     cluster = Cluster()
     with hostile_broker(*cluster.lies()) as broker, closing(HostileWorld(client, broker)) as world:

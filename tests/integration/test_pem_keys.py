@@ -16,7 +16,7 @@ from ..servers.certificates import Certificate
 from ..servers.secured import STORE_PASSWORD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ..servers.secured import SecuredBroker
@@ -26,7 +26,7 @@ KEY_PASSWORD = "key-password"  # noqa: S105
 
 
 @pytest.fixture
-def topic(secured: SecuredBroker, fresh_name: Callable[[], str]) -> str:
+def topic(secured, fresh_name):
     """Return a topic of one partition."""
     name = fresh_name()
     secured.cluster.create_topic(name)
@@ -69,13 +69,7 @@ def _inline(secured: SecuredBroker, certificate: Certificate, _path: Path) -> di
 
 @CLIENTS
 @pytest.mark.parametrize("pem", [_in_files, _inline], ids=["files", "inline"])
-def test_an_encrypted_key_as_pem(
-    secured: SecuredBroker,
-    topic: str,
-    client: str,
-    pem: Callable[[SecuredBroker, Certificate, Path], dict[str, str]],
-    tmp_path: Path,
-) -> None:
+def test_an_encrypted_key_as_pem(secured, topic, client, pem, tmp_path):
     """A client proves who it is by a key in PEM, in files or in the options."""
     settings = {
         "bootstrap.servers": secured.tls,
@@ -90,7 +84,7 @@ def test_an_encrypted_key_as_pem(
 
 
 @CLIENTS
-def test_a_host_name_that_is_not_checked(secured: SecuredBroker, topic: str, client: str) -> None:
+def test_a_host_name_that_is_not_checked(secured, topic, client):
     """An empty algorithm accepts a certificate for another host."""
     options = secured.options(
         "PLAIN",

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..spark.topics import Topics
-
 
 PROMETHEUS: Final = shutil.which("prometheus")
 
@@ -45,7 +41,7 @@ def scrape(url: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in samples}
 
 
-def test_a_scrape(kafka: KafkaCluster, topics: Topics, tmp_path: Path) -> None:
+def test_a_scrape(kafka, topics, tmp_path):
     """The lag of each checkpoint is there, a failure is a metric and a line, SIGTERM ends it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))
@@ -82,7 +78,7 @@ def test_a_scrape(kafka: KafkaCluster, topics: Topics, tmp_path: Path) -> None:
     assert len(exporter.errors) == 2
 
 
-def test_brokers_that_do_not_answer(tmp_path: Path) -> None:
+def test_brokers_that_do_not_answer(tmp_path):
     """SIGTERM does not wait for them, and lines of the log can be JSON."""
     write(tmp_path, 0, '{"t":{"0":2}}')
     with running(
@@ -139,7 +135,7 @@ def alerts(api: str) -> set[tuple[str, str, str]]:
 @pytest.mark.skipif(
     PROMETHEUS is None, reason="prometheus, of Debian's package prometheus, is not installed"
 )
-def test_a_real_prometheus(kafka: KafkaCluster, topics: Topics, tmp_path: Path) -> None:
+def test_a_real_prometheus(kafka, topics, tmp_path):
     """Prometheus scrapes the lag, and evaluates the alert rules on it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -16,16 +16,13 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.servers.hostile_broker import hostile_broker
 from tests.unit.adapters.kafka_format.batches import ZSTD, raw_batch, raw_record
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 T0: Final = TopicPartition("t", 0)
 SIZE: Final = 110_000_000
 RAISED: Final = str(SIZE + 100)
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[str]:
+def servers():
     """Return a broker with a topic of one record."""
     with hostile_broker(partitions=1) as broker:
         batch = bytes(raw_batch(raw_record(value=bytes(SIZE)), codec=ZSTD))
@@ -47,7 +44,7 @@ def sizes(servers: str, client: str, **options: str) -> list[int]:
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
-def test_a_large_record_is_read_if_it_is_allowed(servers: str, client: str) -> None:
+def test_a_large_record_is_read_if_it_is_allowed(servers, client):
     """By default it is an error with its offset, which says what to raise."""
     with pytest.raises(OversizedRecordError, match="raise 'maxRecordBytes'") as caught:
         sizes(servers, client)
@@ -58,7 +55,7 @@ def test_a_large_record_is_read_if_it_is_allowed(servers: str, client: str) -> N
 
 
 @pytest.mark.parametrize("skips", ["true", "false"])
-def test_librdkafka_decompresses_no_more_zstd_than_it_may(servers: str, skips: str) -> None:
+def test_librdkafka_decompresses_no_more_zstd_than_it_may(servers, skips):
     """A batch above the limit counts as corrupt and is not skipped; the error names the option."""
     with pytest.raises(CorruptBatchError, match="more bytes than 'maxRecordBytes' allows"):
         sizes(servers, "confluent", maxRecordBytes="1000", skipOversizedRecords=skips)

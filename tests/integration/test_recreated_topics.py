@@ -23,11 +23,10 @@ from tests.servers.hostile_broker import Lie, Line, hostile_broker
 from .hostile_uses import INPUT, HostileWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.ports.continuous import StreamClient
     from pyspark_kafka.ports.reading import RecordReader
 
@@ -41,7 +40,7 @@ NEW: Final = b"n"
 
 
 @pytest.fixture
-def world() -> Iterator[HostileWorld]:
+def world():
     """Yield a cluster whose topic has records, and kafka-python to read it."""
     with hostile_broker() as broker:
         made = HostileWorld("kafka-python", broker)
@@ -97,7 +96,7 @@ def next_fetches(world: HostileWorld, times: int, **lie: Any) -> Lie:
     return Lie("Fetch", **lie, times=times, after=world.broker.answered["Fetch"])
 
 
-def test_another_id_is_another_topic(world: HostileWorld) -> None:
+def test_another_id_is_another_topic(world):
     """Its records do not follow the old topic's, though it has the same offsets."""
     batches, values = begun(world)
     world.broker.cluster.recreate(INPUT.topic)
@@ -109,7 +108,7 @@ def test_another_id_is_another_topic(world: HostileWorld) -> None:
     assert caught.value.earliest == 0
 
 
-def test_a_range_goes_on_in_its_topic_after_another_range(world: HostileWorld) -> None:
+def test_a_range_goes_on_in_its_topic_after_another_range(world):
     """The other range, which the same reader reads in between, is one of the new topic."""
     reader = world.container(**world.poll_timeout).record_reader()
     batches, values = begun_with(reader)
@@ -122,28 +121,28 @@ def test_a_range_goes_on_in_its_topic_after_another_range(world: HostileWorld) -
     assert (caught.value.offset, set(values)) == (len(values), {OLD})
 
 
-def test_a_leader_that_lags_is_asked_again(world: HostileWorld) -> None:
+def test_a_leader_that_lags_is_asked_again(world):
     """The leader does not know the topic's id yet; the metadata do."""
     batches, values = begun(world)
     world.broker.lies = (next_fetches(world, 2, answer=refuse),)
     assert [*values, *rest(batches)] == [OLD] * END
 
 
-def test_metadata_that_lag_are_no_loss(world: HostileWorld) -> None:
+def test_metadata_that_lag_are_no_loss(world):
     """The leader still knows the id of what was read."""
     batches, values = begun(world)
     world.broker.lies = (lag(world), next_fetches(world, 1, send=hang_up))
     assert [*values, *rest(batches)] == [OLD] * END
 
 
-def test_metadata_that_lagged_before_the_range_are_no_loss(world: HostileWorld) -> None:
+def test_metadata_that_lagged_before_the_range_are_no_loss(world):
     """Nothing was read of the topic that they named."""
     world.broker.lies = (Lie("Metadata", lag(world).answer, times=1),)
     batches, values = begun(world)
     assert [*values, *rest(batches)] == [OLD] * END
 
 
-def test_metadata_that_lag_are_no_loss_to_a_continuous_query(world: HostileWorld) -> None:
+def test_metadata_that_lag_are_no_loss_to_a_continuous_query(world):
     """A continuous query tells topics apart by the same rule as a range."""
     client = world.source()
     client.assign(PartitionOffsets({INPUT: 0}))
@@ -162,7 +161,7 @@ def polled(client: StreamClient, count: int) -> list[bytes]:
     return values
 
 
-def test_a_topic_that_is_only_deleted_does_not_exist(world: HostileWorld) -> None:
+def test_a_topic_that_is_only_deleted_does_not_exist(world):
     """What was read before is yielded."""
     world.limits = {**world.limits, "poll": "300"}
     batches, values = begun(world)
@@ -186,7 +185,7 @@ def hide_ids(_: object, response: Any) -> None:
 
 
 @pytest.mark.parametrize("lie", [Lie("ApiVersions", name_topics), Lie("Metadata", hide_ids)])
-def test_brokers_without_ids_are_read(world: HostileWorld, lie: Lie) -> None:
+def test_brokers_without_ids_are_read(world, lie):
     """Fetches name the topic, also if metadata have ids that may be old."""
     world.broker.lies = (lie,)
     batches, values = begun(world)
@@ -202,9 +201,7 @@ RECORDS: Final = 8_000
 
 
 @pytest.fixture(params=CLIENTS)
-def recreated(
-    request: pytest.FixtureRequest, kafka: KafkaCluster, fresh_name: Callable[[], str]
-) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]]:
+def recreated(request, kafka, fresh_name):
     """Yield a function to read a range, whose topic is created again after the first batch."""
     world = KafkaWorld(request.param, fresh_name, kafka)
     partition = TopicPartition(world.topic(), 0)
@@ -228,9 +225,7 @@ def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
         yield from ((row["offset"], row["value"][:1]) for row in batch.to_pylist())
 
 
-def test_a_query_that_may_lose_data_reads_the_new_topic(
-    recreated: Callable[[str], Iterator[pa.RecordBatch]], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_query_that_may_lose_data_reads_the_new_topic(recreated, caplog):
     """After what was read of the old topic, and a warning, its whole range comes."""
     read = list(rows(recreated("false")))
     old = [offset for offset, value in read if value == b"o"]
@@ -240,9 +235,7 @@ def test_a_query_that_may_lose_data_reads_the_new_topic(
     assert [one for one in caplog.messages if f"offset was changed from {len(old)} to 0" in one]
 
 
-def test_a_query_that_may_not_lose_data_fails(
-    recreated: Callable[[str], Iterator[pa.RecordBatch]],
-) -> None:
+def test_a_query_that_may_not_lose_data_fails(recreated):
     """What was read of the old topic is handed out; then the error names the next offset."""
     read: list[tuple[int, bytes]] = []
     with pytest.raises(DataLossError) as caught:

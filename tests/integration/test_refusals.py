@@ -82,7 +82,7 @@ def with_clients(cases: Iterable[T]) -> list[tuple[str, T]]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def kernels(secured: SecuredBroker) -> None:
+def kernels(secured):
     """Load what a first task loads, which is not the time of a refusal."""
     secured.cluster.create_topic("kernels")
     for client in CLIENTS:
@@ -104,7 +104,7 @@ def refused(kind: type[PysparkKafkaError]) -> Iterator[pytest.ExceptionInfo[Any]
 
 
 @pytest.fixture
-def proxy(secured: SecuredBroker) -> Iterator[CountingProxy]:
+def proxy(secured):
     """Return a proxy in front of the listener with TLS and logins."""
     with counted_connections(secured.sasl) as running:
         yield running
@@ -115,9 +115,7 @@ def through(proxy: CountingProxy, client: str, options: dict[str, str]) -> dict[
 
 
 @pytest.mark.parametrize(("client", "use"), with_clients(USES))
-def test_a_wrong_password_is_tried_once(
-    secured: SecuredBroker, proxy: CountingProxy, client: str, use: str
-) -> None:
+def test_a_wrong_password_is_tried_once(secured, proxy, client, use):
     """For each kind of use, the first answer is the error: who logged in, how, and the reason."""
     options = through(proxy, client, secured.plain_options("ada", WRONG))
     with refused(AuthenticationError) as raised:
@@ -127,9 +125,7 @@ def test_a_wrong_password_is_tried_once(
     assert 1 <= proxy.connections <= MAX_LOGINS
 
 
-def test_a_wrong_password_of_scram(
-    secured: SecuredBroker, proxy: CountingProxy, client: str
-) -> None:
+def test_a_wrong_password_of_scram(secured, proxy, client):
     """The proof of a wrong password is refused on the first answer, too."""
     mechanism, user = "SCRAM-SHA-512", "scram-512-user"
     module = login_module("scram.ScramLoginModule", username=user, password=WRONG)
@@ -140,7 +136,7 @@ def test_a_wrong_password_of_scram(
     assert 1 <= proxy.connections <= MAX_LOGINS
 
 
-def test_a_mechanism_that_the_broker_does_not_have(secured: SecuredBroker, client: str) -> None:
+def test_a_mechanism_that_the_broker_does_not_have(secured, client):
     """A listener without logins refuses every mechanism on the first answer."""
     plain = secured.cluster.bootstrap_servers
     with counted_connections(plain) as proxy:
@@ -152,9 +148,7 @@ def test_a_mechanism_that_the_broker_does_not_have(secured: SecuredBroker, clien
 
 
 @pytest.mark.parametrize("refuser", ["issuer", "broker"])
-def test_a_wrong_token(
-    secured: SecuredBroker, proxy: CountingProxy, client: str, refuser: str
-) -> None:
+def test_a_wrong_token(secured, proxy, client, refuser):
     """A client's wrong secret, and a token of an issuer that the broker does not know."""
     user = MECHANISMS["OAUTHBEARER"]
     secret = WRONG if refuser == "broker" else "another"
@@ -172,9 +166,7 @@ def test_a_wrong_token(
     assert proxy.connections <= MAX_LOGINS
 
 
-def test_a_process_remembers_that_a_login_was_refused(
-    secured: SecuredBroker, proxy: CountingProxy, client: str
-) -> None:
+def test_a_process_remembers_that_a_login_was_refused(secured, proxy, client):
     """A task that is tried again does not log in again, but for another password."""
     pool = ContainerPool()
     options = through(proxy, client, secured.plain_options("ada", WRONG, subscribe="t"))
@@ -193,9 +185,7 @@ def test_a_process_remembers_that_a_login_was_refused(
         container.batch().plan_input_partitions()
 
 
-def test_an_adapter_remembers_that_a_login_was_refused(
-    secured: SecuredBroker, proxy: CountingProxy, client: str
-) -> None:
+def test_an_adapter_remembers_that_a_login_was_refused(secured, proxy, client):
     """A monitor that goes on after errors does not log in each time."""
     options = through(proxy, client, secured.plain_options("ada", WRONG, subscribe="t"))
     given = parse_source_options(options, QueryKind.STREAM)
@@ -245,9 +235,7 @@ TLS: Final[dict[TlsFailure, Callable[[SecuredBroker, Path], dict[str, str]]]] = 
 @pytest.mark.parametrize(
     ("client", "failure"), with_clients(TLS), ids=lambda case: getattr(case, "name", case)
 )
-def test_a_failed_tls_handshake_says_why(
-    secured: SecuredBroker, client: str, failure: TlsFailure, tmp_path: Path
-) -> None:
+def test_a_failed_tls_handshake_says_why(secured, client, failure, tmp_path):
     """The error names the reason at once, and what to do about it."""
     options = {**TLS[failure](secured, tmp_path), "client": client}
     for use in (plan, write):
@@ -321,9 +309,7 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
 
 
 @pytest.mark.parametrize(("client", "case"), with_clients(RIGHTS))
-def test_a_missing_right_is_named(
-    secured: SecuredBroker, client: str, case: str, fresh_name: Callable[[], str]
-) -> None:
+def test_a_missing_right_is_named(secured, client, case, fresh_name):
     """The error names the principal and the right, and has the command that grants it."""
     use, granted, missing = RIGHTS[case]
     topic = f"refused-{fresh_name()}"
@@ -342,9 +328,7 @@ def test_a_missing_right_is_named(
     assert f"--allow-principal User:{GUEST}" in str(raised.value)
 
 
-def test_a_command_says_why_in_one_line(
-    secured: SecuredBroker, proxy: CountingProxy, client: str, tmp_path: Path
-) -> None:
+def test_a_command_says_why_in_one_line(secured, proxy, client, tmp_path):
     """A command fails with the error alone, without a log of the client and without a secret."""
     for log, text in (
         ("offsets", 'v1\n{"batchWatermarkMs":0}\n{"t":{"0":1}}'),

@@ -13,11 +13,10 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from pyspark_kafka.brokers import KafkaCluster
 
 RECORDS = 30_000
 DELETED = 29_000
@@ -34,7 +33,7 @@ LITTLE_AHEAD = {
 
 
 @pytest.fixture
-def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> Iterator[KafkaWorld]:
+def world(kafka, fresh_name, client):
     """Yield a function to write to the run's broker."""
     made = KafkaWorld(client, fresh_name, kafka)
     yield made
@@ -42,7 +41,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> It
 
 
 @pytest.fixture
-def reading(world: KafkaWorld) -> Callable[[str], Iterator[pa.RecordBatch]]:
+def reading(world):
     """Return a function to read a range that is mostly deleted after its first batch."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"x" * 1_000)] * RECORDS)
@@ -59,9 +58,7 @@ def reading(world: KafkaWorld) -> Callable[[str], Iterator[pa.RecordBatch]]:
     return read
 
 
-def test_a_query_that_may_lose_data_goes_on_behind_what_was_deleted(
-    reading: Callable[[str], Iterator[pa.RecordBatch]],
-) -> None:
+def test_a_query_that_may_lose_data_goes_on_behind_what_was_deleted(reading):
     """No record comes twice, and every one that is left comes."""
     offsets = [row["offset"] for batch in reading("false") for row in batch.to_pylist()]
     assert offsets == sorted(set(offsets))
@@ -70,9 +67,7 @@ def test_a_query_that_may_lose_data_goes_on_behind_what_was_deleted(
     assert len(offsets) < RECORDS
 
 
-def test_a_query_that_may_not_lose_data_fails(
-    reading: Callable[[str], Iterator[pa.RecordBatch]],
-) -> None:
+def test_a_query_that_may_not_lose_data_fails(reading):
     """What was read is handed out, and then the error names what could not be read."""
     batches = reading("true")
     first = next(batches)

@@ -183,13 +183,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("feature", "client"), CASES)
-def test_rights(
-    secured: SecuredBroker,
-    fresh_name: Callable[[], str],
-    tmp_path: Path,
-    feature: Feature,
-    client: str,
-) -> None:
+def test_rights(secured, fresh_name, tmp_path, feature, client):
     """A feature works once it has its rights, and an error has named each before."""
     user, topic, copy, group = (fresh_name() for _ in range(4))
     for name in (topic, copy):

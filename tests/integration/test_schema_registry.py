@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -24,12 +24,6 @@ from pyspark_kafka.domain.values.registry import (
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
-    from tests.servers.fault_proxy import FaultProxy
-
 DOWN: Final = Rules(refuses=True)
 RESETTING: Final = Rules(to_client=Traffic(reset_after=20))
 HOLDING: Final = Rules(to_server=Traffic(is_held=True))
@@ -37,14 +31,14 @@ SHORT_MS: Final = "300"
 
 
 @pytest.fixture
-def proxy(schema_registry: str) -> Iterator[FaultProxy]:
+def proxy(schema_registry):
     """Run a proxy for the registry."""
     with proxied(schema_registry) as running:
         yield running
 
 
 @pytest.fixture
-def behind(schema_registry: str, proxy: FaultProxy) -> Callable[[str], SchemaRegistry]:
+def behind(schema_registry, proxy):
     """Return what opens the registry behind the proxy, with a time limit for each call."""
     url = f"http://{proxy.address}{urlsplit(schema_registry).path}"
     return lambda timeout_ms: open_registry(
@@ -56,9 +50,7 @@ def avro(name: str) -> Schema:
     return Schema(SchemaType.AVRO, f'{{"type":"fixed","name":"{name}","size":4}}')
 
 
-def test_a_registry_that_goes_away_and_comes_back(
-    behind: Callable[[str], SchemaRegistry], proxy: FaultProxy, fresh_name: Callable[[], str]
-) -> None:
+def test_a_registry_that_goes_away_and_comes_back(behind, proxy, fresh_name):
     """Calls fail while it is away, what is known is still known, and later calls succeed."""
     registry, names = behind(SHORT_MS), [fresh_name() for _ in range(2)]
     first, second = (registry.register(name, avro(name)) for name in names)
@@ -76,12 +68,7 @@ def test_a_registry_that_goes_away_and_comes_back(
     "rules",
     [DOWN, Rules(to_client=Traffic(reset_after=20)), Rules(to_server=Traffic(is_held=True))],
 )
-def test_a_call_waits_for_a_registry(
-    behind: Callable[[str], SchemaRegistry],
-    proxy: FaultProxy,
-    fresh_name: Callable[[], str],
-    rules: Rules,
-) -> None:
+def test_a_call_waits_for_a_registry(behind, proxy, fresh_name, rules):
     """A call that begins while the registry is away ends well if it comes back in time."""
     registry, name = behind("20000"), fresh_name()
     proxy.set(rules)
@@ -96,7 +83,7 @@ def test_a_call_waits_for_a_registry(
         back.join()
 
 
-def test_imports_are_resolved(schema_registry: str, fresh_name: Callable[[], str]) -> None:
+def test_imports_are_resolved(schema_registry, fresh_name):
     """The schemas that a schema imports come with it, from the registry."""
     registry, name = open_registry(RegistryOptions(schema_registry)), fresh_name()
     inner = Schema(SchemaType.PROTOBUF, f'syntax = "proto3";\nmessage I{name} {{ int32 a = 1; }}\n')
@@ -111,7 +98,7 @@ def test_imports_are_resolved(schema_registry: str, fresh_name: Callable[[], str
     assert registry.version(name).schema == found
 
 
-def test_ids_of_records(schema_registry: str, fresh_name: Callable[[], str]) -> None:
+def test_ids_of_records(schema_registry, fresh_name):
     """An id that the registry does not have is that record's error alone."""
     registry, name = open_registry(RegistryOptions(schema_registry)), fresh_name()
     schema_id = registry.register(name, avro(name))
@@ -123,7 +110,7 @@ def test_ids_of_records(schema_registry: str, fresh_name: Callable[[], str]) -> 
     assert [payloads.schema_id(row) for row in range(5)] == ids
 
 
-def test_a_registry_without_guids(schema_registry: str) -> None:
+def test_a_registry_without_guids(schema_registry):
     """Apicurio looks up no GUIDs: this is no error of a record, but of the registry."""
     registry = open_registry(RegistryOptions(schema_registry))
     with pytest.raises(RegistryUnavailableError, match="HTTP 404"):

@@ -45,7 +45,7 @@ from pyspark_kafka.ports.continuous import ChannelAddress
 from pyspark_kafka.testing import await_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Talk = Callable[[socket.socket, bytes], None]
 
@@ -55,7 +55,7 @@ SECRET = b"content-that-no-log-shows"
 
 
 @pytest.fixture
-def channel() -> Iterator[SocketEpochChannel]:
+def channel():
     """Return a driver's end that is impatient."""
     channel = SocketEpochChannel(ping_interval_s=0.1, handshake_timeout_s=0.5)
     yield channel
@@ -63,7 +63,7 @@ def channel() -> Iterator[SocketEpochChannel]:
 
 
 @pytest.fixture
-def task(channel: SocketEpochChannel) -> Iterator[SocketTaskChannel]:
+def task(channel):
     """Return a task that must not notice anything."""
     task = SocketTaskChannel(channel.address, driver_timeout_s=5.0)
     task.send(TaskDrained(HELD))
@@ -166,12 +166,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_peer_that_is_no_task_is_dropped(
-    attack: str,
-    channel: SocketEpochChannel,
-    task: SocketTaskChannel,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_peer_that_is_no_task_is_dropped(attack, channel, task, caplog):
     """The driver logs one line without content, receives nothing, and other tasks go on."""
     peer = Peer(channel.address)
     ATTACKS[attack](peer)
@@ -187,9 +182,7 @@ def test_a_peer_that_is_no_task_is_dropped(
     await_until(lambda: list(task.receive()) == [StopTask()])
 
 
-def test_what_was_recorded_cannot_be_sent_again(
-    channel: SocketEpochChannel, task: SocketTaskChannel
-) -> None:
+def test_what_was_recorded_cannot_be_sent_again(channel, task):
     """The bytes of one connection are refused on another."""
     first = Peer(channel.address)
     recorded = first.handshake.task_nonce + first.handshake.proof(Role.TASK)
@@ -202,7 +195,7 @@ def test_what_was_recorded_cannot_be_sent_again(
     assert list(channel.receive(10.0)) == [TaskDrained(HELD)]
 
 
-def test_another_message_reaches_no_other_task(channel: SocketEpochChannel) -> None:
+def test_another_message_reaches_no_other_task(channel):
     """A task that connects again gets its commands there, and its old connection is dropped."""
     old = Peer(channel.address)
     old.socket.sendall(old.authenticate().encode(drained(OTHER)))
@@ -216,9 +209,7 @@ def test_another_message_reaches_no_other_task(channel: SocketEpochChannel) -> N
     new.close()
 
 
-def test_a_crowd_of_strangers_does_not_keep_tasks_out(
-    channel: SocketEpochChannel, monkeypatch: pytest.MonkeyPatch, task: SocketTaskChannel
-) -> None:
+def test_a_crowd_of_strangers_does_not_keep_tasks_out(channel, monkeypatch, task):
     """Their number is bounded, and so is the time that each of them has."""
     monkeypatch.setattr(socket_channel, "MAX_UNAUTHENTICATED", 4)
     host, _, port = channel.address.location.rpartition(":")
@@ -232,7 +223,7 @@ def test_a_crowd_of_strangers_does_not_keep_tasks_out(
         stranger.close()
 
 
-def test_a_host_and_an_address_to_bind_can_be_given() -> None:
+def test_a_host_and_an_address_to_bind_can_be_given():
     """Tasks connect to the advertised host."""
     channel = SocketEpochChannel("0.0.0.0", "localhost")  # noqa: S104
     assert channel.address.location.startswith("localhost:")
@@ -243,7 +234,7 @@ def test_a_host_and_an_address_to_bind_can_be_given() -> None:
     channel.close()
 
 
-def test_nobody_listens() -> None:
+def test_nobody_listens():
     """A task that cannot connect says where to."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         location = f"127.0.0.1:{server.getsockname()[1]}"
@@ -252,7 +243,7 @@ def test_nobody_listens() -> None:
 
 
 @pytest.fixture
-def fake_driver() -> Iterator[Callable[[Talk], ChannelAddress]]:
+def fake_driver():
     """Return what starts a server that is no driver, and gives its address."""
     key = new_key()
     server = socket.create_server(("127.0.0.1", 0))
@@ -297,9 +288,7 @@ def send_the_proof_back(connected: socket.socket, _key: bytes) -> None:
         (send_the_proof_back, "does not hold the key"),
     ],
 )
-def test_a_server_that_is_no_driver_is_left(
-    talk: Talk, reason: str, fake_driver: Callable[[Talk], ChannelAddress]
-) -> None:
+def test_a_server_that_is_no_driver_is_left(talk, reason, fake_driver):
     """The task raises within its time-out."""
     began = time.monotonic()
     with pytest.raises(DriverLostError, match=reason):
@@ -307,9 +296,7 @@ def test_a_server_that_is_no_driver_is_left(
     assert time.monotonic() - began < 5.0
 
 
-def test_a_frame_that_is_not_from_the_driver_ends_a_task(
-    fake_driver: Callable[[Talk], ChannelAddress],
-) -> None:
+def test_a_frame_that_is_not_from_the_driver_ends_a_task(fake_driver):
     """Nothing of it is taken as a command."""
 
     def inject(connected: socket.socket, key: bytes) -> None:
@@ -336,7 +323,7 @@ def test_a_frame_that_is_not_from_the_driver_ends_a_task(
 
 
 @pytest.fixture
-def driver() -> Iterator[tuple[subprocess.Popen[str], ChannelAddress]]:
+def driver():
     """Return a driver in another process, and its address."""
     with subprocess.Popen(
         [sys.executable, PROGRAMS / "drive_tasks.py"], stdout=subprocess.PIPE, text=True
@@ -348,9 +335,7 @@ def driver() -> Iterator[tuple[subprocess.Popen[str], ChannelAddress]]:
 
 
 @pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
-def test_a_driver_that_is_killed_or_stopped_is_lost(
-    fate: signal.Signals, driver: tuple[subprocess.Popen[str], ChannelAddress]
-) -> None:
+def test_a_driver_that_is_killed_or_stopped_is_lost(fate, driver):
     """Its tasks end at once, or after the time-out if its machine still answers."""
     process, address = driver
     task = SocketTaskChannel(address, driver_timeout_s=2.0)
@@ -365,7 +350,7 @@ def test_a_driver_that_is_killed_or_stopped_is_lost(
     task.close()
 
 
-def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel: SocketEpochChannel) -> None:
+def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel):
     """A child process has the sockets as well, and yet closing the channel ends the tasks."""
     task = SocketTaskChannel(channel.address)
     task.send(TaskDrained(OTHER))
@@ -385,9 +370,7 @@ def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel: SocketEpochChanne
     task.close()
 
 
-def test_a_task_that_reads_nothing_does_not_hold_up_the_driver(
-    channel: SocketEpochChannel, task: SocketTaskChannel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_reads_nothing_does_not_hold_up_the_driver(channel, task, monkeypatch):
     """A task for which too much waits is dropped; other tasks get their commands."""
     monkeypatch.setattr(socket_channel, "_MAX_UNSENT_BYTES", 1_000)
     deaf = SocketTaskChannel(channel.address)
@@ -406,7 +389,7 @@ def test_a_task_that_reads_nothing_does_not_hold_up_the_driver(
 
 
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
-def test_a_driver_with_an_ipv6_address(host: str) -> None:
+def test_a_driver_with_an_ipv6_address(host):
     """Spark puts it into brackets (``Utils.addBracketsIfNeeded``)."""
     channel = SocketEpochChannel(host)
     task = SocketTaskChannel(channel.address)
@@ -416,7 +399,7 @@ def test_a_driver_with_an_ipv6_address(host: str) -> None:
     channel.close()
 
 
-def test_a_driver_whose_name_has_an_ipv6_address_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_whose_name_has_an_ipv6_address_only(monkeypatch):
     found = socket.getaddrinfo("::1", 0, type=socket.SOCK_STREAM)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     families = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,32 +13,24 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
 
 from ..servers.small_disk import can_mount, mounted_at
-from ..servers.storage_proxy import Behavior, Failure, StorageProxy, storage_behind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ..servers.hdfs import Hdfs
+from ..servers.storage_proxy import Behavior, Failure, storage_behind
 
 OLD_LISTS = Behavior(list_delay_s=60.0)
 
 
 @pytest.fixture(params=["s3", "hdfs"])
-def storage(request: pytest.FixtureRequest) -> Iterator[tuple[StorageProxy, StoragePath]]:
+def storage(request):
     """Return a proxy, and a new directory on the storage behind it."""
     with storage_behind(request.getfixturevalue(request.param)) as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_pauses(monkeypatch):
     monkeypatch.setattr(hdfs_directory, "_PAUSES_S", (0.01,) * 4)
 
 
-def test_a_new_driver_finds_an_entry_that_is_not_listed(
-    storage: tuple[StorageProxy, StoragePath],
-) -> None:
+def test_a_new_driver_finds_an_entry_that_is_not_listed(storage):
     """The last entry is found by its name, also if nothing is listed, and is not written twice."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
@@ -58,7 +49,7 @@ def test_a_new_driver_finds_an_entry_that_is_not_listed(
         assert other.latest() == (3, b"3")
 
 
-def test_deleted_entries_may_stay_listed(storage: tuple[StorageProxy, StoragePath]) -> None:
+def test_deleted_entries_may_stay_listed(storage):
     """Entries that are gone are purged, though the storage still lists them."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
@@ -72,7 +63,7 @@ def test_deleted_entries_may_stay_listed(storage: tuple[StorageProxy, StoragePat
     assert list(log.batch_ids()) == [3]
 
 
-def test_a_write_whose_response_is_lost(storage: tuple[StorageProxy, StoragePath]) -> None:
+def test_a_write_whose_response_is_lost(storage):
     """The request is repeated, finds the entry and recognises it; it is not written twice."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
@@ -86,9 +77,7 @@ def test_a_write_whose_response_is_lost(storage: tuple[StorageProxy, StoragePath
 
 
 @pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
-def test_a_write_that_is_refused(
-    storage: tuple[StorageProxy, StoragePath], failure: Failure
-) -> None:
+def test_a_write_that_is_refused(storage, failure):
     """A refused write is repeated, and leaves no temporary file."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
@@ -100,9 +89,7 @@ def test_a_write_that_is_refused(
 
 @pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
 @pytest.mark.parametrize("only", ["op=CREATE", "op=RENAME", "namenoderpcaddress"])
-def test_each_request_of_a_write_to_hdfs_is_repeated(
-    hdfs: Hdfs, failure: Failure, only: str
-) -> None:
+def test_each_request_of_a_write_to_hdfs_is_repeated(hdfs, failure, only):
     """Requests to the NameNode and to the DataNode are, and no temporary file is left."""
     with storage_behind(hdfs) as (proxy, path):
         log = FsspecMetadataLog(path)
@@ -113,7 +100,7 @@ def test_each_request_of_a_write_to_hdfs_is_repeated(
 
 
 @pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
-def test_reads_lists_and_deletions_of_hdfs_are_repeated(hdfs: Hdfs, failure: Failure) -> None:
+def test_reads_lists_and_deletions_of_hdfs_are_repeated(hdfs, failure):
     """One failure of the NameNode fails no batch; one that lasts is told."""
     with storage_behind(hdfs) as (proxy, path):
         log = FsspecMetadataLog(path)
@@ -129,9 +116,7 @@ def test_reads_lists_and_deletions_of_hdfs_are_repeated(hdfs: Hdfs, failure: Fai
             log.get(1)
 
 
-def test_a_repeated_rename_does_not_take_another_drivers_entry_for_its_own(
-    hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repeated_rename_does_not_take_another_drivers_entry_for_its_own(hdfs, monkeypatch):
     """Another driver writes the entry between a rename that failed and its repetition."""
     with storage_behind(hdfs) as (proxy, path):
         log, other = FsspecMetadataLog(path), FsspecMetadataLog(path)
@@ -146,7 +131,7 @@ def test_a_repeated_rename_does_not_take_another_drivers_entry_for_its_own(
 
 
 @pytest.mark.skipif(not can_mount(), reason="this user may not mount a small disk")
-def test_a_full_disk_loses_no_entry(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_entry(tmp_path):
     """An entry that has no room is an error, never in part, and written when there is room."""
     with mounted_at(tmp_path, 1) as disk:
         log = FsspecMetadataLog(StoragePath(str(tmp_path)))

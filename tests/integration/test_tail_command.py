@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,18 +16,11 @@ from tests.servers.secured import MECHANISMS
 from .client_files import connection
 from .commands import running
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.servers.secured import SecuredBroker
-
 SCHEMA = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
 
 
 @pytest.fixture
-def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def world(client, fresh_name, kafka):
     """Yield the run's Kafka, with each client."""
     world = KafkaWorld(client, fresh_name, kafka)
     yield world
@@ -44,7 +37,7 @@ def records(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> list[An
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_parts_of_a_topic(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_of_a_topic(world, capsys):
     """From a time, an offset or the start on, up to a count or the end of one partition or all."""
     topic = world.topic(2)
     one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
@@ -77,7 +70,7 @@ def test_parts_of_a_topic(world: KafkaWorld, capsys: pytest.CaptureFixture[str])
     )
 
 
-def test_avro_values(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_avro_values(world, capsys):
     """Values are decoded by a query's options; bad ones are shown with what is wrong."""
     topic = world.topic()
     world.produce(TopicPartition(topic, 0), [Record(b"\x02"), Record(b"\xff"), Record(None)])
@@ -88,7 +81,7 @@ def test_avro_values(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> N
     assert bad["error"] == "it ends too early (field 'id')"
 
 
-def test_records_as_they_come(world: KafkaWorld) -> None:
+def test_records_as_they_come(world):
     """Records are printed once they are written, and SIGINT ends the command without an error."""
     topic = world.topic()
     partition = TopicPartition(topic, 0)
@@ -101,7 +94,7 @@ def test_records_as_they_come(world: KafkaWorld) -> None:
         assert list(started.errors) == []
 
 
-def test_a_missing_topic(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_topic(world, capsys):
     """One line names the condition, and the exit status is 1."""
     for more, condition in (
         ((world.fresh_name(),), "KAFKA_UNKNOWN_TOPIC"),
@@ -112,13 +105,7 @@ def test_a_missing_topic(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) 
         assert line.startswith(f"error: [{condition}] ")
 
 
-def test_a_login(
-    secured: SecuredBroker,
-    client: str,
-    fresh_name: Callable[[], str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_login(secured, client, fresh_name, tmp_path, capsys):
     """Records are read over TLS; a missing right is one line with the command that grants it."""
     topic, user = fresh_name(), fresh_name()
     secured.cluster.create_topic(topic)

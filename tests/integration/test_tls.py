@@ -38,7 +38,7 @@ from tests.servers.certificates import Authority, Certificate, truststore
 from tests.servers.secured import ROTATED_SUITE, STORE_PASSWORD, TLS_MECHANISM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from tests.servers.secured import SecuredBroker
 
@@ -162,16 +162,14 @@ def _shut_down(file: int, port: int) -> None:
 
 
 @pytest.fixture
-def listener(secured: SecuredBroker, tmp_path: Path) -> Iterator[Listener]:
+def listener(secured, tmp_path):
     made = Listener(secured, tmp_path)
     yield made
     made.restore()
 
 
 @pytest.fixture
-def world(
-    client: str, secured: SecuredBroker, fresh_name: Callable[[], str]
-) -> Iterator[KafkaWorld]:
+def world(client, secured, fresh_name):
     """Yield what creates topics and writes to them without TLS."""
     made = KafkaWorld(client, fresh_name, secured.cluster)
     yield made
@@ -190,7 +188,7 @@ def read(pool: ContainerPool, source: SourceOptions) -> list[bytes | None]:
         ]
 
 
-def test_versions_and_suites_of_kafka_python(secured: SecuredBroker) -> None:
+def test_versions_and_suites_of_kafka_python(secured):
     """A connection has a version and a suite of the settings, or there is none."""
 
     def attempt(address: str, **settings: str) -> tuple[str, str] | None:
@@ -212,7 +210,7 @@ def test_versions_and_suites_of_kafka_python(secured: SecuredBroker) -> None:
     assert newest[0] == "TLSv1.3"
 
 
-def test_suites_of_confluent(secured: SecuredBroker, fresh_name: Callable[[], str]) -> None:
+def test_suites_of_confluent(secured, fresh_name):
     """The client offers the suites of the settings, and no other."""
     topic = fresh_name()
     secured.cluster.create_topic(topic)
@@ -233,7 +231,7 @@ def test_suites_of_confluent(secured: SecuredBroker, fresh_name: Callable[[], st
         attempt(OTHER_SUITE)
 
 
-def test_a_stream_goes_on(listener: Listener, world: KafkaWorld, client: str) -> None:
+def test_a_stream_goes_on(listener, world, client):
     """Pooled clients of source and sink go on after their certificate was replaced."""
     topic = world.topic()
     options = listener.options(is_pem=client == "confluent", client=client)
@@ -291,9 +289,7 @@ class Copy:
             assert read(pool, self._copied) == expected
 
 
-def test_continuous_queries_go_on(
-    listener: Listener, world: KafkaWorld, client: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_continuous_queries_go_on(listener, world, client, monkeypatch):
     """The clients of tasks read and write on after their certificate was replaced."""
     monkeypatch.setattr(stream_client, "RENEWAL_S", 0.0)
     options = listener.options(is_pem=client == "kafka-python", client=client)

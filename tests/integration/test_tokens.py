@@ -25,11 +25,10 @@ from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark_kafka.bootstrap.container import Container
     from pyspark_kafka.ports.security.token_provider import Token
-    from tests.servers.secured import SecuredBroker
 
 LIFE_S: Final = 6
 """A client that logs in before a token is renewed, at 80 % of its life, has a session of 1.2 s; no
@@ -108,7 +107,7 @@ def current_token(options: Mapping[str, str]) -> Token:
     return token_provider(login.tokens).token()
 
 
-def test_tokens_are_renewed(secured: SecuredBroker, fresh_name: Callable[[], str]) -> None:
+def test_tokens_are_renewed(secured, fresh_name):
     """Streams read and write exactly once while their tokens end, and idle readers after it."""
     given = secured.options("OAUTHBEARER", kafka__isolation__level="read_committed")
     given |= {"kafka.sasl.oauthbearer.token.endpoint.url": f"{secured.token_url}/{LIFE_S}"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,16 +14,9 @@ from pyspark_kafka.testing import KafkaWorld, numbered
 
 from .client_files import connection
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.servers.secured import SecuredBroker
-
 
 @pytest.fixture
-def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def world(client, fresh_name, kafka):
     """Yield the run's Kafka, with each client."""
     world = KafkaWorld(client, fresh_name, kafka)
     yield world
@@ -31,7 +24,7 @@ def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> It
 
 
 @pytest.fixture(autouse=True)
-def _wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def _wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
 
 
@@ -40,7 +33,7 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_topics_are_listed(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_topics_are_listed(world, capsys):
     """JSON and tables have only topics that match, with their offsets and retention."""
     name = world.topic(2, retention__ms="315360000000", retention__bytes="5000000")
     world.produce(TopicPartition(name, 1), numbered(0, 1_200))
@@ -67,13 +60,13 @@ def test_topics_are_listed(world: KafkaWorld, capsys: pytest.CaptureFixture[str]
     assert rows[4][-2:] == ["0", "1/1"]
 
 
-def test_no_topic_matches(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_topic_matches(kafka, capsys):
     """That is no error: the list is empty."""
     assert main(["topics", "^nothing$", "--bootstrap-servers", kafka.bootstrap_servers]) == 0
     assert capsys.readouterr().out == "0 topics, 0 partitions\n"
 
 
-def test_the_mock_broker(client: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_mock_broker(client, capsys):
     """A broker that cannot describe settings and sizes leaves them out."""
     with EmbeddedBroker() as broker:
         broker.create_topic("trial", 3)
@@ -86,13 +79,7 @@ def test_the_mock_broker(client: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert (len(topic["partitions"]), topic["bytes"], topic["retentionMs"]) == (3, None, None)
 
 
-def test_limited_rights(
-    secured: SecuredBroker,
-    client: str,
-    fresh_name: Callable[[], str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_limited_rights(secured, client, fresh_name, tmp_path, capsys):
     """Over TLS, a user who may only describe a topic sees neither settings nor sizes."""
     topic, user = fresh_name(), fresh_name()
     secured.cluster.create_topic(topic)
@@ -103,7 +90,7 @@ def test_limited_rights(
     assert (found["offsets"], found["bytes"], found["retentionMs"]) == (0, None, None)
 
 
-def test_an_unreachable_cluster(client: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_cluster(client, capsys):
     """One line names the condition, and the exit status is 1."""
     short = "--option=kafka.default.api.timeout.ms=500"
     given = ["topics", "--bootstrap-servers", "127.0.0.1:1", "--client", client, short]

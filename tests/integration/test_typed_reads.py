@@ -29,10 +29,6 @@ from ..servers.http_server import serving
 from ..servers.registry_stub import RegistryStub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.brokers import KafkaCluster
-
     Rows = list[tuple[Any, ...]]
 
 USER: Final[dict[str, Any]] = {"name": "user", "type": "string"}
@@ -126,7 +122,7 @@ class Reader:
 
 
 @pytest.fixture
-def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def world(client, fresh_name, kafka):
     """Yield the run's Kafka, with each client."""
     world = KafkaWorld(client, fresh_name, kafka)
     yield world
@@ -134,7 +130,7 @@ def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> It
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.value_format)
-def test_a_bad_record_in_each_mode(world: KafkaWorld, schema_registry: str, case: Case) -> None:
+def test_a_bad_record_in_each_mode(world, schema_registry, case):
     """A bad record fails the read, is kept with its error, is dropped, or is a letter."""
     topic, letters = world.topic(), world.topic()
     options, framing, schema_id = {"valueSchema": "id bigint, user string"}, b"", ""
@@ -180,7 +176,7 @@ def test_a_bad_record_in_each_mode(world: KafkaWorld, schema_registry: str, case
     assert (letter.reason, letter.error) == (case.reason.name, error)
 
 
-def test_ids_in_headers(world: KafkaWorld) -> None:
+def test_ids_in_headers(world):
     """Schemas alternate by GUIDs in headers, and by ids before values without such a header."""
     memory, topic = MemorySchemaRegistry(), world.topic()
     old, new = avro(USER), ORDER

@@ -76,7 +76,7 @@ BEGINNINGS: Final = {"PLAINTEXT": b"\0\0\0\x64", "SSL": b"\x16\x03\x03\0\x64"}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def modules() -> None:
+def modules():
     """Import and compile what a first call does, which is no wait for a broker."""
     for client in (CONFLUENT, KAFKA_PYTHON):
         if client.preload is not None:
@@ -93,7 +93,7 @@ def _open_files() -> int:
 
 
 @pytest.fixture
-def nothing_left() -> Iterator[None]:
+def nothing_left():
     """Expect that a test leaves as many threads, sockets and files as there were."""
     threads, files = set(threading.enumerate()), _open_files()
     yield
@@ -129,9 +129,7 @@ def _options(client: str, address: str, protocol: str = "PLAINTEXT") -> dict[str
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_wait_for_a_topic_that_does_not_exist_is_logged(
-    client: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_wait_for_a_topic_that_does_not_exist_is_logged(client, caplog):
     """Someone who waits for the error sees its reason, once for a topic."""
     with _broker() as broker, pytest.raises(UnknownTopicError):
         USES["write"](_options(client, broker.bootstrap_servers), "missing")
@@ -147,7 +145,7 @@ def test_the_wait_for_a_topic_that_does_not_exist_is_logged(
     ("client", "use", "protocol"),
     _supported(*((use, "SSL") for use in USES), ("plan", "PLAINTEXT")),
 )
-def test_a_broker_that_never_answers(client: str, use: str, protocol: str) -> None:
+def test_a_broker_that_never_answers(client, use, protocol):
     """A TLS handshake has the same deadline as a request."""
     with silent_listener() as listener:
         options = _options(client, listener.address, protocol)
@@ -159,7 +157,7 @@ def test_a_broker_that_never_answers(client: str, use: str, protocol: str) -> No
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("protocol", BEGINNINGS)
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_broker_that_sends_a_byte_at_a_time(client: str, protocol: str) -> None:
+def test_a_broker_that_sends_a_byte_at_a_time(client, protocol):
     """The deadline is the one of the whole answer, and of the whole handshake."""
     with trickling_listener(BEGINNINGS[protocol] + bytes(100)) as listener:
         options = _options(client, listener.address, protocol)
@@ -206,7 +204,7 @@ def _broker(*lies: Lie, records: int = RECORDS) -> Iterator[HostileBroker]:
         for stall in (STALLS if client == "kafka-python" else ("silent",))
     ],
 )
-def test_an_answer_that_stalls(client: str, use: str, api: str, stall: str) -> None:
+def test_an_answer_that_stalls(client, use, api, stall):
     """Each answer has a deadline as a whole, and the call has one for all of them."""
     with _broker(Lie(api, send=STALLS[stall])) as broker:
         options = _options(client, broker.bootstrap_servers)
@@ -235,7 +233,7 @@ def _throttle(_request: object, response: Any) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_pause_of_days_is_cut(client: str) -> None:
+def test_a_pause_of_days_is_cut(client):
     """A reader that is throttled for longer than its time-out goes on after that."""
     with (
         _broker(Lie("Fetch", answer=_throttle, times=1)) as broker,
@@ -247,7 +245,7 @@ def test_a_pause_of_days_is_cut(client: str) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize(("client", "use"), _supported(("plan",), ("write",), ("transaction",)))
-def test_a_cluster_that_pauses_for_days(client: str, use: str) -> None:
+def test_a_cluster_that_pauses_for_days(client, use):
     """A throttled connection does not outlast the call."""
     with _broker(Lie("Metadata", answer=_throttle)) as broker, _in_time(2, client):
         with suppress(PysparkKafkaError):
@@ -257,7 +255,7 @@ def test_a_cluster_that_pauses_for_days(client: str, use: str) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_read_that_is_given_up_ends_at_once(client: str) -> None:
+def test_a_read_that_is_given_up_ends_at_once(client):
     """Its next fetch is in flight, and never answered."""
     with (
         _broker(Lie("Fetch", send=_silent, after=1)) as broker,
@@ -289,9 +287,7 @@ STREAM_STALLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize(("api", "sink"), STREAM_STALLS)
 @pytest.mark.parametrize("client", ["kafka-python"])
-def test_each_call_of_a_continuous_query_ends_in_time(
-    client: str, api: str, sink: dict[str, str]
-) -> None:
+def test_each_call_of_a_continuous_query_ends_in_time(client, api, sink):
     """A query may go on for as long as other brokers answer, but no call keeps it."""
     with _broker(Lie(api, send=_silent)) as broker:
         options = _options(client, broker.bootstrap_servers)
@@ -318,7 +314,7 @@ def _poll(client: str, stream: StreamClient, is_enough: Callable[[], bool]) -> N
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_bootstrap_server_that_stalls_is_left_for_another(client: str) -> None:
+def test_a_bootstrap_server_that_stalls_is_left_for_another(client):
     """Connecting has a time-out of its own, which is shorter than the call's."""
     with silent_listener() as listener, _broker() as broker:
         servers = f"{listener.address},{broker.bootstrap_servers}"
@@ -364,7 +360,7 @@ def _raise(*_: object) -> None:
     [("read", "Fetch"), ("read", "Metadata"), ("plan", "Metadata"), ("write", "Produce")],
 )
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_interrupted_call_ends_at_once(client: str, use: str, api: str) -> None:
+def test_an_interrupted_call_ends_at_once(client, use, api):
     """A signal ends a wait, however long its time-out is, and nothing is left."""
     with (
         _broker(Lie(api, send=_silent)) as broker,

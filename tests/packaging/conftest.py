@@ -23,19 +23,19 @@ collect_ignore = ["projects", *([] if VARIABLE in os.environ else ["test_extras.
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """Return the wheel that is built from the sdist."""
     return made_once(tmp_path_factory, "dist", lambda directory: build(ROOT, directory))
 
 
 @pytest.fixture(scope="session")
-def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bare_python(tmp_path_factory):
     """Return a Python with the dependencies but without the package."""
     return made_once(tmp_path_factory, "bare", without_the_package)
 
 
 @pytest.fixture(scope="session")
-def installed_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed_python(wheel, tmp_path_factory):
     """Return the Python of this cell of the matrix, or one with the wheel and ``[spark]``."""
 
     def install(directory: Path) -> Path:
@@ -58,7 +58,7 @@ def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def environment(monkeypatch, tmp_path):
     """Let neither this checkout nor this run's variables reach a child, but for Spark's home."""
     for name in ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS"):
         monkeypatch.delenv(name, raising=False)

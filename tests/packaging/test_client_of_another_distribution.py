@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -16,9 +16,6 @@ import pyspark_kafka
 from pyspark_kafka import brokers, continuous
 
 from .environments import build
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 PROJECT = Path(__file__).parent / "projects" / "journal"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -47,9 +44,7 @@ class Installed(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def installed(
-    bare_python: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Installed:
+def installed(bare_python, wheel, tmp_path_factory):
     """Install the project beside the wheel."""
     home = tmp_path_factory.mktemp("journal")
     # Without what a run of its tests in place may have left there.
@@ -64,7 +59,7 @@ def installed(
     return made
 
 
-def test_its_client_passes_the_shipped_suites(installed: Installed) -> None:
+def test_its_client_passes_the_shipped_suites(installed):
     """The client does what it declares, and is skipped where it declares nothing."""
     output = installed.run("-m", "pytest", "-p", "no:cacheprovider")
     counts = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|skipped)", output)}
@@ -72,13 +67,13 @@ def test_its_client_passes_the_shipped_suites(installed: Installed) -> None:
     assert counts["passed"] > 2 * counts["skipped"]
 
 
-def test_a_strict_type_checker_accepts_what_subclasses_the_suites(installed: Installed) -> None:
+def test_a_strict_type_checker_accepts_what_subclasses_the_suites(installed):
     """Ports, suites and worlds have types for their implementers, and public names for users."""
     assert "no issues found" in installed.run("-m", "mypy", "--cache-dir", installed.project)
 
 
 @pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
-def test_the_type_checker_sees_every_public_name(module: ModuleType) -> None:
+def test_the_type_checker_sees_every_public_name(module):
     """The example of users' programs names all that users import."""
     tree = ast.parse((PROJECT / "examples" / "public_names.py").read_text())
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -86,7 +81,7 @@ def test_the_type_checker_sees_every_public_name(module: ModuleType) -> None:
     assert set(module.__all__) - named == set()
 
 
-def test_a_query_of_spark_reads_by_its_name(installed: Installed, tmp_path: Path) -> None:
+def test_a_query_of_spark_reads_by_its_name(installed, tmp_path):
     """Spark's driver and its workers find the client by the option `client`."""
     topic = tmp_path / "orders"
     topic.mkdir()

@@ -1,7 +1,5 @@
 """What is in the distribution, and what importing it costs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -21,7 +19,7 @@ PAGE = (DOCS / "reference" / "python-api.md").read_text()
 LAYERS = ("domain", "ports", "application", "adapters")
 
 
-def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     """The wheel that is built from the sdist has the modules of the checkout, types and kernels."""
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     modules = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
@@ -31,7 +29,7 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     assert names == modules | kernels | {"pyspark_kafka/py.typed"}
 
 
-def test_the_wheel_holds_the_license(wheel: Path) -> None:
+def test_the_wheel_holds_the_license(wheel):
     """The wheel names its license, and has its text."""
     archive = zipfile.ZipFile(wheel)
     [text] = [name for name in archive.namelist() if name.endswith("/licenses/LICENSE")]
@@ -40,7 +38,7 @@ def test_the_wheel_holds_the_license(wheel: Path) -> None:
     assert b"\nLicense-Expression: Apache-2.0\n" in archive.read(metadata)
 
 
-def test_the_sdist_holds_the_dashboard_and_the_alert_rules(wheel: Path) -> None:
+def test_the_sdist_holds_the_dashboard_and_the_alert_rules(wheel):
     """What the documentation offers for download comes with the sources."""
     [sdist] = wheel.parent.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -51,14 +49,14 @@ def test_the_sdist_holds_the_dashboard_and_the_alert_rules(wheel: Path) -> None:
     } <= names
 
 
-def test_the_layers_stand_at_the_top() -> None:
+def test_the_layers_stand_at_the_top():
     """The four links lead to the layers of the package."""
     for layer in LAYERS:
         assert (ROOT / layer).is_symlink()
         assert (ROOT / layer).resolve() == SOURCE / "pyspark_kafka" / layer
 
 
-def test_importing_the_package_loads_no_vendor() -> None:
+def test_importing_the_package_loads_no_vendor():
     """Spark's lookup imports the package in every new session: it stays light."""
     script = (
         "import sys, pyspark_kafka\n"
@@ -69,21 +67,21 @@ def test_importing_the_package_loads_no_vendor() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_the_public_names_are_there() -> None:
+def test_the_public_names_are_there():
     """All names in `__all__` exist, and no others."""
     assert all(getattr(pyspark_kafka, name) for name in pyspark_kafka.__all__)
     assert not hasattr(pyspark_kafka, "no_such_name")
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_package_alone_is_imported(module: str) -> None:
+def test_the_package_alone_is_imported(module):
     """All names of the reference are there after `import pyspark_kafka`."""
     names = re.findall(rf"pyspark_kafka\.{module}[\w.]*", PAGE)
     script = "; ".join(["import pyspark_kafka", *names])
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_the_reference_has_no_other_modules() -> None:
+def test_the_reference_has_no_other_modules():
     """Each name of the reference is one of the package, or in a module of the test above."""
     names = {*re.findall(r"pyspark_kafka\.(\w+)", PAGE)}
     assert names - {*pyspark_kafka.__all__} == {*MODULES}

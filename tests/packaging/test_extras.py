@@ -25,14 +25,9 @@ from tests.servers.secured import TLS_MECHANISM
 from .installed import Installed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.servers.hdfs import Hdfs
-    from tests.servers.s3 import S3Server
     from tests.servers.secured import SecuredBroker
-    from tests.spark.topics import Topics
 
 pytestmark = pytest.mark.timeout(900)  # kernels are compiled, in each environment
 
@@ -114,13 +109,13 @@ token = token_provider(read_java_settings(dict(parsed.kafka)).login.tokens).toke
 
 
 @pytest.fixture
-def installed(installed_python: Path, tmp_path: Path) -> Installed:
+def installed(installed_python, tmp_path):
     """Return the Python of this cell of the matrix."""
     return Installed(installed_python, tmp_path)
 
 
 @pytest.fixture
-def written(topics: Topics) -> str:
+def written(topics):
     """Return a topic with three records."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
@@ -128,31 +123,31 @@ def written(topics: Topics) -> str:
 
 
 @pytest.fixture
-def at_kafka(kafka: KafkaCluster) -> Sequence[str]:
+def at_kafka(kafka):
     """Return the arguments with the run's broker."""
     return ("--bootstrap-servers", kafka.bootstrap_servers)
 
 
 @pytest.mark.parametrize("name", [name for name in WITHOUT_SPARK if name not in PAGES_WITH_EXTRAS])
-def test_a_page_that_needs_no_extra(name: str, installed: Installed) -> None:
+def test_a_page_that_needs_no_extra(name, installed):
     """The examples hold what they assert, with the package and nothing more."""
     run_page(name, installed)
 
 
 @pytest.mark.parametrize("name", PAGES_WITH_EXTRAS)
-def test_a_page_that_needs_extras(name: str, installed: Installed) -> None:
+def test_a_page_that_needs_extras(name, installed):
     """The same with all of them."""
     run_page(name, installed)
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES_WITH_EXTRAS if name in TESTS])
-def test_all_tests_of_a_page(name: str, installed: Installed) -> None:
+def test_all_tests_of_a_page(name, installed):
     """Those that need a broker, too."""
     run_tests_of(name, installed)
 
 
 @pytest.mark.parametrize("name", PAGES_WITH_TESTING)
-def test_the_tests_of_a_page(name: str, installed: Installed) -> None:
+def test_the_tests_of_a_page(name, installed):
     """The tests of the page pass with the extra ``testing`` alone."""
     run_tests_of(name, installed)
 
@@ -179,14 +174,12 @@ def run_tests_of(name: str, installed: Installed) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help(name: str, installed: Installed) -> None:
+def test_help(name, installed):
     """Each command explains itself without any extra."""
     assert f"pyspark-kafka {name}" in installed.printed(*name.split(), "--help")
 
 
-def test_commands_without_extras(
-    installed: Installed, at_kafka: Sequence[str], written: str, topics: Topics, tmp_path: Path
-) -> None:
+def test_commands_without_extras(installed, at_kafka, written, topics, tmp_path):
     """All but those that start Spark, the embedded broker or an exporter, and the completion."""
     empty, checkpoint = topics.create(), tmp_path / "orders"
     write(checkpoint, 0, f'{{"{written}":{{"0":1}}}}')
@@ -212,7 +205,7 @@ def test_commands_without_extras(
 
 
 @pytest.mark.parametrize("extra", [*MISSING, "tls"])
-def test_a_missing_extra(extra: str, installed: Installed, request: pytest.FixtureRequest) -> None:
+def test_a_missing_extra(extra, installed, request):
     """One line says which, and how to install it."""
     (installed.directory / "order.proto").write_text(PROTO)
     arguments = MISSING.get(extra) or with_key_stores(installed, request)
@@ -229,26 +222,19 @@ def with_key_stores(installed: Installed, request: pytest.FixtureRequest) -> Seq
     return ("topics", *connection(installed.directory, secured.options(TLS_MECHANISM)))
 
 
-def test_pkcs12_stores(
-    installed: Installed,
-    request: pytest.FixtureRequest,
-    secured: SecuredBroker,
-    fresh_name: Callable[[], str],
-) -> None:
+def test_pkcs12_stores(installed, request, secured, fresh_name):
     """A client logs in with its certificate."""
     topic = fresh_name()
     secured.cluster.create_topic(topic)
     assert topic in installed.printed(*with_key_stores(installed, request))
 
 
-def test_a_checkpoint_on_s3(installed: Installed, s3: S3Server) -> None:
+def test_a_checkpoint_on_s3(installed, s3):
     """The library writes entries without replacing any, and a command reads them."""
     check_storage(installed, f"s3a://{s3.new_bucket()}/orders", s3.storage_options)
 
 
-def test_a_checkpoint_on_hdfs(
-    installed: Installed, hdfs: Hdfs, fresh_name: Callable[[], str]
-) -> None:
+def test_a_checkpoint_on_hdfs(installed, hdfs, fresh_name):
     """As on S3."""
     check_storage(installed, f"{hdfs.url}/{fresh_name()}")
 
@@ -262,9 +248,7 @@ def check_storage(installed: Installed, path: str, options: str = "{}") -> None:
     assert installed.printed(*given) == '{"t":{"0":4}}\n'
 
 
-def test_a_schema_registry(
-    installed: Installed, at_kafka: Sequence[str], topics: Topics, schema_registry: str
-) -> None:
+def test_a_schema_registry(installed, at_kafka, topics, schema_registry):
     """Values are decoded with its schema."""
     topic = topics.create()
     registry = open_registry(RegistryOptions(schema_registry))
@@ -274,7 +258,7 @@ def test_a_schema_registry(
     assert tailed(installed, topic, *at_kafka, *given) == {"id": 1}
 
 
-def test_protobuf_values(installed: Installed, at_kafka: Sequence[str], topics: Topics) -> None:
+def test_protobuf_values(installed, at_kafka, topics):
     """Values are decoded with the text of a .proto file, which is compiled."""
     topic = topics.create()
     topics.values(topic, [b"\x08\x01"])
@@ -289,9 +273,7 @@ def tailed(installed: Installed, topic: str, *given: str) -> object:
     return json.loads(line)["value"]
 
 
-def test_an_exporter(
-    installed: Installed, at_kafka: Sequence[str], written: str, tmp_path: Path
-) -> None:
+def test_an_exporter(installed, at_kafka, written, tmp_path):
     """The lag of a checkpoint is scraped."""
     write(tmp_path / "orders", 0, f'{{"{written}":{{"0":1}}}}')
     (tmp_path / "orders" / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
@@ -303,7 +285,7 @@ def test_an_exporter(
     assert list(exporter.errors) == []
 
 
-def test_completion(installed: Installed) -> None:
+def test_completion(installed):
     """The script completes the commands."""
     assert "dead-letters" in installed.printed("completion", "bash")
 
@@ -316,7 +298,7 @@ def test_completion(installed: Installed) -> None:
         ("google", "bootstrap.c.r.managedkafka.p.cloud.goog:9092"),
     ],
 )
-def test_a_token(provider: str, servers_of_the_cloud: str, installed: Installed) -> None:
+def test_a_token(provider, servers_of_the_cloud, installed):
     """A token is signed on this machine, or issued by the metadata server of a virtual machine."""
 
     def respond(_: Request) -> Response:
@@ -347,18 +329,18 @@ def test_a_token(provider: str, servers_of_the_cloud: str, installed: Installed)
 
 
 @pytest.mark.parametrize("name", GUIDES)
-def test_a_guide(name: str, installed: Installed, topics: Topics, tmp_path: Path) -> None:
+def test_a_guide(name, installed, topics, tmp_path):
     """As it is written."""
     with installed.interpreter() as run:
         check_page(name, run, topics, tmp_path)
 
 
-def test_the_demo_on_a_cluster(installed: Installed, at_kafka: Sequence[str]) -> None:
+def test_the_demo_on_a_cluster(installed, at_kafka):
     """On a cluster, the demo needs Spark and no embedded broker."""
     assert "All 2,000 events" in installed.printed("demo", "--events=2000", *at_kafka)
 
 
-def test_a_real_broker(installed: Installed) -> None:
+def test_a_real_broker(installed):
     """Kafka's jars are found by Spark's Ivy."""
     with installed.running("broker", "--kafka", "--topic", "orders:2") as broker:
         line = broker.await_line(lambda line: "kafka.bootstrap.servers=" in line)
@@ -367,7 +349,7 @@ def test_a_real_broker(installed: Installed) -> None:
         assert broker.end(signal.SIGTERM) == 0
 
 
-def test_an_embedded_broker(installed: Installed) -> None:
+def test_an_embedded_broker(installed):
     """The embedded broker is librdkafka's, and the client reads it."""
     with installed.running("broker", "--topic", "orders:2") as broker:
         line = broker.await_line(lambda line: "kafka.bootstrap.servers=" in line)
@@ -377,13 +359,13 @@ def test_an_embedded_broker(installed: Installed) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--continuous", "--client=confluent")])
-def test_the_demo(more: Sequence[str], installed: Installed) -> None:
+def test_the_demo(more, installed):
     """The demo needs no Kafka."""
     assert "All 2,000 events" in installed.printed("demo", "--events=2000", *more)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
-def test_a_notebook(notebook: Path, installed: Installed) -> None:
+def test_a_notebook(notebook, installed):
     """Its cells run; what they show is tested with Jupyter."""
     cells = json.loads(notebook.read_text())["cells"]
     with installed.interpreter() as run:

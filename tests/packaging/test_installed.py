@@ -3,22 +3,13 @@
 ``test_extras.py`` has what runs with other extras, in the cells ``installed-…`` of the matrix.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.documents import WITH_SPARK, check_page, check_readme
 
 from .installed import Installed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.interpreter import Run
-    from tests.spark.topics import Topics
 
 TUTORIALS = [name for name in WITH_SPARK if name.startswith("get-started/")]
 OF_EXTRAS = ("requests", "pandas", "confluent_kafka", "google.protobuf", "s3fs", "pytest")
@@ -44,19 +35,19 @@ def run():
 
 
 @pytest.fixture(scope="module")
-def installed(installed_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def installed(installed_python, tmp_path_factory):
     """Return a Python with the wheel and Spark."""
     return Installed(installed_python, tmp_path_factory.mktemp("shell"))
 
 
 @pytest.fixture(scope="module")
-def run(installed: Installed) -> Iterator[Run]:
+def run(installed):
     """Yield an interpreter whose Spark is that of all tests here."""
     with installed.interpreter() as run:
         yield run
 
 
-def test_nothing_is_there_by_accident(run: Run, installed: Installed) -> None:
+def test_nothing_is_there_by_accident(run, installed):
     """No package of an extra or of this run can be imported: what runs below needs none."""
     run("import pyspark_kafka, sys; from importlib import import_module")
     home = installed.python.parents[1]
@@ -67,18 +58,18 @@ def test_nothing_is_there_by_accident(run: Run, installed: Installed) -> None:
         assert run(given).strip() in {name, name.partition(".")[0]}
 
 
-def test_the_readme(run: Run, topics: Topics, tmp_path: Path) -> None:
+def test_the_readme(run, topics, tmp_path):
     """Batch, exactly-once stream, typed JSON and continuous query."""
     check_readme(run, topics, tmp_path)
 
 
 @pytest.mark.parametrize("name", TUTORIALS)
-def test_a_tutorial(name: str, run: Run, topics: Topics, tmp_path: Path) -> None:
+def test_a_tutorial(name, run, topics, tmp_path):
     """As it is written."""
     check_page(name, run, topics, tmp_path)
 
 
-def test_a_stream_that_keeps_its_initial_offsets(run: Run, topics: Topics, tmp_path: Path) -> None:
+def test_a_stream_that_keeps_its_initial_offsets(run, topics, tmp_path):
     """The offsets kept are those of its first start, before any batch."""
     topic = topics.create()
     topics.values(topic, [b"before"])

@@ -28,7 +28,7 @@ CHOSEN: Final = (
 
 
 @pytest.fixture
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packages(tmp_path_factory):
     """Return a directory with the older PySpark, and with a pandas that cannot be imported."""
     return made_once(tmp_path_factory, "older-spark", install)
 
@@ -41,7 +41,7 @@ def install(directory: Path) -> Path:
 
 
 @pytest.mark.timeout(900)  # a pip install, a broker and a Spark of its own, on a loaded machine
-def test_the_oldest_spark_reads_and_writes_without_pandas(packages: Path) -> None:
+def test_the_oldest_spark_reads_and_writes_without_pandas(packages):
     """Batches, streams over restarts, exactly-once sinks and the refusals, with one client."""
     options = (
         "-q",

@@ -19,14 +19,14 @@ def run(tool: str, *arguments: str | Path) -> str:
     return done.stdout
 
 
-def test_an_index_accepts_the_distribution(wheel: Path) -> None:
+def test_an_index_accepts_the_distribution(wheel):
     """The metadata of sdist and wheel are valid, and the wheel has no stray files."""
     [sdist] = wheel.parent.glob("*.tar.gz")
     run("twine", "check", "--strict", sdist, wheel)
     run("check-wheel-contents", wheel)
 
 
-def test_the_readme_renders_as_on_an_index() -> None:
+def test_the_readme_renders_as_on_an_index():
     """Each heading, table and example of the README becomes one of the page, and none is lost."""
     text = README.read_text()
     page = run("python", "-m", "readme_renderer", "--format", "md", README)

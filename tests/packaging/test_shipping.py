@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,19 +14,13 @@ from tests.spark.topics import SHAPES
 
 from .standalone import pack_environment, standalone_cluster, submit
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark_kafka.brokers import KafkaCluster
-    from tests.spark.topics import Topics
-
 PROGRAMS = Path(__file__).parent / "programs"
 PARTITIONS = 3
 SIZES = {0: 120, 2: 30}
 
 
 @pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def master(tmp_path_factory):
     """Run a cluster whose machines do not have the package."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONPATH", raising=False)
@@ -36,9 +29,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_packed_environment_serves_a_cluster(
-    master: str, wheel: Path, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_a_packed_environment_serves_a_cluster(master, wheel, kafka, topics, tmp_path):
     """As the pages say: batches, streams and sinks have every record, also if an executor dies."""
     topic = topics.create(PARTITIONS)
     topics.fill(topic, SIZES)
@@ -69,13 +60,8 @@ def records_of(sizes: dict[int, int]) -> list[object]:
 
 @pytest.mark.usefixtures("environment")
 def test_a_zip_serves_executors_that_do_not_have_the_package(
-    master: str,
-    bare_python: Path,
-    wheel: Path,
-    kafka: KafkaCluster,
-    topics: Topics,
-    tmp_path: Path,
-) -> None:
+    master, bare_python, wheel, kafka, topics, tmp_path
+):
     """Shipped as the README says, a batch and a stream read every record in an executor."""
     topic = topics.create(2)
     topics.fill(topic, {1: 25})

@@ -157,7 +157,7 @@ class PartitionLog:
 
 
 def _last_offset(batch: bytes) -> int:
-    return struct.unpack_from(">q", batch)[0] + struct.unpack_from(">i", batch, 23)[0]  # type: ignore[no-any-return]
+    return struct.unpack_from(">q", batch)[0] + struct.unpack_from(">i", batch, 23)[0]
 
 
 @final

@@ -36,29 +36,29 @@ _FOUND_BY: Final = {
 
 
 @pytest.mark.parametrize("first", range(0, 1200, 200))
-def test_schedules_keep_every_promise(first: int) -> None:
+def test_schedules_keep_every_promise(first):
     assert run_part(range(first, first + 200)).stories == []
 
 
-def test_several_processes_share_the_schedules() -> None:
+def test_several_processes_share_the_schedules():
     parts = list(in_parts(1, 4, 2, is_strict=False))
     assert [part.stories for part in parts] == [[]]
     assert parts[0].ids > 0
 
 
-def test_a_seed_decides_everything() -> None:
+def test_a_seed_decides_everything():
     told = [repr(simulate(Settings.of(seed)).told) for seed in (3, 7, 3, 7)]
     assert told[:2] == told[2:]
     assert told[0] != told[1]
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_faults_are_found(name: str) -> None:
+def test_planted_faults_are_found(name):
     known = [_FOUND_BY[name]] if name in _FOUND_BY else []
     assert first_found(name, chain(known, range(_MAX_TRIED))) is not None
 
 
-def test_a_failing_schedule_is_shrunk_and_told() -> None:
+def test_a_failing_schedule_is_shrunk_and_told():
     name = "W2: no transaction is checked before PREPARED"
     found = first_found(name, range(_MAX_TRIED))
     assert found is not None

@@ -98,8 +98,7 @@ class ContinuousDriver(DriverProcess):
     def errors(self) -> dict[str, str]:
         """Return the errors of queries that have ended by themselves, by their names."""
         path = self._directory / "errors.json"
-        found: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
-        return found
+        return json.loads(path.read_text()) if path.exists() else {}
 
     def tasks(self) -> dict[int, str]:
         """Return the processes that run tasks now, and their queries."""

@@ -34,7 +34,7 @@ _NEWEST: Final = 100_000
 READ_S: Final = 0.05
 _UNKNOWN: Final = -1
 _ALL: Final = 1 << 62
-_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_LATEST: Final = OffsetSpec.latest()
 
 
 class SoakError(AssertionError):
@@ -122,8 +122,7 @@ class NumberProducer:
         before[list(ends)] = list(ends.values())
         limits = before[np.minimum(partitions, len(before) - 1)]
         # An unknown offset may be below any.
-        found: NDArray[np.int64] = numbers[(offsets < limits) & (limits > 0)]
-        return found
+        return numbers[(offsets < limits) & (limits > 0)]
 
     @property
     def is_compacted(self) -> bool:

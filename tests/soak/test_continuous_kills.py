@@ -36,7 +36,7 @@ pytestmark = [
 ]
 
 
-def test_no_record_is_lost_or_doubled_by_a_fault() -> None:
+def test_no_record_is_lost_or_doubled_by_a_fault():
     """Workers and drivers die, or wake when they are replaced: exactly-once is once, in order."""
     seed = random.randrange(1 << 32)  # noqa: S311
     with (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -15,12 +15,6 @@ from .hostile.checkpoints import HDFS, S3, STORAGES, run_checkpoints
 from .hostile.hostile_soak import HostileSettings, HostileSoak
 from .hostile.registry import FAULTS
 from .hostile.topic_faults import CLEANING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ..servers.hdfs import Hdfs
-    from ..servers.s3 import S3Server
 
 QUERIES: Final = (
     QueryPlan("kafka-python", "exactly-once", MECHANISM),
@@ -73,7 +67,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def soak(s3: S3Server, hdfs: Hdfs) -> Iterator[HostileSoak]:
+def soak(s3, hdfs):
     """Run queries of each client, and their readers, through all rounds."""
     seed = random.randrange(1 << 32)  # noqa: S311
     with (
@@ -85,7 +79,7 @@ def soak(s3: S3Server, hdfs: Hdfs) -> Iterator[HostileSoak]:
 
 
 @pytest.mark.parametrize("names", ROUNDS, ids=", ".join)
-def test_queries_outlive(soak: HostileSoak, names: Sequence[str]) -> None:
+def test_queries_outlive(soak, names):
     """No number is lost, exactly-once repeats none, ranges and lags are true, waits are bounded."""
     of_name = {fault.name: fault for fault in FAULTS}
     faults = [of_name[name] for name in names]
@@ -93,12 +87,12 @@ def test_queries_outlive(soak: HostileSoak, names: Sequence[str]) -> None:
     assert done.error is None, done.to_json()
 
 
-def test_each_fault_has_a_round() -> None:
+def test_each_fault_has_a_round():
     """A fault is in one of the short rounds, or it is said why it is left out."""
     in_rounds = [name for names in ROUNDS for name in names]
     assert sorted([*in_rounds, *LEFT_OUT]) == sorted(fault.name for fault in FAULTS)
 
 
-def test_leftovers_of_each_round_are_counted() -> None:
+def test_leftovers_of_each_round_are_counted():
     """What a round leaves behind is counted after it or after the next one, also at the end."""
     assert len(ROUNDS) % SHORT.rounds_per_count == 1

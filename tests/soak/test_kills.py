@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -22,9 +21,6 @@ from pyspark_kafka.testing.world import COMMITTED
 
 from .soak import BROKERS, Soak
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ROUNDS = 1
 
 pytestmark = [
@@ -35,19 +31,19 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def three_brokers() -> Iterator[KafkaCluster]:
+def three_brokers():
     # Records of tests have old timestamps, and retention is looked at after some minutes.
     with KafkaCluster(BROKERS, config={"log.retention.ms": "-1"}) as cluster:
         yield cluster
 
 
-def test_no_record_is_lost_or_doubled_by_a_kill(three_brokers: KafkaCluster) -> None:
+def test_no_record_is_lost_or_doubled_by_a_kill(three_brokers):
     """Brokers, workers and drivers die under load: each record is there, exactly-once once."""
     with Soak(three_brokers, seed=random.randrange(1 << 32)) as soak:  # noqa: S311
         soak.run(ROUNDS)
 
 
-def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers: KafkaCluster) -> None:
+def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers):
     """A topic is found though the broker that was asked last is killed."""
     options = parse_sink_options(three_brokers.options, QueryKind.BATCH)
     for topic in ("known", "unknown"):
@@ -68,7 +64,7 @@ def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers: KafkaClust
         writer.close()
 
 
-def test_transactions_end_while_a_broker_is_gone(three_brokers: KafkaCluster) -> None:
+def test_transactions_end_while_a_broker_is_gone(three_brokers):
     """A client that knew all brokers before one was killed ends the transactions of each one."""
     options = parse_sink_options(three_brokers.options, QueryKind.BATCH)
     three_brokers.create_topic("ended")
@@ -98,9 +94,7 @@ def test_transactions_end_while_a_broker_is_gone(three_brokers: KafkaCluster) ->
 
 
 @pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least", "exactly"])
-def test_a_continuous_query_follows_leaders(
-    three_brokers: KafkaCluster, exactly_once: bool
-) -> None:
+def test_a_continuous_query_follows_leaders(three_brokers, exactly_once):
     """The partitions and coordinators of a killed broker move: each output is there once."""
     world = KafkaWorld("kafka-python", unique_name, three_brokers)
     source, target = world.topic(BROKERS), world.topic(BROKERS)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -26,11 +26,6 @@ from .letter_points import LetterPoint
 from .processes import kill
 from .trap import Trap
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_letters.py"
 PARTITIONS: Final = 2
 RECORDS: Final = 800
@@ -45,7 +40,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def world(fresh_name, kafka):
     """Yield the run's Kafka."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     yield world
@@ -53,16 +48,14 @@ def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaW
 
 
 @pytest.fixture
-def directory() -> Iterator[Path]:
+def directory():
     """Yield a directory for the query's files, which is removed afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="letters-"))
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def test_each_bad_record_has_a_letter_and_each_good_one_a_row(
-    world: KafkaWorld, directory: Path
-) -> None:
+def test_each_bad_record_has_a_letter_and_each_good_one_a_row(world, directory):
     """Wherever a worker dies on the way of a letter: rows are there once, letters at least once."""
     source, bad = produce(world)
     target, letters = world.topic(PARTITIONS), world.topic(PARTITIONS)

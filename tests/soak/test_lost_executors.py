@@ -1,17 +1,11 @@
 """An executor is lost while a micro-batch is written; ``--write-stage`` runs more rounds."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from .stage_stories import Story
 from .write_stage_soak import WriteStageSoak
-
-if TYPE_CHECKING:
-    from pyspark_kafka.brokers import KafkaCluster
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes"),
@@ -19,7 +13,7 @@ pytestmark = [
 ]
 
 
-def test_an_executor_is_lost_while_others_write(kafka: KafkaCluster) -> None:
+def test_an_executor_is_lost_while_others_write(kafka):
     """Spark runs a stage again beside tasks that write on: each number is there once."""
     with WriteStageSoak(kafka, seed=0) as soak:
         result = soak.run_round(0, Story("twin of a finished task"))

@@ -35,12 +35,12 @@ class _Message:
 
 
 @pytest.fixture
-def producer() -> NumberProducer:
+def producer():
     """Return a producer that reaches no broker."""
     return NumberProducer("127.0.0.1:1", "numbers", 2, 100)
 
 
-def test_a_record_without_an_offset(producer: NumberProducer) -> None:
+def test_a_record_without_an_offset(producer):
     """A number whose offset is unknown is a gap, behind which numbers are known."""
     for number, offset in ((1, 0), (3, 1), (5, None), (7, 3), (9, 4)):
         producer._delivered(None, _Message(number, offset))
@@ -48,9 +48,7 @@ def test_a_record_without_an_offset(producer: NumberProducer) -> None:
     assert (offsets.tolist(), numbers.tolist()) == ([3, 4], [7, 9])
 
 
-def test_an_error_of_the_writing_thread(
-    producer: NumberProducer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_writing_thread(producer, monkeypatch):
     """Writing fails with the error that ended its thread."""
     is_called = threading.Event()
 
@@ -63,7 +61,7 @@ def test_an_error_of_the_writing_thread(
         assert is_called.wait(_WAIT_S)
 
 
-def test_numbers_that_vanish(producer: NumberProducer) -> None:
+def test_numbers_that_vanish(producer):
     """Compaction removes the first number of each pair, and deletion those below an offset."""
     for number in (1, 3, 5, 7, 9):
         producer._delivered(None, _Message(number, number // 2))
@@ -79,7 +77,7 @@ def test_numbers_that_vanish(producer: NumberProducer) -> None:
     assert (offsets.tolist(), numbers.tolist()) == ([3, 4], [7, 9])
 
 
-def test_numbers_of_other_partitions_stay(producer: NumberProducer) -> None:
+def test_numbers_of_other_partitions_stay(producer):
     """Offsets of one partition say nothing about numbers of another one."""
     producer._delivered(None, _Message(1, 0))
     assert producer.numbers_before({0: 5}).tolist() == []

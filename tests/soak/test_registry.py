@@ -1,21 +1,19 @@
 """Which faults of the hostile soak are available."""
 
-from __future__ import annotations
-
 import pytest
 
 from .hostile.registry import FAULTS, NEEDS, fitting
 from .numbers import SoakError
 
 
-def test_faults_that_need_nothing_are_left() -> None:
+def test_faults_that_need_nothing_are_left():
     """The faults whose needs are met remain."""
     fit = fitting(FAULTS, frozenset())
     assert fit
     assert not any(fault.needs for fault in fit)
 
 
-def test_no_fault_is_left() -> None:
+def test_no_fault_is_left():
     """One line tells for each fault what it needs."""
     s3 = [fault for fault in FAULTS if fault.name == "s3 fails"]
     with pytest.raises(SoakError) as raised:
@@ -23,6 +21,6 @@ def test_no_fault_is_left() -> None:
     assert str(raised.value) == "no fault can be had: 's3 fails' needs --storages s3"
 
 
-def test_each_need_is_explained() -> None:
+def test_each_need_is_explained():
     """A user is told what to do about each need of a fault."""
     assert frozenset().union(*(fault.needs for fault in FAULTS)) == NEEDS.keys()

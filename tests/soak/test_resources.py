@@ -6,20 +6,16 @@ import socket
 import sys
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
 from .hostile.queries import HostileQuery
 from .hostile.resources import Resources
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes")
 
 
-def test_what_is_more(tmp_path: Path) -> None:
+def test_what_is_more(tmp_path):
     """A thread, both ends of a connection and a file are told by their names."""
     path = tmp_path / "file-of-a-test"
     ends = threading.Event()
@@ -66,7 +62,7 @@ class _Query(HostileQuery):
         self.is_open = False
 
 
-def test_a_query_rests() -> None:
+def test_a_query_rests():
     """A query that rests has no clients, and opens them again when it goes on."""
     query = _Query()
     query.start()
@@ -83,7 +79,7 @@ def test_a_query_rests() -> None:
     assert not query.is_open
 
 
-def test_a_query_that_rests_stops() -> None:
+def test_a_query_that_rests_stops():
     """A query that rests can be stopped."""
     query = _Query()
     query.start()

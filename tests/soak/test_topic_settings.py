@@ -40,9 +40,7 @@ def _settings(cluster: KafkaCluster, topic: str) -> list[bool]:
     return [is_set(node.port, topic, name) for node in cluster._live_nodes() for name in COMPACTED]
 
 
-def test_settings_are_reset_on_all_brokers(
-    kafka: KafkaCluster, fresh_name: Callable[[], str]
-) -> None:
+def test_settings_are_reset_on_all_brokers(kafka, fresh_name):
     """A topic has settings in a block, after which it is awaited that each is reset everywhere."""
     late = _LateKafka(kafka._live_nodes())
     topic = fresh_name()
@@ -54,9 +52,7 @@ def test_settings_are_reset_on_all_brokers(
     assert late.asked >= _LATE * len(COMPACTED)
 
 
-def test_settings_are_reset_after_an_error(
-    kafka: KafkaCluster, fresh_name: Callable[[], str]
-) -> None:
+def test_settings_are_reset_after_an_error(kafka, fresh_name):
     """An error in the block does not leave the settings behind."""
     topic = fresh_name()
     kafka.create_topic(topic)
@@ -68,7 +64,7 @@ def test_settings_are_reset_after_an_error(
     assert not any(_settings(kafka, topic))
 
 
-def test_a_setting_that_is_refused(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> None:
+def test_a_setting_that_is_refused(kafka, fresh_name):
     """A refusal is an error, which the admin client only returns."""
     topic = fresh_name()
     kafka.create_topic(topic)

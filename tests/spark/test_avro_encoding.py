@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql.avro.functions import to_avro
 
@@ -14,9 +14,6 @@ from pyspark_kafka.domain.values.data_types import StructField, StructType, pars
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 
 from .test_json_encoding import BINARIES, COLUMNS, LONGS, MICROS, TEXTS, Corpus, encoded_by_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def is_utf8(text: bytes) -> bool:
@@ -92,14 +89,14 @@ GIVEN: dict[str, Corpus] = {
 GIVEN_TYPE = StructType(tuple(StructField(name, one[3]) for name, one in GIVEN.items()))
 
 
-def test_rows_equal_those_of_to_avro(spark: SparkSession) -> None:
+def test_rows_equal_those_of_to_avro(spark):
     encoder = AvroEncoder("value", None, TYPE)
     found = to_avro("value", encoder.schema.text)
     rows, values = encoded_by_spark(spark, DERIVED, TYPE, found)
     assert encoder.encode(rows).to_pylist() == values
 
 
-def test_rows_equal_those_of_to_avro_with_a_schema(spark: SparkSession) -> None:
+def test_rows_equal_those_of_to_avro_with_a_schema(spark):
     """Fields of another order and case, enums, fixed types, unions and milliseconds."""
     schema = Schema(SchemaType.AVRO, json.dumps(SCHEMA))
     found = to_avro("value", schema.text)
@@ -107,7 +104,7 @@ def test_rows_equal_those_of_to_avro_with_a_schema(spark: SparkSession) -> None:
     assert AvroEncoder("value", schema, GIVEN_TYPE).encode(rows).to_pylist() == values
 
 
-def test_the_schema_equals_the_one_that_spark_derives(spark: SparkSession) -> None:
+def test_the_schema_equals_the_one_that_spark_derives(spark):
     java: Any = spark._jvm
     table = spark.createDataFrame([], f"value {TYPE}")
     spark_type = table._jdf.schema().apply("value").dataType()

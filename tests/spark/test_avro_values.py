@@ -23,7 +23,7 @@ CASES_A_JOB: Final = 50
 
 
 @pytest.fixture(scope="module")
-def permissive(spark: SparkSession) -> dict[str, pa.Array[Any]]:
+def permissive(spark):
     """Read the corpus with Spark's ``from_avro``, a job for many cases."""
     found: dict[str, pa.Array[Any]] = {}
     for start in range(0, len(CASES), CASES_A_JOB):
@@ -48,7 +48,7 @@ def _column(case: Case) -> Column:
 
 
 @pytest.fixture(scope="module")
-def failures(spark: SparkSession) -> dict[str, list[bool]]:
+def failures(spark):
     """Read each value of the corpus by itself in Spark's mode FAILFAST: whether it fails."""
     jvm: Any = spark._jvm
     types = jvm.org.apache.spark.sql.types.DataTypes
@@ -73,15 +73,13 @@ def failures(spark: SparkSession) -> dict[str, list[bool]]:
     return found
 
 
-def test_the_corpus_is_large() -> None:
+def test_the_corpus_is_large():
     """There are at least 150 pairs of a schema and a value."""
     assert sum(len(case.values) for case in CASES) >= 150
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-def test_values_equal_those_of_from_avro(
-    permissive: dict[str, pa.Array[Any]], failures: dict[str, list[bool]]
-) -> None:
+def test_values_equal_those_of_from_avro(permissive, failures):
     """Each value is read as ``from_avro`` reads it, or fails where it fails in FAILFAST.
 
     Decision 29 says which values differ, and why.

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from .queries import OURS, PEER, assert_same_rows, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
-
 
 GENERATED: Final = {
     "spark.sql.codegen.wholeStage": "true",
@@ -27,7 +17,7 @@ GENERATED: Final = {
 
 
 @pytest.fixture
-def generated(spark: SparkSession) -> Iterator[None]:
+def generated(spark):
     """Let Spark run the code that it generates for a query, as it does by default."""
     before = {name: spark.conf.get(name) for name in GENERATED}
     for name, value in GENERATED.items():
@@ -39,9 +29,7 @@ def generated(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("headers", ["true", "false"])
-def test_rows_are_those_of_the_jvm_connector(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, headers: str
-) -> None:
+def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, client, headers):
     """Every column of every record is the same, with some partitions empty."""
     topic = topics.create(4)
     topics.fill(topic, {0: 500, 2: 20})
@@ -52,9 +40,7 @@ def test_rows_are_those_of_the_jvm_connector(
 
 
 @pytest.mark.usefixtures("generated")
-def test_ends_are_those_of_the_jvm_connector(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_ends_are_those_of_the_jvm_connector(spark, kafka, topics, client):
     """Offsets of the options, -1 and -2 among them, cut the same rows out."""
     topic = topics.create(3)
     topics.fill(topic, {0: 50, 1: 50, 2: 50})
@@ -68,9 +54,7 @@ def test_ends_are_those_of_the_jvm_connector(
     assert_same_rows(read(spark, kafka, OURS, client=client, **options), theirs)
 
 
-def test_a_dataframe_sees_what_came_since_it_was_made(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_a_dataframe_sees_what_came_since_it_was_made(spark, kafka, topics, client):
     """Open ends are bound when a query runs, not when it was written."""
     topic = topics.create(2)
     table = read(spark, kafka, OURS, client=client, subscribe=topic)
@@ -81,9 +65,7 @@ def test_a_dataframe_sees_what_came_since_it_was_made(
     assert counts == [0, 10, 15]
 
 
-def test_a_schema_chooses_columns(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_a_schema_chooses_columns(spark, kafka, topics, client):
     """A user's schema reads a part of the columns, in its own order."""
     topic = topics.create()
     topics.fill(topic, {0: 3})
@@ -100,9 +82,7 @@ def test_a_schema_chooses_columns(
     ]
 
 
-def test_columns_that_no_record_has_are_refused(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_columns_that_no_record_has_are_refused(spark, kafka, topics):
     """A field of another name or type is named, with what there is to choose from."""
     table = (
         spark.read.format(OURS)

@@ -80,16 +80,14 @@ class Pipeline:
 
 
 @pytest.fixture
-def pipeline(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> Iterator[Pipeline]:
+def pipeline(spark, kafka, topics, client, tmp_path):
     pipeline = Pipeline(spark, kafka, topics, client, tmp_path)
     yield pipeline
     pipeline.stop()
 
 
 @pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
-def test_records_go_through_a_function_to_another_topic(pipeline: Pipeline, guarantee: str) -> None:
+def test_records_go_through_a_function_to_another_topic(pipeline, guarantee):
     """A restarted query goes on where the last one ended."""
     pipeline.topics.numbers(pipeline.source, 0, range(10))
     query = pipeline.start(guarantee=guarantee)
@@ -103,9 +101,7 @@ def test_records_go_through_a_function_to_another_topic(pipeline: Pipeline, guar
     assert pipeline.written() == list(range(30))
 
 
-def test_a_micro_batch_query_takes_the_checkpoint_over_and_gives_it_back(
-    pipeline: Pipeline,
-) -> None:
+def test_a_micro_batch_query_takes_the_checkpoint_over_and_gives_it_back(pipeline):
     """Spark's own engine reads and writes the same logs."""
     pipeline.topics.numbers(pipeline.source, 0, range(10))
     query = pipeline.start()
@@ -135,7 +131,7 @@ def test_a_micro_batch_query_takes_the_checkpoint_over_and_gives_it_back(
     assert pipeline.written() == list(range(30))
 
 
-def test_a_function_that_raises_ends_the_query_with_one_clear_line(pipeline: Pipeline) -> None:
+def test_a_function_that_raises_ends_the_query_with_one_clear_line(pipeline):
     def fail(_: pa.RecordBatch) -> None:
         raise ValueError("no such order")
 
@@ -150,14 +146,14 @@ def test_a_function_that_raises_ends_the_query_with_one_clear_line(pipeline: Pip
     )
 
 
-def test_tasks_reach_the_driver_through_files(pipeline: Pipeline) -> None:
+def test_tasks_reach_the_driver_through_files(pipeline):
     pipeline.topics.numbers(pipeline.source, 0, range(10))
     query = pipeline.start(channel="directory")
     query.processAllAvailable()
     assert pipeline.written() == list(range(10))
 
 
-def test_more_tasks_than_slots_are_refused(pipeline: Pipeline) -> None:
+def test_more_tasks_than_slots_are_refused(pipeline):
     query = continuous.start(
         pipeline.spark,
         keep,
@@ -192,12 +188,10 @@ class Opened:
         return context()
 
 
-def test_a_factory_opens_and_closes_what_a_function_needs(
-    pipeline: Pipeline, tmp_path: Path
-) -> None:
+def test_a_factory_opens_and_closes_what_a_function_needs(pipeline, tmp_path):
     told = tmp_path / "told"
     pipeline.topics.numbers(pipeline.source, 0, range(5))
-    query = pipeline.start(None, factory=Opened(told))  # type: ignore[arg-type]
+    query = pipeline.start(None, factory=Opened(told))
     query.processAllAvailable()
     assert told.read_text() == "opened"
     query.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from pyspark.errors import PySparkException
@@ -14,14 +14,6 @@ from pyspark_kafka.testing import KafkaWorld, Record
 
 from .queries import OURS, read, read_stream, run_available_now
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 VALUES: Final = (b'{"id":1}', b'{"id":"one"}', b'{"id":3}', None, b"{", b'{"id":6}')
 GOOD: Final = [1, 3, None, 6]
 TYPED: Final = {"valueFormat": "json", "valueSchema": "id bigint"}
@@ -30,7 +22,7 @@ ORIGIN: Final = "__connect.errors."
 
 
 @pytest.fixture
-def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def world(client, fresh_name, kafka):
     """Yield the run's Kafka, with each client."""
     world = KafkaWorld(client, fresh_name, kafka)
     yield world
@@ -38,7 +30,7 @@ def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> It
 
 
 @pytest.fixture
-def one_client(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+def one_client(fresh_name, kafka):
     """Yield the run's Kafka, with the client that is the default."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     yield world
@@ -65,9 +57,7 @@ def letters_in(world: KafkaWorld, topic: str) -> list[tuple[dict[str, Any], dict
     ]
 
 
-def test_a_batch_query_writes_letters(
-    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld
-) -> None:
+def test_a_batch_query_writes_letters(spark, kafka, world):
     """Good records are rows, and each bad one is a letter, though its headers are not read."""
     topic, letters = topic_in(world), world.topic()
     options = given(world, topic, deadLetterTopic=letters, includeOffset="false")
@@ -87,9 +77,7 @@ def test_a_batch_query_writes_letters(
         assert headers[f"{ORIGIN}class.name"].startswith("pyspark_kafka.adapters.values.json.")
 
 
-def test_a_stream_writes_letters_and_the_driver_counts_them(
-    spark: SparkSession, kafka: KafkaCluster, one_client: KafkaWorld, tmp_path: Path
-) -> None:
+def test_a_stream_writes_letters_and_the_driver_counts_them(spark, kafka, one_client, tmp_path):
     """Letters have the id of the query; a lag listener has their number by reason."""
     world, topic, letters = one_client, topic_in(one_client), one_client.topic()
     options = given(world, topic, deadLetterTopic=letters, startingOffsets="earliest")
@@ -113,9 +101,7 @@ def test_a_stream_writes_letters_and_the_driver_counts_them(
     assert lag.bad_records == BadRecordStats(reasons, 2)
 
 
-def test_a_letter_that_cannot_be_written_fails_the_query(
-    spark: SparkSession, kafka: KafkaCluster, one_client: KafkaWorld
-) -> None:
+def test_a_letter_that_cannot_be_written_fails_the_query(spark, kafka, one_client):
     """The error names the topic and its option."""
     world, topic = one_client, topic_in(one_client)
     missing = world.fresh_name()
@@ -126,9 +112,7 @@ def test_a_letter_that_cannot_be_written_fails_the_query(
     assert "'deadLetterTopic'" in str(caught.value)
 
 
-def test_a_query_does_not_read_its_own_letters(
-    spark: SparkSession, kafka: KafkaCluster, one_client: KafkaWorld
-) -> None:
+def test_a_query_does_not_read_its_own_letters(spark, kafka, one_client):
     """A pattern that matches the dead-letter topic fails at the first bad record in it."""
     world, topic = one_client, topic_in(one_client)
     letters = f"{topic}-letters"

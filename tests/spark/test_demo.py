@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyspark
-import pytest
 
 import pyspark_kafka
 from pyspark_kafka import QueryKind, parse_sink_options, sink_container_for
@@ -42,7 +41,7 @@ def rows_of_batches(lines: list[str]) -> int:
     return sum(int(words[2].replace(",", "")) for words in shown)
 
 
-def test_demo(tmp_path: Path) -> None:
+def test_demo(tmp_path):
     """The demo streams every event, shows batches and a table, and leaves nothing behind."""
     ended = demo(tmp_path, "--events", str(ORDERS), "--client", "kafka-python")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -58,7 +57,7 @@ def test_demo(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == LEFT_BY_SPARK
 
 
-def test_continuous_demo(tmp_path: Path) -> None:
+def test_continuous_demo(tmp_path):
     """A continuous query passes every event on, shows its progress, and leaves nothing behind."""
     ended = demo(tmp_path, "--events", str(ORDERS), "--continuous", "--client", "confluent")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -72,7 +71,7 @@ def test_continuous_demo(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_on_a_kafka_that_is_not_there(tmp_path: Path) -> None:
+def test_demo_on_a_kafka_that_is_not_there(tmp_path):
     """Without a broker at the address, the demo ends with one line that names it."""
     ended = demo(tmp_path, "--bootstrap-servers", "127.0.0.1:1")
     assert ended.returncode == 1
@@ -83,7 +82,7 @@ def test_demo_on_a_kafka_that_is_not_there(tmp_path: Path) -> None:
     assert ended.stdout == ""
 
 
-def test_demo_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_without_java(tmp_path, monkeypatch):
     """Without Java the demo ends with one line before it starts anything."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     ended = demo(tmp_path)
@@ -93,7 +92,7 @@ def test_demo_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert ended.stdout == ""
 
 
-def test_demo_of_a_topic(kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_demo_of_a_topic(kafka, tmp_path):
     """The demo reads a topic to its end, and shows the records of its partitions."""
     with temporary_topics(kafka.bootstrap_servers, {"demo-mine": 2}, timeout_seconds=30):
         empty = demo(tmp_path, "--bootstrap-servers", kafka.bootstrap_servers, *MINE)

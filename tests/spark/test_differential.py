@@ -27,11 +27,8 @@ from .queries import OURS, PEER, read
 from .random_topics import LEVELS, RandomTopics, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.domain.topic_partition import TopicPartition
     from pyspark_kafka.ports.reading import RecordReader
 
@@ -71,34 +68,26 @@ class Judged:
 
 
 @pytest.fixture(scope="module", params=SEEDS, ids="seed={}".format)
-def judged(
-    request: pytest.FixtureRequest,
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    fresh_name: Callable[[], str],
-) -> Iterator[Judged]:
+def judged(request, spark, kafka, fresh_name):
     """Write topics from a seed, and read them by the judge."""
     with RandomTopics(kafka, spark, fresh_name, request.param) as written:
         yield Judged(written, {level: written.read_by_judge(level) for level in LEVELS})
 
 
 @pytest.fixture(params=LEVELS)
-def level(request: pytest.FixtureRequest) -> str:
+def level(request):
     """Return each isolation level in turn."""
-    name: str = request.param
-    return name
+    return request.param
 
 
 @pytest.fixture
-def random(judged: Judged, level: str) -> Random:
+def random(judged, level):
     """Return a random generator, with the same seed for each reader."""
     return Random(f"{judged.written.seed} {level}")  # noqa: S311
 
 
 @pytest.fixture
-def through_spark(
-    spark: SparkSession, kafka: KafkaCluster, judged: Judged, level: str
-) -> Callable[..., list[Row]]:
+def through_spark(spark, kafka, judged, level):
     """Return a function to read ranges of all topics in one query."""
 
     def through(source: str, spans: Mapping[TopicPartition, Span], **options: str) -> list[Row]:
@@ -117,9 +106,7 @@ def through_spark(
     return through
 
 
-def test_the_jvm_connector_reads_what_the_judge_reads(
-    judged: Judged, level: str, random: Random, through_spark: Callable[..., list[Row]]
-) -> None:
+def test_the_jvm_connector_reads_what_the_judge_reads(judged, level, random, through_spark):
     """The two that are not ours agree, on whole topics and on parts of them."""
     for spans in (judged.whole(level), judged.parts(level, random)):
         expected = judged.of(level, spans)
@@ -128,14 +115,7 @@ def test_the_jvm_connector_reads_what_the_judge_reads(
 
 
 @pytest.mark.parametrize("headers", [True, False])
-def test_whole_topics_are_the_same_in_spark(
-    judged: Judged,
-    level: str,
-    client: str,
-    headers: bool,
-    spark: SparkSession,
-    kafka: KafkaCluster,
-) -> None:
+def test_whole_topics_are_the_same_in_spark(judged, level, client, headers, spark, kafka):
     """A query for all that there is gives every record as the judge does, to the stable end."""
     table = read(
         spark,
@@ -150,13 +130,7 @@ def test_whole_topics_are_the_same_in_spark(
     assert_same(rows(table.toArrow()), expected if headers else without_headers(expected))
 
 
-def test_parts_of_topics_are_the_same_in_spark(
-    judged: Judged,
-    level: str,
-    client: str,
-    random: Random,
-    through_spark: Callable[..., list[Row]],
-) -> None:
+def test_parts_of_topics_are_the_same_in_spark(judged, level, client, random, through_spark):
     """A query for ranges that begin and end anywhere gives their records as the judge does."""
     spans = judged.parts(level, random)
     expected = judged.of(level, spans)
@@ -164,9 +138,7 @@ def test_parts_of_topics_are_the_same_in_spark(
     assert_same(through_spark(OURS, spans, client=client, includeHeaders="true"), expected)
 
 
-def test_ranges_are_the_same_through_the_port(
-    judged: Judged, level: str, client: str, random: Random, kafka: KafkaCluster
-) -> None:
+def test_ranges_are_the_same_through_the_port(judged, level, client, random, kafka):
     """The records of any range, with any fetch size, are the judge's."""
     for fetch_bytes in FETCH_SIZES:
         options = {
@@ -194,7 +166,7 @@ def test_ranges_are_the_same_through_the_port(
             container.shutdown_resources()
 
 
-def test_the_topics_hold_what_they_are_to_hold(judged: Judged) -> None:
+def test_the_topics_hold_what_they_are_to_hold(judged):
     """Compaction, aborted transactions and an open one have left gaps, and all shapes occur."""
     everything, committed = (judged.of(level, judged.whole(level)) for level in LEVELS)
     assert len(committed) < len(everything) < sum(judged.written.ends.values())

@@ -1,7 +1,5 @@
 """``pyspark-kafka doctor`` with a master of Spark."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -21,7 +19,7 @@ from pyspark_kafka.adapters.spark.session import REDACTION, redaction
         (redaction("mine"), ""),
     ],
 )
-def test_secrets_that_spark_shows(pattern: str | None, shown: str) -> None:
+def test_secrets_that_spark_shows(pattern, shown):
     """The settings of a machine's Spark are examined."""
     setting = "" if pattern is None else f"--conf {shlex.quote(f'{REDACTION}={pattern}')} "
     options = ("--bootstrap-servers", "127.0.0.1:1", "--master", "local[1]", "--json")

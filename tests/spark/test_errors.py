@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from .queries import OURS, read, read_stream, run_available_now
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 NOBODY = "127.0.0.1:1"
 
 
 @pytest.fixture(params=["batch", "stream"])
-def run(
-    request: pytest.FixtureRequest, spark: SparkSession, kafka: KafkaCluster, tmp_path: Path
-) -> Callable[..., None]:
+def run(request, spark, kafka, tmp_path):
     """Return a function to run a query of each kind."""
 
     def batch(**options: str) -> None:
@@ -35,7 +24,7 @@ def run(
     return batch if request.param == "batch" else stream
 
 
-def test_a_wrong_address_is_one_clear_error(run: Callable[..., None], client: str) -> None:
+def test_a_wrong_address_is_one_clear_error(run, client):
     """Within the time that is given, the error names the address and the option."""
     began = time.monotonic()
     with pytest.raises(Exception, match="KAFKA_BROKER_UNREACHABLE") as caught:
@@ -52,9 +41,7 @@ def test_a_wrong_address_is_one_clear_error(run: Callable[..., None], client: st
     assert "pyspark_kafka/application" not in str(caught.value)
 
 
-def test_a_missing_topic_is_one_clear_error(
-    run: Callable[..., None], client: str, fresh_name: Callable[[], str], kafka: KafkaCluster
-) -> None:
+def test_a_missing_topic_is_one_clear_error(run, client, fresh_name, kafka):
     """The error names the topic, the cluster and the option."""
     topic = fresh_name()
     with pytest.raises(Exception, match="KAFKA_UNKNOWN_TOPIC") as caught:
@@ -64,7 +51,7 @@ def test_a_missing_topic_is_one_clear_error(
     assert "'subscribe'" in str(caught.value)
 
 
-def test_a_missing_option_is_one_clear_error(run: Callable[..., None]) -> None:
+def test_a_missing_option_is_one_clear_error(run):
     """The error names the options and that one is needed, as the JVM connector does."""
     with pytest.raises(Exception, match="KAFKA_INVALID_OPTIONS") as caught:
         run()
@@ -74,13 +61,13 @@ def test_a_missing_option_is_one_clear_error(run: Callable[..., None]) -> None:
     )
 
 
-def test_an_unknown_client_is_one_clear_error(run: Callable[..., None]) -> None:
+def test_an_unknown_client_is_one_clear_error(run):
     """The error names the clients that there are."""
     with pytest.raises(Exception, match="Known clients are 'confluent', 'kafka-python'"):
         run(client="librdkafka", subscribe="t")
 
 
-def test_secrets_are_not_shown(run: Callable[..., None], client: str) -> None:
+def test_secrets_are_not_shown(run, client):
     """No error holds a password if any option is wrong."""
     with pytest.raises(Exception, match=r"kafka\.no\.such\.thing") as caught:
         run(

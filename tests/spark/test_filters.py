@@ -12,13 +12,10 @@ import pytest
 from .queries import OURS, assert_same_rows, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -55,7 +52,7 @@ def without_push_down(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def topic(topics: Topics) -> str:
+def topic(topics):
     """Return a topic of 4 partitions with 100 records each, a millisecond apart."""
     name = topics.create(4)
     topics.fill(name, dict.fromkeys(range(4), 100))
@@ -63,7 +60,7 @@ def topic(topics: Topics) -> str:
 
 
 @pytest.fixture(scope="module")
-def all_rows(spark: SparkSession, kafka: KafkaCluster, topic: str) -> Callable[[str], DataFrame]:
+def all_rows(spark, kafka, topic):
     """Return a function that returns the topic's rows, which each client reads once."""
 
     @cache
@@ -75,14 +72,7 @@ def all_rows(spark: SparkSession, kafka: KafkaCluster, topic: str) -> Callable[[
 
 
 @pytest.mark.parametrize("condition", FILTERS)
-def test_a_filter_prunes_and_gives_the_same_rows(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topic: str,
-    all_rows: Callable[[str], DataFrame],
-    client: str,
-    condition: str,
-) -> None:
+def test_a_filter_prunes_and_gives_the_same_rows(spark, kafka, topic, all_rows, client, condition):
     """What cannot pass is not planned, and what passes is what passes without push-down."""
     table = read(spark, kafka, OURS, client=client, subscribe=topic, pushFilters="true")
     pushed = table.where(condition)
@@ -91,18 +81,14 @@ def test_a_filter_prunes_and_gives_the_same_rows(
     assert_same_rows(pushed, all_rows(client).where(condition))
 
 
-def test_push_down_names_the_setting_that_it_needs(
-    spark: SparkSession, kafka: KafkaCluster, topic: str
-) -> None:
+def test_push_down_names_the_setting_that_it_needs(spark, kafka, topic):
     """With the option and without Spark's setting, the error names the setting."""
     table = read(spark, kafka, OURS, subscribe=topic, pushFilters="true")
     with without_push_down(spark), pytest.raises(Exception, match=re.escape(PUSHDOWN)):
         table.where("partition = 1").count()
 
 
-def test_columns_are_left_out_by_options(
-    spark: SparkSession, kafka: KafkaCluster, topic: str, client: str
-) -> None:
+def test_columns_are_left_out_by_options(spark, kafka, topic, client):
     """An `include` option that is false takes its column out of the schema."""
     table = read(
         spark,

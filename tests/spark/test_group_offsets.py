@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
@@ -17,15 +16,6 @@ from pyspark_kafka.testing import await_until
 
 from ..conformance.stream_runs import run_once
 from .queries import OURS, read, read_stream
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 Offsets = dict[int, int]
 
@@ -45,9 +35,7 @@ def listed_by_kafka_python(servers: str, group: str) -> Offsets:
         return {one.partition: found.offset for one, found in offsets.items()}
 
 
-def test_a_running_query_is_seen_by_tools_that_show_lag(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_a_running_query_is_seen_by_tools_that_show_lag(spark, kafka, topics, client):
     """Either admin client lists the next offset of every partition after a batch is committed."""
     topic, group = topics.create(2), topics.fresh_name()
     options = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
@@ -75,9 +63,7 @@ def _is_at(servers: str, group: str, offsets: Offsets) -> bool:
         return False  # the group has no coordinator yet
 
 
-def test_a_new_query_begins_where_a_group_is(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+def test_a_new_query_begins_where_a_group_is(spark, kafka, topics, client, tmp_path):
     """What one query has told a group, another one begins with, in batch and in streams."""
     topic, group = topics.create(2), topics.fresh_name()
     topics.numbers(topic, 0, range(5))
@@ -95,9 +81,7 @@ def test_a_new_query_begins_where_a_group_is(
     assert sorted(int(row.value) for row in rows) == [5, 6, 7, 8]
 
 
-def test_a_group_that_committed_nothing_is_an_error(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_a_group_that_committed_nothing_is_an_error(spark, kafka, topics, client):
     """The query says which group lacks which partitions, and what can be done."""
     topic, group = topics.create(), topics.fresh_name()
     options = {"client": client, "kafka.group.id": group, "startingOffsets": "group"}
@@ -106,9 +90,7 @@ def test_a_group_that_committed_nothing_is_an_error(
     assert f"'{group}' has committed no offset for Set({topic}-0)" in str(caught.value)
 
 
-def test_a_failing_commit_stops_no_query(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+def test_a_failing_commit_stops_no_query(spark, kafka, topics, client, tmp_path):
     """A group with members of its own refuses the commit, and the query reads on."""
     topic, group = topics.create(), topics.fresh_name()
     topics.numbers(topic, 0, range(5))

@@ -13,11 +13,8 @@ from .queries import OURS, PEER, read_stream
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 FAILURE = "the first batch fails"
 BEFORE, AFTER = "before it is planned", "after it is planned"
@@ -55,15 +52,8 @@ def options_of(source: str, client: str, directory: Path | None) -> dict[str, st
     ("first", "second"), [(OURS, OURS), (PEER, OURS), (OURS, PEER)], ids="-".join
 )
 def test_nothing_is_lost_when_the_first_batch_fails(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    client: str,
-    tmp_path: Path,
-    first: str,
-    second: str,
-    when: str,
-) -> None:
+    spark, kafka, topics, client, tmp_path, first, second, when
+):
     """A restart begins where the first start did, on each other's checkpoints, too."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(5))
@@ -75,9 +65,7 @@ def test_nothing_is_lost_when_the_first_batch_fails(
     assert batches == [[5, 6, 7, 8, 9]]
 
 
-def test_without_a_log_what_came_before_the_restart_is_lost(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+def test_without_a_log_what_came_before_the_restart_is_lost(spark, kafka, topics, client, tmp_path):
     """Spark passes no directory to Python sources: without one a query begins at the end again."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
@@ -88,8 +76,8 @@ def test_without_a_log_what_came_before_the_restart_is_lost(
 
 
 def test_without_a_log_a_planned_batch_does_not_know_where_it_began(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+    spark, kafka, topics, client, tmp_path
+):
     """A batch that ends before the end of now cannot begin there, and fails the query."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))

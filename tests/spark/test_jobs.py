@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -24,17 +24,12 @@ from pyspark_kafka.testing.task_runner_contract import (
     fail_in_slot_1,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
 VARIABLE: Final = "PYSPARK_KAFKA_TESTED"
 PROGRAM: Final = Path(__file__).parent / "programs" / "lose_executor.py"
 
 
 @pytest.fixture
-def runner(spark: SparkSession) -> Iterator[SparkTaskRunner]:
+def runner(spark):
     """Return a runner in the tests' session."""
     runner = SparkTaskRunner(spark, "a test's query")
     yield runner
@@ -43,7 +38,7 @@ def runner(spark: SparkSession) -> Iterator[SparkTaskRunner]:
 
 class TestSparkTaskRunner(TaskRunnerContract):
     @pytest.fixture
-    def runner(self, runner: SparkTaskRunner) -> SparkTaskRunner:
+    def runner(self, runner):
         """Return the runner of this module."""
         return runner
 
@@ -60,7 +55,7 @@ def require_a_variable(_slot: int, _attempt: str) -> None:
     assert os.environ[VARIABLE] == "yes"
 
 
-def test_tasks_have_the_variables_that_they_are_given(spark: SparkSession) -> None:
+def test_tasks_have_the_variables_that_they_are_given(spark):
     """Only this job's workers have them."""
     runner = SparkTaskRunner(spark, variables={VARIABLE: "yes"})
     runner.start(1, require_a_variable)
@@ -69,9 +64,7 @@ def test_tasks_have_the_variables_that_they_are_given(spark: SparkSession) -> No
     assert VARIABLE not in spark.sparkContext.environment
 
 
-def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(
-    runner: SparkTaskRunner, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(runner, spark, tmp_path):
     """When it returns the slots are free: Spark counts no task of the job any more."""
     rendezvous = Rendezvous(tmp_path)
     runner.start(TASKS, WaitingTask(rendezvous))
@@ -84,9 +77,7 @@ def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(
     assert spark.range(0, TASKS, 1, TASKS).count() == TASKS
 
 
-def test_spark_names_the_job_in_its_ui(
-    runner: SparkTaskRunner, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_spark_names_the_job_in_its_ui(runner, spark, tmp_path):
     """The description of the running job is the runner's."""
     rendezvous = Rendezvous(tmp_path)
     runner.start(1, WaitingTask(rendezvous))
@@ -97,7 +88,7 @@ def test_spark_names_the_job_in_its_ui(
     rendezvous.release()
 
 
-def test_a_task_that_fails_ends_those_that_do_not(runner: SparkTaskRunner, tmp_path: Path) -> None:
+def test_a_task_that_fails_ends_those_that_do_not(runner, tmp_path):
     """The job ends as a whole, for the reason of the task that failed."""
     wait = WaitingTask(Rendezvous(tmp_path))
 
@@ -110,14 +101,14 @@ def test_a_task_that_fails_ends_those_that_do_not(runner: SparkTaskRunner, tmp_p
     assert runner.failure() == "ValueError: slot 1 fails"
 
 
-def test_an_error_of_this_library_is_the_failure(runner: SparkTaskRunner) -> None:
+def test_an_error_of_this_library_is_the_failure(runner):
     """The message has neither the traceback nor the name of its class."""
     runner.start(1, miss_a_topic)
     await_end(runner)
     assert runner.failure() == str(UnknownTopicError(["nope"], "subscribe", "h:9092"))
 
 
-def test_a_python_worker_that_exits_is_a_failure(runner: SparkTaskRunner) -> None:
+def test_a_python_worker_that_exits_is_a_failure(runner):
     """The failure is Spark's reason, with the task and its host."""
     runner.start(1, exit_at_once)
     await_end(runner)
@@ -127,7 +118,7 @@ def test_a_python_worker_that_exits_is_a_failure(runner: SparkTaskRunner) -> Non
     assert "Python worker exited unexpectedly (crashed)" in failure
 
 
-def test_executors_and_spark_itself_may_be_lost(tmp_path: Path) -> None:
+def test_executors_and_spark_itself_may_be_lost(tmp_path):
     """Spark runs a lost task as another attempt of its slot; without a driver the job fails.
 
     A Python worker ends with its executor.
@@ -152,15 +143,13 @@ def test_executors_and_spark_itself_may_be_lost(tmp_path: Path) -> None:
     }
 
 
-def test_the_slots_of_a_local_master_are_known(runner: SparkTaskRunner) -> None:
+def test_the_slots_of_a_local_master_are_known(runner):
     """The tests' session is local[2], with which Spark runs no failed task again."""
     assert runner.available_slots() == 2
     assert not runner.runs_failed_tasks_again()
 
 
-def test_a_spark_that_kills_idle_workers_is_refused(
-    runner: SparkTaskRunner, spark: SparkSession
-) -> None:
+def test_a_spark_that_kills_idle_workers_is_refused(runner, spark):
     """Spark takes a task that returns no rows for idle; the error names the setting."""
     prefix = "spark.sql.execution.pyspark.udf"
     spark.conf.set(f"{prefix}.killOnIdleTimeout", "true")
@@ -175,9 +164,7 @@ def test_a_spark_that_kills_idle_workers_is_refused(
         spark.conf.unset(f"{prefix}.idleTimeoutSeconds")
 
 
-def test_speculation_is_warned_about(
-    runner: SparkTaskRunner, spark: SparkSession, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_speculation_is_warned_about(runner, spark, caplog):
     """A speculative task is safe, and useless."""
     # Spark reads it at its start only.
     conf = spark._jsparkSession.sessionState().conf()

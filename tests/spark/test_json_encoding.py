@@ -167,7 +167,7 @@ OPTIONS: list[dict[str, str]] = [
 @pytest.mark.parametrize(
     "options", OPTIONS, ids=["default", "nulls", "formats", "seconds", "XXX", "XXXXX", "PST"]
 )
-def test_rows_equal_those_of_to_json(spark: SparkSession, options: dict[str, str]) -> None:
+def test_rows_equal_those_of_to_json(spark, options):
     pairs = ", ".join(
         "'{}', '{}'".format(name, value.replace("'", "\\'")) for name, value in options.items()
     )

@@ -15,14 +15,14 @@ from tests.unit.adapters.values.json.payloads import payloads_of, plain
 from .json_corpus import CASES, CORRUPT, DECIDED, Cases
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column
 
 Row = dict[str, Any] | None
 ROOT_OPTION: Final = "columnNameOfCorruptRecord"
 
 
 @pytest.fixture(scope="module")
-def spark_rows(spark: SparkSession) -> list[list[tuple[bool, Row]]]:
+def spark_rows(spark):
     """Return whether each value is bad to Spark, and its row, in one job."""
     values = [
         (number, bytearray(value)) for number, cases in enumerate(CASES) for value in cases.values
@@ -53,9 +53,7 @@ def _verdict(row: Row) -> tuple[bool, Row]:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_values_are_what_from_json_returns(
-    number: int, spark_rows: list[list[tuple[bool, Row]]]
-) -> None:
+def test_values_are_what_from_json_returns(number, spark_rows):
     """Rows are equal, and the same ones are bad; what differs is decided."""
     cases = CASES[number]
     options = ValueOptions(
@@ -79,7 +77,7 @@ def test_values_are_what_from_json_returns(
             assert row != expected, value
 
 
-def test_every_decision_is_tried() -> None:
+def test_every_decision_is_tried():
     """Each value that differs is in the corpus, which has more than 400 values."""
     tried = [(cases.schema, value) for cases in CASES for value in cases.values]
     assert set(tried) >= DECIDED.keys()

@@ -27,15 +27,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
-
     GivesOptions = Callable[..., SourceOptions]
 
 
 @pytest.fixture
-def options(kafka: KafkaCluster, client: str) -> GivesOptions:
+def options(kafka, client):
     """Return a function that returns the options of a stream on the run's broker."""
 
     def given(**raw: str) -> SourceOptions:
@@ -49,9 +45,7 @@ def numbers(table: DataFrame) -> list[int]:
     return sorted(row.number for row in rows)
 
 
-def test_rows_are_those_of_the_jvm_connector(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, options: GivesOptions
-) -> None:
+def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, options):
     """A batch has the schema and the rows that a batch query of the JVM connector has."""
     topic = topics.create(2)
     topics.fill(topic, {0: 30, 1: 6})
@@ -67,7 +61,7 @@ def test_rows_are_those_of_the_jvm_connector(
     assert_same_rows(ours, theirs)
 
 
-def test_each_range_is_a_task(spark: SparkSession, topics: Topics, options: GivesOptions) -> None:
+def test_each_range_is_a_task(spark, topics, options):
     """There are as many tasks as ranges, and each reads its own offsets in order."""
     topic = topics.create(2)
     topics.fill(topic, {0: 10, 1: 4})
@@ -85,16 +79,14 @@ def test_each_range_is_a_task(spark: SparkSession, topics: Topics, options: Give
     ]
 
 
-def test_no_ranges_are_an_empty_frame(spark: SparkSession, options: GivesOptions) -> None:
+def test_no_ranges_are_an_empty_frame(spark, options):
     """A batch of nothing has the schema all the same, and only the columns that are asked for."""
     frame = range_frames(spark, options(subscribe="t", includeKey="false"))([])
     assert frame.collect() == []
     assert frame.columns == ["value", "topic", "partition", "offset", "timestamp", "timestampType"]
 
 
-def test_a_task_that_fails_says_why(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, options: GivesOptions
-) -> None:
+def test_a_task_that_fails_says_why(spark, kafka, topics, options):
     """The error that Spark shows ends in ours, and has none of a client's frames in it."""
     topic = topics.create(1)
     topics.fill(topic, {0: 9})
@@ -167,9 +159,7 @@ class Driver:
             raise CrashError(where)
 
 
-def test_nothing_is_lost_and_nothing_twice(
-    spark: SparkSession, topics: Topics, options: GivesOptions, tmp_path: Path
-) -> None:
+def test_nothing_is_lost_and_nothing_twice(spark, topics, options, tmp_path):
     """A driver that goes down between its two logs runs the same batch again when it is back."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(20))
@@ -185,13 +175,7 @@ def test_nothing_is_lost_and_nothing_twice(
     assert len(driver.log("offsets").batch_ids()) > 6
 
 
-def test_spark_takes_the_checkpoint_over(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    options: GivesOptions,
-    tmp_path: Path,
-) -> None:
+def test_spark_takes_the_checkpoint_over(spark, kafka, topics, options, tmp_path):
     """A streaming query goes on where the driver stopped, and gives the checkpoint back."""
     topic = topics.create(1)
     topics.numbers(topic, 0, range(10))

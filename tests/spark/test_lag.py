@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.lag.lag import QueryLag
 
     from ..servers.s3 import S3Server
-    from .topics import Topics
 
 SECONDS = 60
 
@@ -64,9 +63,7 @@ def follow(listener: LagListener, query: StreamingQuery) -> list[QueryLag]:
 
 
 @pytest.mark.parametrize("source", [OURS, PEER])
-def test_a_listener_gives_the_lag_of_each_batch(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, source: str
-) -> None:
+def test_a_listener_gives_the_lag_of_each_batch(spark, kafka, topics, source):
     """The listener yields the lag of each batch by partition, and ends with the query."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(20))
@@ -99,9 +96,7 @@ def aborted_records(kafka: KafkaCluster, topic: str, records: int) -> None:
 
 
 @pytest.mark.parametrize("source", [OURS, PEER])
-def test_a_listener_counts_records(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, source: str
-) -> None:
+def test_a_listener_counts_records(spark, kafka, topics, client, source):
     """With the query's options, markers do not count as lag."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
@@ -129,9 +124,7 @@ def test_a_listener_counts_records(
     assert [(lag.lag.total, lag.is_exact) for lag in lags] == [(0, True), (0, True)]
 
 
-def test_sources_of_one_query_are_separate(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_sources_of_one_query_are_separate(spark, kafka, topics):
     """Both connectors in one query with a third source have a lag each."""
     ours, theirs = topics.create(), topics.create(2)
     for topic in (ours, theirs):
@@ -169,9 +162,7 @@ class Failing(LagExporter):
         raise ZeroDivisionError
 
 
-def test_exporters(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_exporters(spark, kafka, topics, caplog):
     """Prometheus has the running queries, the log its lines, despite a failing exporter."""
     topic, registry, failing = topics.create(), CollectorRegistry(), Failing()
     topics.numbers(topic, 0, range(5))
@@ -199,9 +190,7 @@ def test_exporters(
     assert ours[0].startswith(f"Query {topic} is 0 records behind after batch 0 ")
 
 
-def test_an_ended_query_can_still_be_followed(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_an_ended_query_can_still_be_followed(spark, kafka, topics):
     """Its known lags are returned, and an unknown query does not block."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
@@ -227,8 +216,7 @@ def watched(
                 lag = json.loads(line)["lag"] or {}
                 return all(lag.get(name) == value for name, value in wanted.items())
 
-            found: dict[str, Any] = json.loads(started.await_line(is_wanted))
-            return found
+            return json.loads(started.await_line(is_wanted))
 
         yield look
         assert started.end(signal.SIGINT) == 0
@@ -264,15 +252,7 @@ class Storage:
 
 @pytest.mark.parametrize("source", [OURS, PEER])
 @pytest.mark.parametrize("is_on_s3", [False, True])
-def test_the_command_watches_a_checkpoint(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    s3: S3Server,
-    tmp_path: Path,
-    source: str,
-    is_on_s3: bool,
-) -> None:
+def test_the_command_watches_a_checkpoint(spark, kafka, topics, s3, tmp_path, source, is_on_s3):
     """The numbers are right while records arrive, partitions are added and batches commit."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(10))
@@ -298,9 +278,7 @@ def test_the_command_watches_a_checkpoint(
         assert [each["consumed"] for each in caught_up["partitions"]] == [10, 7, 1_500]
 
 
-def test_the_command_watches_the_checkpoint_of_a_continuous_query(
-    kafka: KafkaCluster, topics: Topics, tmp_path: Path, client: str
-) -> None:
+def test_the_command_watches_the_checkpoint_of_a_continuous_query(kafka, topics, tmp_path, client):
     """Its epochs are batches, and what they do not have yet is the lag."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(10))

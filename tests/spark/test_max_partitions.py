@@ -11,19 +11,12 @@ from .queries import OURS, assert_same_rows, read, read_stream, run_available_no
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 PARTITIONS = 12
 SIZES = {number: 7 * number for number in range(PARTITIONS)}
 
 
-def test_a_batch_has_as_many_tasks_as_it_may(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_a_batch_has_as_many_tasks_as_it_may(spark, kafka, topics, client):
     """The rows are those of a task for each partition."""
     topic = topics.create(PARTITIONS)
     topics.fill(topic, SIZES)
@@ -33,9 +26,7 @@ def test_a_batch_has_as_many_tasks_as_it_may(
     assert_same_rows(joined, each)
 
 
-def test_a_stream_goes_on_with_another_number_of_tasks(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+def test_a_stream_goes_on_with_another_number_of_tasks(spark, kafka, topics, client, tmp_path):
     """Its offset log is the same with any number, so the option can be changed at a restart."""
     topic = topics.create(PARTITIONS)
     joined = {"maxPartitions": "2", "minPartitions": "2"}
@@ -58,9 +49,7 @@ def test_a_stream_goes_on_with_another_number_of_tasks(
     ]
 
 
-def test_offset_logs_are_the_same(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_offset_logs_are_the_same(spark, kafka, topics, tmp_path):
     """A query with a task for all partitions writes the bytes that it writes with a task for each.
 
     Only the time of a batch differs.
@@ -95,5 +84,4 @@ def offset_log(directory: Path) -> dict[str, bytes]:
 def logged(directory: Path, batch: int) -> dict[str, Any]:
     """Return the offsets at which a batch ended, by Spark's log."""
     [log] = directory.glob(f"**/offsets/{batch}")
-    offsets: dict[str, Any] = json.loads(log.read_text().splitlines()[-1])
-    return offsets
+    return json.loads(log.read_text().splitlines()[-1])

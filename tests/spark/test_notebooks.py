@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 from tests.documents import DOCS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOTEBOOKS = sorted(DOCS.rglob("*.ipynb"))
 SECONDS = 120
@@ -31,7 +28,7 @@ EXPECTED = {
 
 
 @pytest.fixture(autouse=True)
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def kernel(tmp_path, monkeypatch):
     """Let a kernel of this Python find the package, and keep its files in the test's directory."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR"):
@@ -39,7 +36,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
-def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs(notebook, tmp_path):
     """Its cells run without an error in their order, and print what they should."""
     book = nbformat.read(notebook, as_version=4)
     client = NotebookClient(book, timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}})
@@ -53,7 +50,7 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
-def test_notebooks_are_kept_without_outputs(notebook: Path) -> None:
+def test_notebooks_are_kept_without_outputs(notebook):
     """Outputs would change with every run."""
     book = nbformat.read(notebook, as_version=4)
     nbformat.validate(book)

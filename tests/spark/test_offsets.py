@@ -13,11 +13,10 @@ from .queries import OURS, PEER, read_stream, run_available_now
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from .topics import Topics
 
 RECORDS = 10
 
@@ -35,14 +34,7 @@ def offsets_of(rows: DataFrame) -> list[int]:
 
 
 @pytest.mark.parametrize(("source", "other"), [(OURS, PEER), (PEER, OURS)])
-def test_queries_resume_at_new_offsets(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    tmp_path: Path,
-    source: str,
-    other: str,
-) -> None:
+def test_queries_resume_at_new_offsets(spark, kafka, topics, tmp_path, source, other):
     """Both sources read from there on, also if a batch was planned and not committed."""
     topic = topics.create()
     topics.numbers(topic, 0, range(RECORDS))

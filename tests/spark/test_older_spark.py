@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from .topics import Topics
 
 pytestmark = pytest.mark.skipif(HAS_READ_LIMITS, reason="this Spark tells its trigger")
 
@@ -36,9 +35,7 @@ def limited(spark: SparkSession, kafka: KafkaCluster, topic: str, **options: str
 @pytest.mark.parametrize(
     "limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"]
 )
-def test_a_limit_is_refused_unless_it_is_allowed(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path, limit: str
-) -> None:
+def test_a_limit_is_refused_unless_it_is_allowed(spark, kafka, topics, tmp_path, limit):
     """The query fails before its first batch, and the error names the Spark that has limits."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
@@ -63,9 +60,7 @@ def taking(
     return stream.writeStream.foreachBatch(take).option("checkpointLocation", str(directory))
 
 
-def test_limits_hold_over_a_restart(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+def test_limits_hold_over_a_restart(spark, kafka, topics, client, tmp_path):
     """A batch that was planned and failed is planned again with the same offsets."""
     topic = topics.create()
     topics.numbers(topic, 0, range(1_000))
@@ -82,9 +77,7 @@ def test_limits_hold_over_a_restart(
     ]
 
 
-def test_available_now_repeats_a_failed_batch_and_ends(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_available_now_repeats_a_failed_batch_and_ends(spark, kafka, topics, tmp_path):
     """Spark decides so; the next run reads what came after the failure."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
@@ -98,9 +91,7 @@ def test_available_now_repeats_a_failed_batch_and_ends(
     assert batches == [(0, [*range(10)]), (0, [*range(10)]), (1, [*range(10, 15)])]
 
 
-def test_available_now_ends_after_a_limited_batch_that_is_allowed(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_available_now_ends_after_a_limited_batch_that_is_allowed(spark, kafka, topics, tmp_path):
     """As the option says; the next run continues there, also with a limit of bytes."""
     topic = topics.create()
     topics.numbers(topic, 0, range(25))
@@ -109,9 +100,7 @@ def test_available_now_ends_after_a_limited_batch_that_is_allowed(
         assert numbers(run_available_now(stream, tmp_path)) == [*range(end)]
 
 
-def test_a_limit_never_goes_back_with_sparks_wrapper(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_a_limit_never_goes_back_with_sparks_wrapper(spark, kafka, topics, tmp_path):
     """The wrapper asks for the end before it tells the start: without limits it may."""
     topic = topics.create()
     topics.numbers(topic, 0, range(25))
@@ -130,7 +119,7 @@ def test_a_limit_never_goes_back_with_sparks_wrapper(
 
 
 @pytest.mark.skipif(HAS_FILTERS, reason="this Spark pushes filters")
-def test_filters_are_refused(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -> None:
+def test_filters_are_refused(spark, kafka, topics):
     """The error names the Spark that pushes them."""
     table = read(spark, kafka, OURS, subscribe=topics.create(), pushFilters="true")
     with pytest.raises(PySparkException, match=r"Spark 4\.1 or newer can"):

@@ -1,28 +1,19 @@
 """The README, and the tutorials and guides whose examples need Spark and a real Kafka."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.documents import WITH_SPARK, check_page, check_readme
 from tests.interpreter import interpreter
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .topics import Topics
-
 pytestmark = pytest.mark.usefixtures("spark")
 
 
 @pytest.mark.parametrize("name", WITH_SPARK)
-def test_a_page_shows_what_it_says(name: str, topics: Topics, tmp_path: Path) -> None:
+def test_a_page_shows_what_it_says(name, topics, tmp_path):
     """The examples of a page run in their order, and print the tables that the page has."""
     check_page(name, interpreter(), topics, tmp_path)
 
 
-def test_the_queries_of_the_readme_run(topics: Topics, tmp_path: Path) -> None:
+def test_the_queries_of_the_readme_run(topics, tmp_path):
     """The batches show the rows that the README shows, and both streams copy the orders."""
     check_readme(interpreter(), topics, tmp_path)

@@ -13,7 +13,7 @@ from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.security.policy import RESTRICTED, AllowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
@@ -64,9 +64,7 @@ def write(spark: SparkSession, source: str, options: Mapping[str, str]) -> None:
 
 
 @pytest.mark.parametrize("way", [read, select, write])
-def test_no_query_does_more_than_to_read_and_write(
-    spark: SparkSession, way: Callable[[SparkSession, str, Mapping[str, str]], None]
-) -> None:
+def test_no_query_does_more_than_to_read_and_write(spark, way):
     """Every dangerous setting is refused, by the DataFrame API and by SQL, all in one error."""
     with pytest.raises(Exception, match=f"{len(DANGEROUS)} options cannot be used") as caught:
         way(spark, operated(spark), QUERY | DANGEROUS)
@@ -76,9 +74,7 @@ def test_no_query_does_more_than_to_read_and_write(
 
 
 @pytest.mark.parametrize("way", [read, select])
-def test_a_query_does_what_is_allowed(
-    spark: SparkSession, way: Callable[[SparkSession, str, Mapping[str, str]], None]
-) -> None:
+def test_a_query_does_what_is_allowed(spark, way):
     """A listed library is loaded, and found to be no plugin, by the DataFrame API and by SQL."""
     given = QUERY | {"kafka.plugin.library.paths": LIBRARY}
     with pytest.raises(Exception, match="undefined symbol: conf_init"):

@@ -18,11 +18,6 @@ from .queries import OURS, read
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 pytestmark = pytest.mark.skipif(
     find_spec("pyspark.pipelines") is None, reason="this Spark has no pipelines"
@@ -34,9 +29,7 @@ FILE = re.compile(r"^`([\w/.-]+)`[^\n]*:\n\n```\w+\n(.*?)```", re.DOTALL | re.MU
 """A file of the pipeline on the page: its name, and its text in a block of code."""
 
 
-def test_the_pipeline_of_the_page_runs(
-    connect: SparkSession, connect_url: str, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_the_pipeline_of_the_page_runs(connect, connect_url, kafka, topics, tmp_path):
     """`spark-pipelines run` writes the tables and the sink, and a second run adds what is new."""
     orders, copies = topics.create(), topics.create()
     names = {

@@ -23,14 +23,12 @@ from ..servers.fault_proxy import OPEN, Rules, proxied
 from .queries import OURS, read, read_stream, run_available_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from pyspark_kafka.brokers import KafkaCluster
-    from tests.servers.fault_proxy import FaultProxy
 
     from .topics import Topics
 
@@ -56,7 +54,7 @@ SHORT_MS: Final = "1000"
 
 
 @pytest.fixture
-def proxy(schema_registry: str) -> Iterator[FaultProxy]:
+def proxy(schema_registry):
     """Run a proxy for the registry."""
     with proxied(schema_registry) as running:
         yield running
@@ -131,9 +129,7 @@ def has_batch(query: StreamingQuery) -> bool:
     return bool(status["isTriggerActive"] and status["isDataAvailable"])
 
 
-def test_records_of_many_schemas(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, schema_registry: str, client: str
-) -> None:
+def test_records_of_many_schemas(spark, kafka, topics, schema_registry, client):
     """Versions alternate; keys and values are read as the newest one, or have an error."""
     orders = Orders(topics, schema_registry)
     first, second, third = (orders.register(fields) for fields in (USER, DRINK, AGE))
@@ -190,13 +186,7 @@ def test_records_of_many_schemas(
     ]
 
 
-def test_errors_of_records(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    schema_registry: str,
-    tmp_path: Path,
-) -> None:
+def test_errors_of_records(spark, kafka, topics, schema_registry, tmp_path):
     """The error names the record, the id of its schema and the field; also that of a stream."""
     orders = Orders(topics, schema_registry)
     own, incompatible = orders.register(AGE), orders.register(OTHER_TYPE, "other")
@@ -227,9 +217,7 @@ def test_errors_of_records(
         ) in str(caught.value)
 
 
-def test_streams_wait_for_a_registry_that_is_killed_and_started_again(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_streams_wait_for_a_registry_that_is_killed_and_started_again(spark, kafka, topics):
     """Streams go on with schemas that are new to them, and only bad records are dropped."""
     apicurio = Apicurio()
     with apicurio as url:
@@ -263,13 +251,8 @@ def test_streams_wait_for_a_registry_that_is_killed_and_started_again(
 
 
 def test_a_registry_that_is_down_while_tasks_run(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    schema_registry: str,
-    proxy: FaultProxy,
-    client: str,
-) -> None:
+    spark, kafka, topics, schema_registry, proxy, client
+):
     """Tasks fail in any mode, rather than drop records, and succeed when it is back."""
     orders = Orders(topics, schema_registry)
     schema_id = orders.register(USER)
@@ -286,13 +269,8 @@ def test_a_registry_that_is_down_while_tasks_run(
 
 
 def test_a_stream_goes_on_when_the_registry_is_back(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    schema_registry: str,
-    proxy: FaultProxy,
-    tmp_path: Path,
-) -> None:
+    spark, kafka, topics, schema_registry, proxy, tmp_path
+):
     """A schema that cannot be looked up fails the batch, which is repeated as a whole."""
     orders, letters = Orders(topics, schema_registry), topics.create()
     url = f"http://{proxy.address}{urlsplit(schema_registry).path}"

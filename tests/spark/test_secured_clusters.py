@@ -18,12 +18,10 @@ from .queries import OURS
 from .secured_matrix import CLIENTS, OPERATIONS, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tests.servers.secured import SecuredBroker
 
 ROWS = 20
 
@@ -99,14 +97,7 @@ class SecuredQueries:
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_login(
-    spark: SparkSession,
-    secured: SecuredBroker,
-    fresh_name: Callable[[], str],
-    tmp_path: Path,
-    mechanism: str,
-    client: str,
-) -> None:
+def test_login(spark, secured, fresh_name, tmp_path, mechanism, client):
     """A login works in all that a query does, or is refused when its options are parsed."""
     assert set(IN_ORDER) == set(OPERATIONS)
     topics = [fresh_name(), fresh_name()]

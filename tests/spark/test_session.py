@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ PROGRAM = Path(__file__).parent / "programs" / "start_sessions.py"
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def found():
     """Run the program in a new process: a JVM's settings are fixed at its start."""
     ran = subprocess.run(
         [sys.executable, PROGRAM],
@@ -33,17 +32,16 @@ def found() -> dict[str, Any]:
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         },
     )
-    answers: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return answers
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
-def test_performance_settings_are_set(found: dict[str, Any]) -> None:
+def test_performance_settings_are_set(found):
     """Unix domain sockets are used, and filters are pushed to Python sources."""
     assert (found["sockets"], found["filters"]) == ("true", "true")
     assert found["warnings"] == []
 
 
-def test_settings_of_the_user_are_kept(found: dict[str, Any]) -> None:
+def test_settings_of_the_user_are_kept(found):
     """A setting on the builder is not overridden."""
     assert found["buffer"] == "131072"
 
@@ -59,29 +57,27 @@ def test_settings_of_the_user_are_kept(found: dict[str, Any]) -> None:
         "accesskey",
     ],
 )
-def test_secrets_are_hidden_as_well_as_what_the_user_hides(
-    found: dict[str, Any], name: str
-) -> None:
+def test_secrets_are_hidden_as_well_as_what_the_user_hides(found, name):
     """Spark hides this source's secrets, the user's, and those that it hides by default."""
     assert re.search("mine", found["redaction"])
     assert re.search(found["redaction"], name)
 
 
-def test_workers_are_this_python_with_the_kernels_loaded(found: dict[str, Any]) -> None:
+def test_workers_are_this_python_with_the_kernels_loaded(found):
     """A worker is forked from a process with loaded and frozen kernels."""
     assert found["python"]
     assert found["kernels"]
     assert found["spared"]
 
 
-def test_an_existing_session_is_reused_with_a_warning(found: dict[str, Any]) -> None:
+def test_an_existing_session_is_reused_with_a_warning(found):
     """Settings of a running JVM cannot be changed."""
     assert found["same"]
     [late] = found["late"]
     assert late.startswith("Reusing an existing session, which lacks spark.buffer.size")
 
 
-def test_a_query_sets_nothing_that_the_environment_of_spark_forbids(found: dict[str, Any]) -> None:
+def test_a_query_sets_nothing_that_the_environment_of_spark_forbids(found):
     """The list of Spark's driver holds, also if a program changes it after the start."""
     place = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
     words = f"The Kafka option 'kafka.acks' is not allowed because it is listed in {place}."
@@ -89,7 +85,7 @@ def test_a_query_sets_nothing_that_the_environment_of_spark_forbids(found: dict[
     assert words in found["refused later"]
 
 
-def test_a_query_sets_nothing_that_a_setting_of_spark_forbids(found: dict[str, Any]) -> None:
+def test_a_query_sets_nothing_that_a_setting_of_spark_forbids(found):
     """The list of Spark's setting holds where the format is registered, since Spark keeps it."""
     place = "spark.sql.kafka.disallowedOptions"
     words = f"The Kafka option 'kafka.linger.ms' is not allowed because it is listed in {place}."
@@ -97,7 +93,7 @@ def test_a_query_sets_nothing_that_a_setting_of_spark_forbids(found: dict[str, A
     assert found["unregistered"] == ""
 
 
-def test_a_query_sets_what_the_application_of_spark_allows(found: dict[str, Any]) -> None:
+def test_a_query_sets_what_the_application_of_spark_allows(found):
     """Its configuration holds where the format is registered; no SET statement adds to it."""
     assert "'kafka.sasl.kerberos.kinit.cmd' is refused" in found["not allowed"]
     assert "'kafka.plugin.library.paths' is refused" in found["partly allowed"]

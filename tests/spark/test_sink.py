@@ -21,14 +21,10 @@ from .queries import OURS, PEER, read
 from .sinks import Sinks, refusal, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 PROGRAM = Path(__file__).parent / "programs" / "write_with_failures.py"
 
@@ -61,19 +57,19 @@ class Write(Protocol):
 
 
 @pytest.fixture
-def sinks(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Sinks:
+def sinks(spark, kafka, client, tmp_path):
     """Return a function to write by both sinks."""
     return Sinks(spark, kafka, client, tmp_path)
 
 
 @pytest.fixture
-def one_client(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> Sinks:
+def one_client(spark, kafka, tmp_path):
     """Return a function to write, for errors of the driver before it creates a client."""
     return Sinks(spark, kafka, "kafka-python", tmp_path)
 
 
 @pytest.fixture(params=["batch", "stream"])
-def write(request: pytest.FixtureRequest, sinks: Sinks) -> Write:
+def write(request, sinks):
     """Return each kind of query in turn."""
     return sinks.write if request.param == "batch" else sinks.write_stream
 
@@ -89,9 +85,7 @@ def texts(spark: SparkSession, *values: str) -> DataFrame:
     return rows_of(spark, [(value,) for value in values], "value string")
 
 
-def test_rows_become_the_records_that_the_jvm_connector_makes(
-    spark: SparkSession, sinks: Sinks, write: Write, topics: Topics
-) -> None:
+def test_rows_become_the_records_that_the_jvm_connector_makes(spark, sinks, write, topics):
     """Keys, values, headers, partitions, order and the type of timestamps are the same."""
     ours, theirs = topics.create(3), topics.create(3)
     write(shapes(spark, ours))
@@ -102,9 +96,7 @@ def test_rows_become_the_records_that_the_jvm_connector_makes(
     assert stored == sinks.stored(theirs)
 
 
-def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(spark, sinks, topics):
     """Both sinks write the records of a key to the same partition."""
     ours, theirs = topics.create(7), topics.create(7)
     chance = random.Random(1)  # noqa: S311
@@ -117,7 +109,7 @@ def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(
     assert stored == sinks.stored(theirs)
 
 
-def test_texts_are_written_as_utf_8(spark: SparkSession, sinks: Sinks, topics: Topics) -> None:
+def test_texts_are_written_as_utf_8(spark, sinks, topics):
     """A key and a value may be strings as well as binary."""
     topic = topics.create()
     rows = [("ключ", "значение"), (None, ""), ("", None)]
@@ -129,7 +121,7 @@ def test_texts_are_written_as_utf_8(spark: SparkSession, sinks: Sinks, topics: T
     }
 
 
-def test_rows_go_to_the_topics_they_name(spark: SparkSession, sinks: Sinks, topics: Topics) -> None:
+def test_rows_go_to_the_topics_they_name(spark, sinks, topics):
     """One query writes to as many topics as its column names."""
     one, other = topics.create(2), topics.create()
     rows = [(one if number % 3 else other, str(number)) for number in range(30)]
@@ -138,9 +130,7 @@ def test_rows_go_to_the_topics_they_name(spark: SparkSession, sinks: Sinks, topi
         assert sinks.values(topic) == sorted(value for name, value in rows if name == topic)
 
 
-def test_the_jvm_connector_reads_what_is_compressed(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_the_jvm_connector_reads_what_is_compressed(spark, sinks, topics):
     """With any codec, the rows are the same as the JVM connector writes."""
     ours, theirs = topics.create(3), topics.create(3)
     for codec in CODECS:
@@ -153,9 +143,7 @@ def test_the_jvm_connector_reads_what_is_compressed(
     }
 
 
-def test_a_timestamp_arrives_to_the_millisecond(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_a_timestamp_arrives_to_the_millisecond(spark, sinks, topics):
     """A column ``timestamp``, which the JVM connector ignores, is the record's; null is now."""
     topic = topics.create()
     when = dt.datetime(2024, 2, 29, 23, 59, 59, 123_456, tzinfo=dt.UTC)
@@ -176,9 +164,7 @@ def test_a_timestamp_arrives_to_the_millisecond(
     assert {row.timestampType for row in rows} == {0}
 
 
-def test_columns_that_are_of_no_record_are_left_alone(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_columns_that_are_of_no_record_are_left_alone(spark, sinks, topics):
     """A query need not drop what it does not write; upper and lower case of names differ."""
     topic = topics.create()
     table = texts(spark, "a").selectExpr(
@@ -188,9 +174,7 @@ def test_columns_that_are_of_no_record_are_left_alone(
     assert sinks.values(topic) == ["a"]
 
 
-def test_no_rows_are_no_error(
-    spark: SparkSession, sinks: Sinks, write: Write, topics: Topics
-) -> None:
+def test_no_rows_are_no_error(spark, sinks, write, topics):
     """A table without rows writes nothing."""
     topic = topics.create()
     write(texts(spark), topic=topic)
@@ -241,13 +225,8 @@ def test_no_rows_are_no_error(
     ids=["no topic", "no value", "value", "key", "topic", "partition", "headers"],
 )
 def test_a_schema_that_makes_no_records_is_refused_in_the_jvm_connectors_words(
-    spark: SparkSession,
-    one_client: Sinks,
-    topics: Topics,
-    columns: tuple[str, ...],
-    has_topic: bool,
-    words: str,
-) -> None:
+    spark, one_client, topics, columns, has_topic, words
+):
     """The driver refuses it before any task runs, as the JVM connector does."""
     given = {"topic": topics.create()} if has_topic else {}
     table = texts(spark, "a").selectExpr(*columns)
@@ -259,8 +238,8 @@ def test_a_schema_that_makes_no_records_is_refused_in_the_jvm_connectors_words(
 
 @pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
 def test_a_setting_that_is_forbidden_is_refused_in_the_jvm_connectors_words(
-    spark: SparkSession, one_client: Sinks, setting: str
-) -> None:
+    spark, one_client, setting
+):
     """Rows are bytes already: no serializer is chosen."""
     option = {f"kafka__{setting.replace('.', '__')}": "a.Class"}
     line = refusal(lambda: one_client.write(texts(spark, "a"), topic="t", **option))
@@ -270,9 +249,7 @@ def test_a_setting_that_is_forbidden_is_refused_in_the_jvm_connectors_words(
     assert line.removeprefix("[KAFKA_INVALID_OPTIONS] ") in str(caught.value)
 
 
-def test_what_a_topic_holds_is_not_replaced(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_what_a_topic_holds_is_not_replaced(spark, kafka, topics):
     """Overwriting is refused in the JVM connector's words, and nothing is written."""
     topic = topics.create()
     writer = (
@@ -285,9 +262,7 @@ def test_what_a_topic_holds_is_not_replaced(
     assert read(spark, kafka, PEER, subscribe=topic).count() == 0
 
 
-def test_a_topic_that_does_not_exist_is_named(
-    spark: SparkSession, write: Write, kafka: KafkaCluster, fresh_name: Callable[[], str]
-) -> None:
+def test_a_topic_that_does_not_exist_is_named(spark, write, kafka, fresh_name):
     """The query fails, where the JVM connector's does: in a task, after ``max.block.ms``."""
     topic = fresh_name()
     line = refusal(lambda: write(texts(spark, MARK), topic=topic, kafka__max__block__ms="500"))
@@ -297,9 +272,7 @@ def test_a_topic_that_does_not_exist_is_named(
     assert MARK not in line
 
 
-def test_a_null_topic_in_the_middle_fails_the_query(
-    spark: SparkSession, write: Write, topics: Topics
-) -> None:
+def test_a_null_topic_in_the_middle_fails_the_query(spark, write, topics):
     """A row without a topic is never ignored."""
     topic = topics.create()
     rows = [(None if number == 50 else topic, f"{MARK}-{number}") for number in range(100)]
@@ -319,15 +292,8 @@ def test_a_null_topic_in_the_middle_fails_the_query(
     ids=["by a setting", "by the topic"],
 )
 def test_a_record_that_is_too_large_fails_the_query(
-    spark: SparkSession,
-    write: Write,
-    topics: Topics,
-    config: dict[str, str],
-    option: dict[str, str],
-    size: int,
-    limit: str,
-    client: str,
-) -> None:
+    spark, write, topics, config, option, size, limit, client
+):
     """One line names its topic, partition and size, and what it is larger than; not the record."""
     topic = topics.create(2, **config)
     rows = [(f"{MARK}-{number}".ljust(size if number == 50 else 20), 1) for number in range(100)]
@@ -343,9 +309,7 @@ def test_a_record_that_is_too_large_fails_the_query(
     assert MARK not in line
 
 
-def test_a_partition_that_a_topic_does_not_have_is_named(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_a_partition_that_a_topic_does_not_have_is_named(spark, sinks, topics):
     """The error says how many there are."""
     topic = topics.create(2)
     table = texts(spark, MARK).selectExpr("value", "2 as partition")
@@ -357,9 +321,7 @@ def test_a_partition_that_a_topic_does_not_have_is_named(
     assert MARK not in line
 
 
-def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(spark, sinks, topics):
     """The same options serve both: those for the other kind are ignored."""
     topic = topics.create()
     shared = {"subscribe": topic, "startingOffsets": "earliest", "topic": topic}
@@ -371,9 +333,7 @@ def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(
 
 
 @pytest.mark.parametrize("kind", ["writer", "streamWriter"])
-def test_options_of_a_source_are_named_in_a_warning(
-    caplog: pytest.LogCaptureFixture, kind: str
-) -> None:
+def test_options_of_a_source_are_named_in_a_warning(caplog, kind):
     """Each option that a write ignores is logged once, and no other."""
     given = {
         "kafka.bootstrap.servers": "127.0.0.1:1",
@@ -390,9 +350,7 @@ def test_options_of_a_source_are_named_in_a_warning(
     ]
 
 
-def test_a_stream_writes_what_came_since_its_last_run(
-    spark: SparkSession, sinks: Sinks, topics: Topics
-) -> None:
+def test_a_stream_writes_what_came_since_its_last_run(spark, sinks, topics):
     """A query that is started again goes on from its checkpoint, each row once."""
     topic = topics.create(2)
     sinks.write_stream(texts(spark, "a", "b"), topic=topic)
@@ -401,8 +359,8 @@ def test_a_stream_writes_what_came_since_its_last_run(
 
 
 def test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_asked_for(
-    spark: SparkSession, topics: Topics, kafka: KafkaCluster, tmp_path: Path
-) -> None:
+    spark, topics, kafka, tmp_path
+):
     """Spark has not come to know that the last batch is done: its readers see it once, or twice."""
     for guarantee, times in (("at-least-once", 2), ("exactly-once", 1)):
         topic = topics.create(2)
@@ -415,9 +373,7 @@ def test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_a
         assert sinks.values(topic) == [*["a"] * times, *["b"] * times, "c"], guarantee
 
 
-def test_our_source_feeds_our_sink(
-    spark: SparkSession, sinks: Sinks, topics: Topics, tmp_path: Path
-) -> None:
+def test_our_source_feeds_our_sink(spark, sinks, topics, tmp_path):
     """What a stream reads it can write as it is: the source and the sink have the same columns."""
     origin, copy = topics.create(3), topics.create(3)
     topics.fill(origin, {0: 20, 1: 30, 2: 10})
@@ -444,9 +400,7 @@ def test_our_source_feeds_our_sink(
     assert sorted(both[0].collect()) == sorted(both[1].collect())
 
 
-def test_a_task_that_is_tried_again_loses_nothing(
-    kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_a_task_that_is_tried_again_loses_nothing(kafka, topics, tmp_path):
     """The next attempt sends every row; what the first one sent stays, unless written once."""
     writes = {
         f"{client}, {kind}": {

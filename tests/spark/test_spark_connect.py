@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from .topics import Topics
 
 FILTERS = RUNTIME_DEFAULTS.get("spark.sql.python.filterPushdown.enabled")
 PROGRAM = Path(__file__).parent / "programs" / "connect_sessions.py"
@@ -47,9 +46,7 @@ def append(rows: DataFrame, kafka: KafkaCluster, topic: str) -> None:
     rows.write.format(OURS).options(**kafka.options, topic=topic).mode("append").save()
 
 
-def test_batches_are_written_from_any_thread_and_read(
-    connect: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_batches_are_written_from_any_thread_and_read(connect, kafka, topics):
     """Threads of a pool write, and a batch reads, without registration or an active session."""
     topic = topics.create()
     frames = [connect.sql(f"select binary('{number}') value") for number in range(2)]
@@ -60,9 +57,7 @@ def test_batches_are_written_from_any_thread_and_read(
     assert values(connect, kafka, topic) == [b"0", b"1"]
 
 
-def test_a_stream_writes_exactly_once_and_reports_its_lag(
-    connect: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_a_stream_writes_exactly_once_and_reports_its_lag(connect, kafka, topics, tmp_path):
     """A query commits its transactions, and the listener in the client's process has its lag."""
     source, target = topics.create(), topics.create()
     topics.numbers(source, 0, range(9))
@@ -91,13 +86,7 @@ def test_a_stream_writes_exactly_once_and_reports_its_lag(
     assert values(connect, kafka, target) == [b"%d" % number for number in range(9)]
 
 
-def test_a_continuous_query_uses_files_for_its_tasks(
-    connect: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_continuous_query_uses_files_for_its_tasks(connect, kafka, topics, tmp_path, monkeypatch):
     """The channel is a directory by default, and a socket is refused."""
     # Functions of columns are then Connect's, as in a process without another Spark.
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
@@ -120,9 +109,7 @@ def test_a_continuous_query_uses_files_for_its_tasks(
     assert values(connect, kafka, target) == [b"0", b"1", b"2"]
 
 
-def test_only_the_environment_of_the_server_forbids_options(
-    connect: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_only_the_environment_of_the_server_forbids_options(connect, kafka, topics):
     """A registration passes Spark's lists to no worker; the variable of the server applies."""
     topic = topics.create()
     topics.numbers(topic, 0, range(1))
@@ -150,7 +137,7 @@ SECRETS = {
 }
 
 
-def test_the_event_log_shows_no_secret(connect: SparkSession) -> None:
+def test_the_event_log_shows_no_secret(connect):
     """Events of a server have the statements of its clients, with options under any name."""
     pyspark_kafka.register(connect)
     options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "seen-1", **SECRETS}
@@ -177,7 +164,7 @@ def test_the_event_log_shows_no_secret(connect: SparkSession) -> None:
 
 
 @pytest.fixture(scope="module")
-def sessions(connect_url: str) -> dict[str, Any]:
+def sessions(connect_url):
     """Ask for sessions in a process that has no other Spark."""
     ran = subprocess.run(
         [sys.executable, PROGRAM, connect_url],
@@ -188,11 +175,10 @@ def sessions(connect_url: str) -> dict[str, Any]:
         # An ephemeral port for the local server.
         env={**os.environ, "SPARK_TESTING": "yes"},
     )
-    answers: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return answers
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
-def test_a_session_sets_what_a_client_can(sessions: dict[str, Any]) -> None:
+def test_a_session_sets_what_a_client_can(sessions):
     """The other settings are the server's: a warning names those that it lacks."""
     lacking = ", ".join(sorted(TUNED_DEFAULTS.keys() - RUNTIME_DEFAULTS.keys()))
     assert sessions["remote"] == {
@@ -203,7 +189,7 @@ def test_a_session_sets_what_a_client_can(sessions: dict[str, Any]) -> None:
     }
 
 
-def test_a_local_connect_server_has_all_settings(sessions: dict[str, Any]) -> None:
+def test_a_local_connect_server_has_all_settings(sessions):
     """A session with a server of its own process sets its JVM's settings."""
     assert sessions["local"] == {
         "filters": FILTERS,

@@ -11,21 +11,14 @@ from pyspark.errors import AnalysisException
 from tests.documents import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 PAGE = ROOT / "docs" / "guides" / "sql-and-pipelines.md"
 
 
 @pytest.fixture
-def view(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, fresh_name: Callable[[], str]
-) -> str:
+def view(spark, kafka, topics, fresh_name):
     """Create a view that reads and writes an empty topic."""
     topic, name = topics.create(), fresh_name()
     spark.sql(
@@ -37,9 +30,7 @@ def view(
 
 
 @pytest.mark.parametrize("session", ["spark", "connect"])
-def test_the_statements_of_the_page_run(
-    session: str, request: pytest.FixtureRequest, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_the_statements_of_the_page_run(session, request, kafka, topics):
     """A view is written by name and read; columns that are left out are null, or Kafka's."""
     spark: SparkSession = request.getfixturevalue(session)
     topic = topics.create()
@@ -64,18 +55,14 @@ def test_the_statements_of_the_page_run(
         ("SELECT * FROM STREAM({view})", "is not a temp view of streaming logical plan"),
     ],
 )
-def test_other_statements_are_refused(
-    spark: SparkSession, view: str, statement: str, message: str
-) -> None:
+def test_other_statements_are_refused(spark, view, statement, message):
     """Nothing is written for a statement that needs more than Kafka or Spark can do."""
     with pytest.raises(AnalysisException, match=message):
         spark.sql(statement.format(view=view))
     assert spark.table(view).isEmpty()
 
 
-def test_a_streaming_view_is_used_in_sql(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, fresh_name: Callable[[], str]
-) -> None:
+def test_a_streaming_view_is_used_in_sql(spark, kafka, topics, fresh_name):
     """SQL selects from a stream that Python has opened."""
     name = fresh_name()
     stream = spark.readStream.format("pyspark_kafka").options(**kafka.options)
@@ -83,9 +70,7 @@ def test_a_streaming_view_is_used_in_sql(
     assert spark.table(name).isStreaming
 
 
-def test_a_table_of_the_catalog_is_refused_with_what_to_do(
-    spark: SparkSession, kafka: KafkaCluster, fresh_name: Callable[[], str]
-) -> None:
+def test_a_table_of_the_catalog_is_refused_with_what_to_do(spark, kafka, fresh_name):
     """Spark would lose the options of such a table when it reads it."""
     with pytest.raises(AnalysisException, match="CREATE TEMPORARY VIEW") as error:
         spark.sql(

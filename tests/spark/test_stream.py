@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 from .queries import OURS, PEER, assert_same_rows, read_stream, run_available_now
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
+    from pyspark.sql import DataFrame
 
 
 def numbers(table: DataFrame) -> list[int]:
@@ -22,9 +16,7 @@ def numbers(table: DataFrame) -> list[int]:
     return sorted(row.number for row in rows)
 
 
-def test_rows_are_those_of_the_jvm_connector(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, client, tmp_path):
     """A stream to the end of a topic gives the very rows, with some partitions empty."""
     topic = topics.create(4)
     topics.fill(topic, {1: 300, 3: 30})
@@ -37,9 +29,7 @@ def test_rows_are_those_of_the_jvm_connector(
     assert_same_rows(ours, theirs)
 
 
-def test_a_query_goes_on_from_its_checkpoint(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+def test_a_query_goes_on_from_its_checkpoint(spark, kafka, topics, client, tmp_path):
     """Each run reads what came since the last, and new partitions from their beginning."""
     topic = topics.create(1)
     stream = read_stream(
@@ -57,8 +47,8 @@ def test_a_query_goes_on_from_its_checkpoint(
 
 
 def test_the_jvm_connector_takes_a_checkpoint_over_and_gives_it_back(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
-) -> None:
+    spark, kafka, topics, client, tmp_path
+):
     """Both sources read each other's offsets: every record once, whichever runs."""
     topic = topics.create(2)
     for run, source in enumerate((PEER, OURS, PEER, OURS)):
@@ -70,9 +60,7 @@ def test_the_jvm_connector_takes_a_checkpoint_over_and_gives_it_back(
         assert numbers(run_available_now(stream, tmp_path)) == list(range(10 * run + 10))
 
 
-def test_a_running_query_reads_what_comes(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
-) -> None:
+def test_a_running_query_reads_what_comes(spark, kafka, topics, client):
     """A query that begins at the end reads the records that are written while it runs."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(5))

@@ -14,17 +14,13 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from .topics import Topics
-
 
 def write(spark: SparkSession, kafka: KafkaCluster, topic: str, number: int) -> None:
     rows = spark.sql(f"SELECT binary('{number}') AS value")
     rows.write.format(OURS).options(**kafka.options, topic=topic).mode("append").save()
 
 
-def test_threads_write_with_an_active_session(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics
-) -> None:
+def test_threads_write_with_an_active_session(spark, kafka, topics):
     """Every thread of a pool writes, if its first act is to set the active session."""
     topic = topics.create()
     activate = pyspark_kafka.set_active_session
@@ -36,9 +32,7 @@ def test_threads_write_with_an_active_session(
     assert {bytes(row.value) for row in values} == {b"0", b"1", b"2", b"3"}
 
 
-def test_a_thread_without_one_cannot_find_the_source(
-    spark: SparkSession, kafka: KafkaCluster
-) -> None:
+def test_a_thread_without_one_cannot_find_the_source(spark, kafka):
     """Spark does not look into the session of the data frame: the function is needed."""
     with ThreadPoolExecutor(1) as pool:
         error = pool.submit(write, spark, kafka, "unused", 0).exception()

@@ -14,14 +14,9 @@ from .queries import OURS, read
 from .sinks import Sinks, refusal
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
 
 FIELDS = (
     "id, cast(id as string) name, id / 4 ratio, timestamp_seconds(id) at, array(id, null) ids, "
@@ -30,7 +25,7 @@ FIELDS = (
 
 
 @pytest.fixture
-def one_client(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> Sinks:
+def one_client(spark, kafka, tmp_path):
     """Return a function to write with one client: encoding comes before it."""
     return Sinks(spark, kafka, "kafka-python", tmp_path)
 
@@ -42,9 +37,7 @@ def rows(spark: SparkSession, count: int = 20) -> DataFrame:
 
 
 @pytest.mark.parametrize("query", ["batch", "stream"])
-def test_rows_are_written_as_to_json_writes_them(
-    one_client: Sinks, topics: Topics, query: str
-) -> None:
+def test_rows_are_written_as_to_json_writes_them(one_client, topics, query):
     topic = topics.create(1)
     table = rows(one_client.spark)
     written = table.select("key", "value")
@@ -56,21 +49,19 @@ def test_rows_are_written_as_to_json_writes_them(
     assert {(one.key, one.value) for one in one_client.stored(topic)} == expected
 
 
-def test_a_struct_without_a_format_is_refused(one_client: Sinks, topics: Topics) -> None:
+def test_a_struct_without_a_format_is_refused(one_client, topics):
     table = rows(one_client.spark).selectExpr("value")
     line = refusal(lambda: one_client.write(table, topic=topics.create(1)))
     assert "value must be a(n) string or binary. To write a struct, set the option" in line
 
 
-def test_a_type_without_values_is_refused(one_client: Sinks, topics: Topics) -> None:
+def test_a_type_without_values_is_refused(one_client, topics):
     table = one_client.spark.range(1).selectExpr("struct(null as nothing) value")
     line = refusal(lambda: one_client.write(table, topic=topics.create(1), valueFormat="json"))
     assert "the schema's field 'value.nothing void' is not supported" in line
 
 
-def test_a_continuous_query_writes_structs(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_a_continuous_query_writes_structs(spark, kafka, topics, tmp_path):
     def to_struct(records: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow as pa
 
@@ -111,9 +102,7 @@ def registering(url: str, **options: str) -> dict[str, str]:
     return {"valueFormat": "avro", "schema__registry__url": url, **options}
 
 
-def test_schemas_are_registered_before_the_first_record(
-    one_client: Sinks, topics: Topics, schema_registry: str
-) -> None:
+def test_schemas_are_registered_before_the_first_record(one_client, topics, schema_registry):
     """A reader finds them; a schema that is not compatible is refused before data moves."""
     spark, topic = one_client.spark, topics.create(1)
     given = registering(schema_registry, topic=topic)
@@ -137,9 +126,7 @@ def test_schemas_are_registered_before_the_first_record(
     assert read(spark, one_client.kafka, OURS, subscribe=topic).count() == 4
 
 
-def test_rows_are_registered_by_their_topics(
-    one_client: Sinks, topics: Topics, schema_registry: str, tmp_path: Path
-) -> None:
+def test_rows_are_registered_by_their_topics(one_client, topics, schema_registry, tmp_path):
     """Protobuf keys have the ids of their schemas before them, Avro values in headers."""
     spark, (first, second) = one_client.spark, (topics.create(1), topics.create(1))
     file = tmp_path / "key.proto"

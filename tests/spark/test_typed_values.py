@@ -40,11 +40,9 @@ from .queries import OURS, PEER, assert_same_rows, read, read_stream, run_availa
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.domain.values.data_types import StructType
 
     from .topics import Topics
@@ -100,7 +98,7 @@ def typed_of(struct: StructType) -> Any:
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(struct_types)
-def test_the_arrow_schema_is_sparks(struct: StructType) -> None:
+def test_the_arrow_schema_is_sparks(struct):
     """Spark refuses a first batch whose schema differs in any detail, nullability included."""
     schema = typed_of(struct)
     expected = to_arrow_schema(typed_spark_schema(schema), timezone="UTC")
@@ -118,7 +116,7 @@ def test_the_arrow_schema_is_sparks(struct: StructType) -> None:
         "struct<a:int>",
     ],
 )
-def test_ddl_is_parsed_as_by_spark(spark: SparkSession, text: str) -> None:
+def test_ddl_is_parsed_as_by_spark(spark, text):
     """Nullability and comments have no effect, as in from_json."""
     assert spark is not None  # PySpark's parser needs its JVM
     theirs = spark_types._parse_datatype_string(text)
@@ -127,7 +125,7 @@ def test_ddl_is_parsed_as_by_spark(spark: SparkSession, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a int b int", "1 int", "a map<int>", "a strin", "a int,"])
-def test_ddl_that_spark_refuses(spark: SparkSession, text: str) -> None:
+def test_ddl_that_spark_refuses(spark, text):
     """A DDL text that Spark refuses is refused here, too."""
     assert spark is not None
     with pytest.raises(PySparkException):
@@ -136,7 +134,7 @@ def test_ddl_that_spark_refuses(spark: SparkSession, text: str) -> None:
         parse_struct(text)
 
 
-def test_types_that_values_cannot_have() -> None:
+def test_types_that_values_cannot_have():
     """All of a user's fields with such types are reported together."""
     schema = spark_types.StructType(
         [
@@ -174,9 +172,7 @@ def test_types_that_values_cannot_have() -> None:
     ],
     ids=["defaults", "patterns"],
 )
-def test_json_is_read_as_from_json_reads_it(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, formats: dict[str, str]
-) -> None:
+def test_json_is_read_as_from_json_reads_it(spark, kafka, topics, formats):
     """Every type, nested ones and tombstones included, from both sources of the same topic."""
     topic = topics.create()
     in_patterns = b'{"j":"31/12/2019","k":"31.12.2019 23:59 +02:00","l":"201912312359"}'
@@ -194,7 +190,7 @@ def test_json_is_read_as_from_json_reads_it(
     assert_same_rows(ours.select(*as_json), theirs.select(*as_json))
 
 
-def test_bad_records(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -> None:
+def test_bad_records(spark, kafka, topics):
     """Bad records fail the query, are rows with their errors, or are dropped."""
     topic = topics.create()
     topics.values(topic, [ADA, BAD, BOB], key=b"k")
@@ -217,7 +213,7 @@ def test_bad_records(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -
     assert rows(dropped.select("offset", "id", "user")) == [(0, 1, "ada"), (2, 2, "bob")]
 
 
-def test_a_users_schema(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -> None:
+def test_a_users_schema(spark, kafka, topics):
     """A user's schema chooses columns and fields, and needs no other schema for JSON."""
     topic = topics.create()
     topics.values(topic, [ADA, None])
@@ -230,7 +226,7 @@ def test_a_users_schema(spark: SparkSession, kafka: KafkaCluster, topics: Topics
         wrong.load().collect()
 
 
-def test_bad_options_fail_at_load(spark: SparkSession, kafka: KafkaCluster) -> None:
+def test_bad_options_fail_at_load(spark, kafka):
     """All of them are reported at once."""
     options = {"valueFormat": "json", "valueSchema": "a in", "mode": "strict", "subscribe": "t"}
     with pytest.raises(AnalysisException) as caught:
@@ -239,9 +235,7 @@ def test_bad_options_fail_at_load(spark: SparkSession, kafka: KafkaCluster) -> N
         assert problem in str(caught.value)
 
 
-def test_a_stream_of_json_with_dead_letters(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_a_stream_of_json_with_dead_letters(spark, kafka, topics, tmp_path):
     """A stream fails at a bad record, and with a topic for those it goes on without them."""
     topic, letters = topics.create(), topics.create()
     topics.values(topic, [ADA, BAD, BOB])
@@ -291,12 +285,8 @@ class Registry:
 
 
 def test_a_restart_reads_with_the_schema_of_the_first_start(
-    spark: SparkSession,
-    kafka: KafkaCluster,
-    topics: Topics,
-    schema_registry: str,
-    tmp_path: Path,
-) -> None:
+    spark, kafka, topics, schema_registry, tmp_path
+):
     """Until the query is told to read a newer version, and without a log as the latest one."""
     topic, registry = topics.create(), Registry(schema_registry, topics)
     registry.write(topic, avro("user"), [{"user": "ada"}])
@@ -323,7 +313,7 @@ def test_a_restart_reads_with_the_schema_of_the_first_start(
         batch.collect()
 
 
-def test_the_legacy_source(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -> None:
+def test_the_legacy_source(spark, kafka, topics):
     """Its data frames have the typed columns, too."""
     topic = topics.create()
     topics.values(topic, [ADA, BOB])
@@ -334,9 +324,7 @@ def test_the_legacy_source(spark: SparkSession, kafka: KafkaCluster, topics: Top
     assert rows(frame.select("offset", "value.id", "value.user")) == [(0, 1, "ada"), (1, 2, "bob")]
 
 
-def test_a_continuous_query(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
+def test_a_continuous_query(spark, kafka, topics, tmp_path):
     """Its function gets structs."""
     topic, sink = topics.create(), topics.create()
     topics.values(topic, [ADA, BAD, BOB])

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from ..spark.random_topics import Row
 from .differential import Answer, Differential, difference
 from .secret_trial import SecretTrial
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..servers.secured import SecuredBroker
-
 ROW = Row(b"k", b"v", "t", 0, 5, 1_000, 0, None)
 ANSWER = Answer(None, [ROW], {"offsets": [{"t": {"0": 6}}]})
 
 
-def test_a_round_beside_the_jvm_connector(
-    spark: SparkSession, kafka: KafkaCluster, tmp_path: Path
-) -> None:
+def test_a_round_beside_the_jvm_connector(spark, kafka, tmp_path):
     """Batches and a stream that is started again give the same rows, logs and errors."""
     told: list[str] = []
     trial = Differential(spark, kafka, tmp_path, told.append, batches=2, runs=2)
@@ -43,16 +30,14 @@ def test_a_round_beside_the_jvm_connector(
     ],
     ids=["row", "rows", "log", "error"],
 )
-def test_a_difference_is_told(ours: Answer, words: str) -> None:
+def test_a_difference_is_told(ours, words):
     """Another row, checkpoint or error is a difference."""
     assert not difference(ANSWER, ANSWER)
     assert words in difference(ours, ANSWER)
 
 
 @pytest.mark.timeout(600)
-def test_a_round_with_secrets(
-    secured: SecuredBroker, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_round_with_secrets(secured, tmp_path_factory):
     """Queries that run or fail leave no secret anywhere, and what is leaked on purpose is found."""
     told: list[str] = []
     # Paths of sockets in it must be short.

@@ -1,7 +1,5 @@
 """What many tests of parts need."""
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -22,7 +20,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unhurried"))
 
 
 @pytest.fixture
-def without_confluent(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_confluent(monkeypatch):
     """Let confluent-kafka not be installed."""
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     for name in list(sys.modules):

@@ -35,7 +35,7 @@ def _takes_any(arguments: ast.arguments) -> bool:
     return any(some) or arguments.vararg is not None or arguments.kwarg is not None
 
 
-def test_caches_have_a_bound() -> None:
+def test_caches_have_a_bound():
     """What is kept for each argument may grow with what records and queries name."""
     found = {
         f"{path.relative_to(SOURCE)}::{name}"
@@ -45,7 +45,7 @@ def test_caches_have_a_bound() -> None:
     assert found == REASONS.keys()
 
 
-def test_what_is_unbounded() -> None:
+def test_what_is_unbounded():
     """A function without arguments has one result."""
     text = (
         "@cache\ndef a(x): ...\n@functools.lru_cache(maxsize=None)\ndef b(*x): ...\n"

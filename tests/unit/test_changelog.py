@@ -1,7 +1,5 @@
 """The changelog: its form is Keep a Changelog's."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from datetime import date
@@ -16,14 +14,14 @@ VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+) - (\d{4}-\d{2}-\d{2})")
 TITLE, *RELEASES = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
 
 
-def test_it_names_its_format() -> None:
+def test_it_names_its_format():
     """The changelog begins with its title, and says which rules it follows."""
     assert TITLE.startswith("# Changelog\n")
     assert "Keep a Changelog" in TITLE
     assert "semantic" in TITLE
 
 
-def test_releases_have_versions_and_dates_the_newest_first() -> None:
+def test_releases_have_versions_and_dates_the_newest_first():
     """Only the first may be unreleased; no other version or date is younger than the one above."""
     names = [release.partition("\n")[0] for release in RELEASES]
     dated = names[1:] if names[0] == UNRELEASED else names
@@ -35,7 +33,7 @@ def test_releases_have_versions_and_dates_the_newest_first() -> None:
     assert dates == sorted(dates, reverse=True)
 
 
-def test_the_package_has_the_version_of_the_newest_release() -> None:
+def test_the_package_has_the_version_of_the_newest_release():
     """The version is the same in the changelog, in the metadata and in the package."""
     [newest, *_] = [match for release in RELEASES if (match := VERSION.match(release))]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -43,7 +41,7 @@ def test_the_package_has_the_version_of_the_newest_release() -> None:
     assert version == project["version"] == pyspark_kafka.__version__
 
 
-def test_changes_are_sorted_into_sections() -> None:
+def test_changes_are_sorted_into_sections():
     """Each release has sections of Keep a Changelog, in its order, each once and with entries."""
     for release in RELEASES:
         before, *parts = re.split(r"^### ", release, flags=re.MULTILINE)

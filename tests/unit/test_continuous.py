@@ -24,7 +24,7 @@ def problems(*given: Any, **options: Any) -> tuple[str, ...]:
     return raised.value.problems
 
 
-def test_all_problems_are_reported_together() -> None:
+def test_all_problems_are_reported_together():
     assert problems(
         source={**SOURCE, "subscribe": ""},
         sink={**SINK, "deliveryGuarantee": "sometimes"},
@@ -45,22 +45,22 @@ def test_all_problems_are_reported_together() -> None:
     )
 
 
-def test_a_function_and_a_factory_exclude_each_other() -> None:
+def test_a_function_and_a_factory_exclude_each_other():
     (problem,) = problems(function, factory=lambda: None)
     assert problem == "one of 'function' and 'factory' must be given, and not both"
 
 
-def test_options_are_refused_in_the_words_of_a_stream() -> None:
+def test_options_are_refused_in_the_words_of_a_stream():
     (problem,) = problems(function, source={**SOURCE, "endingOffsets": "latest"})
     assert problem == "ending offset not valid in streaming queries"
 
 
-def test_options_of_source_and_sink_have_to_go_together() -> None:
+def test_options_of_source_and_sink_have_to_go_together():
     (problem,) = problems(function, sink={**SINK, "client": "kafka-python"})
     assert "the same client" in problem
 
 
-def test_a_storage_that_cannot_arbitrate_is_refused() -> None:
+def test_a_storage_that_cannot_arbitrate_is_refused():
     with pytest.raises(NotImplementedError, match="ftp"):
         continuous.start(
             None, function, source=SOURCE, sink=SINK, checkpointLocation="ftp://host/c"

@@ -23,7 +23,6 @@ from .adapters.test_prometheus import BAD, FAILED, MEASURED, PROGRESS, lag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 RULES: Final = DOCS / "operate" / "prometheus-alerts.yml"
 DASHBOARD: Final = json.loads((DOCS / "operate" / "grafana-dashboard.json").read_text())
@@ -76,7 +75,7 @@ def _spelled_out(definition: str) -> str:
     )
 
 
-def test_what_is_asked_for_is_exported() -> None:
+def test_what_is_asked_for_is_exported():
     """A name that no adapter exports would show an empty panel, or an alert that never fires."""
     asked = {name for text in expressions() for name in SERIES.findall(text)}
     assert asked <= exported().keys()
@@ -85,14 +84,14 @@ def test_what_is_asked_for_is_exported() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(exported()))
-def test_every_series_has_an_entry(name: str) -> None:
+def test_every_series_has_an_entry(name):
     """The reference of metrics has the name, and its labels."""
     text = (DOCS / "reference" / "metrics.md").read_text()
     [row] = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
     assert set(re.findall(r"`(\w+)`", row.split("|")[2])) == exported()[name]
 
 
-def test_panels_are_told_apart() -> None:
+def test_panels_are_told_apart():
     """Each panel has its own id and place, a title, and asks the chosen data source."""
     ids = [panel["id"] for panel in panels()]
     assert len(set(ids)) == len(ids)
@@ -107,7 +106,7 @@ def test_panels_are_told_apart() -> None:
         assert len({target["refId"] for target in targets}) == len(targets) > 0
 
 
-def test_the_data_source_and_the_queries_are_chosen() -> None:
+def test_the_data_source_and_the_queries_are_chosen():
     variables = {each["name"]: each for each in DASHBOARD["templating"]["list"]}
     assert variables.keys() == {"datasource", "query"}
     assert variables["datasource"]["type"] == "datasource"
@@ -118,7 +117,7 @@ def test_the_data_source_and_the_queries_are_chosen() -> None:
     assert min(chosen) > 0
 
 
-def test_every_alert_is_explained() -> None:
+def test_every_alert_is_explained():
     """The page of alerts has a section for each, and for no other."""
     alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
     page = (DOCS / "operate" / "alerts.md").read_text()
@@ -128,14 +127,14 @@ def test_every_alert_is_explained() -> None:
 
 
 @needs_promtool
-def test_rules_are_valid_and_fire() -> None:
+def test_rules_are_valid_and_fire():
     """Promtool accepts the rules, and they fire when they should, and only then."""
     promtool("check", "rules", str(RULES))
     promtool("test", "rules", str(ROOT / "tests" / "unit" / "alert_rules_test.yml"))
 
 
 @needs_promtool
-def test_the_dashboard_s_expressions_are_valid(tmp_path: Path) -> None:
+def test_the_dashboard_s_expressions_are_valid(tmp_path):
     """Promtool parses them as rules, once Grafana has filled in the variable."""
     asked = {each.replace("$query", ".*") for each in expressions()[:-2]}
     rules = [{"record": f"panel:{n}", "expr": each} for n, each in enumerate(sorted(asked))]

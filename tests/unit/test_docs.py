@@ -18,14 +18,14 @@ DOCUMENTS_WITH_LINKS = (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", WITHOUT_SPARK)
-def test_examples_run(page: str) -> None:
+def test_examples_run(page):
     """Every example of a page runs, one after another, and holds what it asserts."""
     for example in DOCUMENTS.parse(WITHOUT_SPARK[page]).examples():
         example.evaluate()
 
 
 @pytest.mark.parametrize("page", TESTS)
-def test_tests_of_examples_pass(page: str, tmp_path: Path) -> None:
+def test_tests_of_examples_pass(page, tmp_path):
     """Where the examples of a page are tests of pytest's, they pass."""
     module = tmp_path / f"test_{Path(page).stem.replace('-', '_')}.py"
     module.write_text("\n".join(sources(WITHOUT_SPARK[page])))
@@ -36,7 +36,7 @@ def test_tests_of_examples_pass(page: str, tmp_path: Path) -> None:
     assert " passed" in done.stdout
 
 
-def test_links_lead_to_files() -> None:
+def test_links_lead_to_files():
     """Every link to another document finds it."""
     dead = [
         f"{document.relative_to(ROOT)}: {target}"
@@ -47,12 +47,12 @@ def test_links_lead_to_files() -> None:
     assert dead == []
 
 
-def test_the_readme_has_no_relative_links() -> None:
+def test_the_readme_has_no_relative_links():
     """A package index shows the README alone: a link to another file would lead nowhere."""
     assert [target for target in LINK.findall(README.read_text()) if "://" not in target] == []
 
 
-def test_the_picture_shows_the_layers() -> None:
+def test_the_picture_shows_the_layers():
     """The picture orders the layers from top to bottom as import-linter's contracts do."""
     heights: dict[str, int] = {}
     picture = (DOCS / "project" / "architecture.svg").read_text()

@@ -5,7 +5,6 @@ import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -762,7 +761,7 @@ def name(value: object) -> str | None:
     return type(value).__name__ if isinstance(value, PysparkKafkaError) else None
 
 
-def test_every_error_is_tried() -> None:
+def test_every_error_is_tried():
     """No kind of error is missing from the tables of this module."""
     assert {type(row[0]) for row in ERRORS + LONG_ERRORS} == set(kinds())
 
@@ -770,7 +769,7 @@ def test_every_error_is_tried() -> None:
 @pytest.mark.parametrize(
     "module", [domain_errors, reading_errors, writing_errors, continuous_errors]
 )
-def test_tree(module: ModuleType) -> None:
+def test_tree(module):
     """The tree at the head of a module draws each of its errors and nothing else."""
     drawn = re.findall(r"[├└]── (\w+)", module.__doc__ or "")
     assert sorted(drawn) == sorted(
@@ -778,7 +777,7 @@ def test_tree(module: ModuleType) -> None:
     )
 
 
-def test_conditions_are_distinct() -> None:
+def test_conditions_are_distinct():
     """No two kinds of error share a condition, unless one is the other's special case."""
     own = [kind for kind in kinds() if "condition" in vars(kind)]
     assert set(kinds()) - set(own) == {StreamOffsetsMismatchError}
@@ -786,7 +785,7 @@ def test_conditions_are_distinct() -> None:
 
 
 @pytest.mark.parametrize(("error", "builtin", "fault", "text"), ERRORS, ids=name)
-def test_error(error: PysparkKafkaError, builtin: type[Exception], fault: Fault, text: str) -> None:
+def test_error(error, builtin, fault, text):
     """An error tells its condition, the facts and the next step, and is what Python calls it."""
     assert str(error) == text
     assert error.fault is fault
@@ -794,9 +793,7 @@ def test_error(error: PysparkKafkaError, builtin: type[Exception], fault: Fault,
 
 
 @pytest.mark.parametrize(("error", "builtin", "fault", "start"), LONG_ERRORS, ids=name)
-def test_long_error(
-    error: PysparkKafkaError, builtin: type[Exception], fault: Fault, start: str
-) -> None:
+def test_long_error(error, builtin, fault, start):
     """An error with the words of a condition of Spark's begins with that condition."""
     assert str(error) == f"{start}{error.message}"
     assert error.fault is fault
@@ -804,7 +801,7 @@ def test_long_error(
 
 
 @pytest.mark.parametrize("error", [row[0] for row in ERRORS + LONG_ERRORS], ids=name)
-def test_pickle(error: PysparkKafkaError) -> None:
+def test_pickle(error):
     """An error survives the pickle between Spark's processes, and a copy, with all of its facts."""
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
         assert type(twin) is type(error)
@@ -814,7 +811,7 @@ def test_pickle(error: PysparkKafkaError) -> None:
         assert (twin.condition, twin.sql_state) == (error.condition, error.sql_state)
 
 
-def test_notes_survive_a_pickle() -> None:
+def test_notes_survive_a_pickle():
     """What was noted on an error on its way crosses to the other process with it."""
     error = KafkaRequestError("ListOffsets", "not authorized")
     error.add_note("while the batch was planned")
@@ -845,7 +842,7 @@ def test_notes_survive_a_pickle() -> None:
     ],
     ids=name,
 )
-def test_facts(error: PysparkKafkaError, facts: dict[str, object]) -> None:
+def test_facts(error, facts):
     """What a caller needs to act on stands on the error as attributes."""
     assert {fact: getattr(error, fact) for fact in facts} == facts
 
@@ -859,23 +856,23 @@ def test_facts(error: PysparkKafkaError, facts: dict[str, object]) -> None:
     ],
     ids=name,
 )
-def test_sql_state(error: PysparkKafkaError, state: str | None) -> None:
+def test_sql_state(error, state):
     """An error has the SQL state that Spark gives its condition, if it gives one."""
     assert error.sql_state == state
 
 
-def test_no_problem_is_no_error() -> None:
+def test_no_problem_is_no_error():
     """Options without a problem cannot be complained about."""
     with pytest.raises(ValueError, match=r"^an OptionsError names at least one problem$"):
         OptionsError([])
 
 
-def test_a_stream_s_mismatch_is_a_mismatch() -> None:
+def test_a_stream_s_mismatch_is_a_mismatch():
     """The mismatch of a stream is a subclass of a batch query's mismatch."""
     assert isinstance(StreamOffsetsMismatchError([T0], [T1]), OffsetsMismatchError)
 
 
-def test_mismatches_name_their_end() -> None:
+def test_mismatches_name_their_end():
     """The message for times that do not fit names the query's start or end."""
     assert "timestamp based end offsets" in str(TimestampsMismatchError("end", [T0], [T1]))
 
@@ -888,12 +885,12 @@ def test_mismatches_name_their_end() -> None:
         ([TopicPartition("t", 10), TopicPartition("t", 2), T0], "Set(t-0, t-2, t-10)"),
     ],
 )
-def test_partition_set(partitions: list[TopicPartition], text: str) -> None:
+def test_partition_set(partitions, text):
     """Partitions are printed like a set in Scala, in order."""
     assert partition_set(partitions) == text
 
 
-def test_of_many_lost_transactions_some_are_named() -> None:
+def test_of_many_lost_transactions_some_are_named():
     """A batch may have thousands; the error has all of them, and its text the first five."""
     names = [f"p-q-{number}-0" for number in range(1_000)]
     error = TransactionLostError(names, "they timed out", "Do this.")
@@ -901,20 +898,20 @@ def test_of_many_lost_transactions_some_are_named() -> None:
     assert "'p-q-4-0' and 995 more cannot be committed" in str(error)
 
 
-def test_a_missing_package_that_no_extra_has() -> None:
+def test_a_missing_package_that_no_extra_has():
     """Such a package is installed by its own name."""
     error = MissingDependencyError("A package", package="vendor")
     assert str(error).endswith("A package is not installed. Install it with: pip install vendor")
 
 
-def test_a_missing_dependency_keeps_its_message_between_processes() -> None:
+def test_a_missing_dependency_keeps_its_message_between_processes():
     """What ImportError holds besides its arguments survives a pickle, too."""
     error = MissingDependencyError("a client", "confluent")
     assert pickle.loads(pickle.dumps(error)).msg == error.msg == str(error)  # noqa: S301
 
 
 @pytest.mark.parametrize("missing", ["vendor", "vendor.part"])
-def test_a_module_that_is_not_installed_names_its_extra(missing: str) -> None:
+def test_a_module_that_is_not_installed_names_its_extra(missing):
     """The import's own error is its cause; nothing happens where the module is there."""
     with requires_extra("tls", "vendor", "the vendor"):
         pass
@@ -928,19 +925,19 @@ def test_a_module_that_is_not_installed_names_its_extra(missing: str) -> None:
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
-def test_a_missing_module_of_another_kind_is_no_matter_of_an_extra() -> None:
+def test_a_missing_module_of_another_kind_is_no_matter_of_an_extra():
     """Another module's error stays as it is."""
     with pytest.raises(ModuleNotFoundError), requires_extra("tls", "vendor", "the vendor"):
         raise ModuleNotFoundError(name="vendors")
 
 
-def test_an_authorization_error_names_a_right() -> None:
+def test_an_authorization_error_names_a_right():
     """An error without a right would not say what to grant."""
     with pytest.raises(ValueError, match="at least one right"):
         AuthorizationError("a request", [], "b:9092")
 
 
-def test_facts_contain_no_secret() -> None:
+def test_facts_contain_no_secret():
     """A client's text may have a password: neither the message nor a pickle of the error has it."""
     error = DriverLostError("cannot connect to http://ann:hunter2@host")
     assert error.reason == "cannot connect to http://host"

@@ -23,7 +23,7 @@ HELD = Traffic(is_held=True)
 
 
 @pytest.fixture
-def proxy() -> Iterator[FaultProxy]:
+def proxy():
     """Run a proxy of a server that sends back what it gets."""
     with FaultProxies() as proxies, echo_server() as target:
         yield proxies.add(free_ports(1)[0], target)
@@ -65,7 +65,7 @@ def receive(client: socket.socket, count: int) -> bytes:
     return received
 
 
-def test_bytes_pass_in_both_directions_until_an_end(proxy: FaultProxy) -> None:
+def test_bytes_pass_in_both_directions_until_an_end(proxy):
     """What is sent comes back, more than a buffer holds, and the end of it comes back too."""
     sent = bytes(range(256)) * 8_000
     with connect(proxy) as client:
@@ -78,7 +78,7 @@ def test_bytes_pass_in_both_directions_until_an_end(proxy: FaultProxy) -> None:
 
 
 @pytest.mark.parametrize("rules", [Rules(HELD, HELD), Rules(HELD), Rules(to_client=HELD)])
-def test_what_is_held_comes_afterwards(proxy: FaultProxy, rules: Rules) -> None:
+def test_what_is_held_comes_afterwards(proxy, rules):
     """A held direction accepts bytes and passes none; they come when it is free again."""
     with connect(proxy) as client:
         client.sendall(b"before")
@@ -93,7 +93,7 @@ def test_what_is_held_comes_afterwards(proxy: FaultProxy, rules: Rules) -> None:
         assert receive(client, 4) == b"held"
 
 
-def test_bytes_are_late(proxy: FaultProxy) -> None:
+def test_bytes_are_late(proxy):
     """A delay is between what is sent and what comes."""
     proxy.set(Rules(to_server=Traffic(delay_s=SHORT_S), to_client=Traffic(delay_s=SHORT_S)))
     with connect(proxy) as client:
@@ -103,7 +103,7 @@ def test_bytes_are_late(proxy: FaultProxy) -> None:
         assert time.monotonic() - began >= 2 * SHORT_S
 
 
-def test_bytes_trickle(proxy: FaultProxy) -> None:
+def test_bytes_trickle(proxy):
     """The proxy limits how many bytes come in a second."""
     proxy.set(Rules(to_client=Traffic(bytes_per_s=1_000)))
     with connect(proxy) as client:
@@ -113,7 +113,7 @@ def test_bytes_trickle(proxy: FaultProxy) -> None:
         assert time.monotonic() - began >= 2 * SHORT_S
 
 
-def test_a_connection_is_reset_in_the_middle(proxy: FaultProxy) -> None:
+def test_a_connection_is_reset_in_the_middle(proxy):
     """The first bytes of an answer come, and then a reset; a new connection gets as many."""
     proxy.set(Rules(to_client=Traffic(reset_after=3)))
     for _ in range(2):
@@ -124,7 +124,7 @@ def test_a_connection_is_reset_in_the_middle(proxy: FaultProxy) -> None:
                 client.recv(1)
 
 
-def test_connections_are_refused(proxy: FaultProxy) -> None:
+def test_connections_are_refused(proxy):
     """A refusal resets what is connected, and nothing listens; later connections pass again."""
     with connect(proxy) as client:
         client.sendall(b"before")
@@ -140,7 +140,7 @@ def test_connections_are_refused(proxy: FaultProxy) -> None:
         assert receive(client, 5) == b"after"
 
 
-def test_a_client_of_a_server_that_is_down_is_reset() -> None:
+def test_a_client_of_a_server_that_is_down_is_reset():
     """A proxy accepts and then resets, as a connection to nothing ends.
 
     The reset may arrive before ``connect`` has returned, which then raises it.

@@ -24,7 +24,6 @@ from tests.matrix.project import ROOT, Project
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pytest
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 PROGRAM: Final = Path(__file__).parent / "programs" / "base_install.py"
@@ -64,7 +63,7 @@ IMPORTED: Final = {
 """The packages that each layer and each adapter imports, also in functions and for types."""
 
 
-def test_each_part_imports_its_packages() -> None:
+def test_each_part_imports_its_packages():
     """The domain imports none; another vendor needs an entry here."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for path in SOURCE.rglob("*.py"):
@@ -76,7 +75,7 @@ def test_each_part_imports_its_packages() -> None:
     assert found == IMPORTED
 
 
-def test_capabilities_have_the_same_folder_in_each_layer() -> None:
+def test_capabilities_have_the_same_folder_in_each_layer():
     """The architecture page names each, with a file to begin with; few files stand beside them."""
     page = (ROOT / "docs" / "project" / "architecture.md").read_text()
     firsts = dict(re.findall(r"^\| `(\w+)` \|.*\| `([\w/]+\.py)` \|$", page, re.MULTILINE))
@@ -87,9 +86,7 @@ def test_capabilities_have_the_same_folder_in_each_layer() -> None:
         assert len([*(SOURCE / layer).glob("[!_]*.py")]) <= 10
 
 
-def test_modules_that_all_does_not_list_are_private_to_a_capability(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_that_all_does_not_list_are_private_to_a_capability(tmp_path, monkeypatch):
     """The same capability in another layer may import them, and so may code of none."""
     files = {
         "sample_rooms/__init__.py": "",
@@ -127,7 +124,7 @@ def imported(module: ast.Module) -> Iterator[str]:
         yield from packages - sys.stdlib_module_names - {"pyspark_kafka"}
 
 
-def test_a_base_install() -> None:
+def test_a_base_install():
     """Without any package of an extra, all that needs none works."""
     base = closure(Project.read().dependencies) | {"pyspark-kafka"}
     missing = [
@@ -159,7 +156,7 @@ configuration.from_pydantic(object())
 """
 
 
-def test_pydantic_and_web_frameworks_are_not_loaded(tmp_path: Path) -> None:
+def test_pydantic_and_web_frameworks_are_not_loaded(tmp_path):
     """Both would slow each worker down. Programs can still use them with dependency-injector."""
     (tmp_path / "pydantic.py").write_text("VERSION = '2.0'")
     (tmp_path / "fastapi").mkdir()

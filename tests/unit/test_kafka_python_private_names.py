@@ -6,7 +6,6 @@ import inspect
 import re
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import kafka
 import pytest
@@ -18,9 +17,6 @@ from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaTCPTransport
 
 import pyspark_kafka.adapters.kafka_python as adapter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ADAPTER = Path(str(adapter.__file__)).parent
 
@@ -53,7 +49,7 @@ OF_SUBCLASSES = {"_sock"}
 
 
 @pytest.fixture
-def owners() -> Iterator[dict[str, object]]:
+def owners():
     """Yield an object of kafka-python for each attribute; none is connected."""
     network = NetworkSelector()
     manager = KafkaConnectionManager(network, bootstrap_servers=["127.0.0.1:1"])
@@ -82,13 +78,13 @@ def _advice(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_an_attribute_is_there(owners: dict[str, object], name: str) -> None:
+def test_an_attribute_is_there(owners, name):
     value = getattr(owners[name], name, Ellipsis)
     assert value is not Ellipsis, _advice(name)
     assert isinstance(value, ATTRIBUTES[name]), _advice(name)
 
 
-def test_the_end_of_a_session_is_there(owners: dict[str, Any]) -> None:
+def test_the_end_of_a_session_is_there(owners):
     """A connection says how long its login lasts, and can stop to renew it."""
     renewal = owners["_reauth"]._reauth
     assert renewal.session_lifetime_ms == 0, _advice("_reauth.session_lifetime_ms")
@@ -98,7 +94,7 @@ def test_the_end_of_a_session_is_there(owners: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("owner", "name"), PARAMETERS, ids=[f"{owner.__name__}.{name}" for owner, name in PARAMETERS]
 )
-def test_a_method_is_there(owner: type, name: str) -> None:
+def test_a_method_is_there(owner, name):
     found = getattr(owner, name, None)
     assert found is not None, _advice(name)
     expected = PARAMETERS[owner, name]
@@ -106,19 +102,19 @@ def test_a_method_is_there(owner: type, name: str) -> None:
 
 
 @pytest.mark.parametrize(("owner", "name"), REPLACED, ids=[name for _, name in REPLACED])
-def test_a_replaced_method_is_called(owner: type, name: str) -> None:
+def test_a_replaced_method_is_called(owner, name):
     found = getattr(owner, name, None)
     assert found is not None, _advice(name)
     assert list(inspect.signature(found).parameters) == REPLACED[owner, name], _advice(name)
     assert f"self.{name}(" in inspect.getsource(owner), _advice(name)
 
 
-def test_an_admin_client_has_the_manager() -> None:
+def test_an_admin_client_has_the_manager():
     """A client cannot be made without a broker, so that only its source can tell."""
     assert "self._manager = " in inspect.getsource(KafkaAdminClient.__init__), _advice("_manager")
 
 
-def test_every_private_name_is_known_here() -> None:
+def test_every_private_name_is_known_here():
     """Another one that the adapter begins to use has to be added."""
     known = set(ATTRIBUTES) - OF_SUBCLASSES | {name for _, name in PARAMETERS}
     used = {

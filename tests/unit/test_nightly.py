@@ -1,7 +1,5 @@
 """What runs every night."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.nightly.__main__ import main
-from tests.nightly.results import PARTS, Part, Result, page_of
+from tests.nightly.results import PARTS, Result, page_of
 from tests.nightly.selection import NIGHTLY, runs_nightly
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_a_part_is_a_program(part: Part) -> None:
+def test_a_part_is_a_program(part):
     """Each part names a module that Python can run."""
     module = part.arguments[0]
     assert find_spec(module if module == "pytest" else f"{module}.__main__") is not None
 
 
-def test_parts_are_chosen_by_pattern(capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_are_chosen_by_pattern(capsys):
     """Without a pattern all parts run, and a pattern that matches nothing is refused."""
     assert main(["--list", "--only", "soak-s*"]) == 0
     assert capsys.readouterr().out.startswith("soak-secured: tests.soak --secured")
@@ -42,13 +40,13 @@ def test_parts_are_chosen_by_pattern(capsys: pytest.CaptureFixture[str]) -> None
         ("tests/spark/test_secured_clusters.py::test_login[PLAIN-confluent]", True),
     ],
 )
-def test_what_runs_every_night_only(nodeid: str, *, is_nightly: bool) -> None:
+def test_what_runs_every_night_only(nodeid, *, is_nightly):
     """It is what the table names, and most of Spark's tests with the second client."""
     assert runs_nightly(nodeid) == is_nightly
 
 
 @pytest.mark.parametrize("pattern", NIGHTLY)
-def test_a_pattern_matches_a_file(pattern: str) -> None:
+def test_a_pattern_matches_a_file(pattern):
     """A test that was renamed is not left out by mistake, or run twice."""
     tests = Path(__file__).parents[1]
     paths = [path.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")]
@@ -56,7 +54,7 @@ def test_a_pattern_matches_a_file(pattern: str) -> None:
     assert any(re.match(file, path) for path in paths)
 
 
-def test_the_page_shows_what_failed_and_what_never_ran() -> None:
+def test_the_page_shows_what_failed_and_what_never_ran():
     """Rows are in the order of parts, and text of a program does not break the table."""
     page = page_of([Result("simulator", 1, 1_234, "2026-11-26", "a `b` | c")])
     assert "| simulator | failed (1) | 1,234 | 2026-11-26 | a b \\| c |" in page

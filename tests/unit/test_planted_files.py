@@ -118,14 +118,14 @@ READERS: dict[str, Callable[[bytes], object]] = {
 @example(content=DEEP[1])
 @example(content=LONG[0])
 @example(content=LONG[1])
-def test_any_bytes_in_a_log(read: Callable[[bytes], object], content: bytes) -> None:
+def test_any_bytes_in_a_log(read, content):
     """No content raises anything else."""
     with suppress(MetadataLogError, TransactionLostError):
         read(content)
 
 
 @pytest.mark.parametrize(("name", "content"), [(name, each) for name in READERS for each in DEEP])
-def test_an_error_of_a_log_is_short(name: str, content: bytes) -> None:
+def test_an_error_of_a_log_is_short(name, content):
     """An error does not repeat megabytes."""
     with pytest.raises(MetadataLogError) as caught:
         READERS[name](content)
@@ -135,9 +135,7 @@ def test_an_error_of_a_log_is_short(name: str, content: bytes) -> None:
 @given(content=contents)
 @example(content=DEEP[2])
 @example(content=LONG[2])
-def test_any_bytes_as_the_metadata_of_a_checkpoint(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
+def test_any_bytes_as_the_metadata_of_a_checkpoint(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("checkpoint")
     (path / "metadata").write_bytes(content)
     with suppress(MetadataLogError):
@@ -145,7 +143,7 @@ def test_any_bytes_as_the_metadata_of_a_checkpoint(
 
 
 @given(content=trees)
-def test_any_offsets_from_sparks_checkpoint(content: Any) -> None:
+def test_any_offsets_from_sparks_checkpoint(content):
     """Spark passes the JSON of its own log to the source without a check."""
     options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
     reader = KafkaStreamReader(
@@ -167,7 +165,7 @@ def test_any_offsets_from_sparks_checkpoint(content: Any) -> None:
         ({"t\n" * 1_000: {"0": 1}}, r"no topic can have the name 't\\nt\\n"),
     ],
 )
-def test_offsets_that_no_checkpoint_has(content: object, problem: str) -> None:
+def test_offsets_that_no_checkpoint_has(content, problem):
     """What Kafka cannot have is named."""
     with pytest.raises(ValueError, match=problem) as caught:
         PartitionOffsets.from_checkpoint_object(content)

@@ -41,7 +41,7 @@ def recipes() -> list[tuple[str, dict[str, str]]]:
 
 
 @pytest.fixture(scope="module")
-def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def secrets(tmp_path_factory):
     """Return a directory with the files that the page names."""
     directory = tmp_path_factory.mktemp("secrets")
     authority = Authority()
@@ -74,7 +74,7 @@ def with_files(options: dict[str, str], secrets: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("name", "options"), recipes())
-def test_options(name: str, options: dict[str, str], client: str, secrets: Path) -> None:
+def test_options(name, options, client, secrets):
     """Each block is taken by the clients, without a connection."""
     given = with_files(options, secrets) | {"client": client, "subscribe": "t"}
     is_refused = "GSSAPI" in name and (client == "confluent" or find_spec("gssapi") is None)

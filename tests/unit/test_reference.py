@@ -29,16 +29,16 @@ def entries() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
-def test_every_public_name_has_an_entry(module: object) -> None:
+def test_every_public_name_has_an_entry(module):
     """A name of ``__all__`` is listed, or its whole module is."""
     listed = entries()
-    name, public = module.__name__, module.__all__  # type: ignore[attr-defined]
+    name, public = module.__name__, module.__all__
     missing = [one for one in public if f"{name}.{one}" not in listed]
     assert missing == [] or listed.get(name) == "module"
 
 
 @pytest.mark.parametrize("name", PORTS)
-def test_every_port_has_an_entry(name: str) -> None:
+def test_every_port_has_an_entry(name):
     """The module of a port is listed, or each of its classes as a name of the package."""
     listed = entries()
     classes = [one for one in vars(import_module(name)).values() if isinstance(one, type)]
@@ -46,7 +46,7 @@ def test_every_port_has_an_entry(name: str) -> None:
     assert name in listed or all(f"{pyspark_kafka.__name__}.{one}" in listed for one in own)
 
 
-def test_every_entry_exists() -> None:
+def test_every_entry_exists():
     """No entry is of a name that was removed, and what it names has a docstring."""
     for name, kind in entries().items():
         module, _, attribute = name.rpartition(".")

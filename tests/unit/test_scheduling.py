@@ -1,7 +1,5 @@
 """How processes share the tests."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -31,14 +29,12 @@ PASSES = "def test_passes(): pass"
 @pytest.mark.parametrize(
     ("cores", "gib", "processes"), [(2, 24, 4), (8, 64, 16), (8, 24, 6), (4, 16, 3), (1, 4, 1)]
 )
-def test_a_machine_has_as_many_processes_as_it_carries(
-    cores: int, gib: int, processes: int
-) -> None:
+def test_a_machine_has_as_many_processes_as_it_carries(cores, gib, processes):
     """There are two for a core, unless the memory is too small for their Sparks."""
     assert processes_for(cores, gib * 1024**3) == processes
 
 
-def test_files_of_the_soak_run_one_after_another() -> None:
+def test_files_of_the_soak_run_one_after_another():
     """All files of the soak are one scope; every other file is its own."""
     assert scope_of("tests/soak/test_kills.py::test_a") == scope_of(
         "tests/soak/test_hostile.py::b[c]"
@@ -46,7 +42,7 @@ def test_files_of_the_soak_run_one_after_another() -> None:
     assert scope_of("tests/unit/test_docs.py::test_a") == "tests/unit/test_docs.py"
 
 
-def test_a_test_that_ends_its_process_fails_and_all_others_run(tmp_path: Path) -> None:
+def test_a_test_that_ends_its_process_fails_and_all_others_run(tmp_path):
     """The run ends, although files were done in the process, and files of one test follow."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
     for number in range(9):

@@ -1,7 +1,5 @@
 """Which Kafka a run tests, and what clients can do with it."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.brokers import KafkaCluster
@@ -15,28 +13,26 @@ from tests.servers.zookeeper_kafka import ZooKeeperKafka
     ("version", "kind"),
     [("2.8.2", ZooKeeperKafka), ("3.9.2", KafkaCluster), ("4.3.1", KafkaCluster)],
 )
-def test_the_matrix_chooses_the_broker(
-    version: str, kind: type[KafkaCluster], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_matrix_chooses_the_broker(version, kind, monkeypatch):
     """Old versions run with ZooKeeper."""
     monkeypatch.setenv(VARIABLE, version)
     assert type(kafka_of_run({})) is kind
     assert version_of_run() == version
 
 
-def test_without_the_matrix_it_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_matrix_it_is_the_newest(monkeypatch):
     """That is what `KafkaCluster` runs."""
     monkeypatch.delenv(VARIABLE, raising=False)
     assert version_of_run() == KAFKA_VERSION
 
 
-def test_clients_can_do_everything_with_new_brokers() -> None:
+def test_clients_can_do_everything_with_new_brokers():
     """But confluent-kafka cannot share transactions between processes."""
     assert capabilities_of("kafka-python", "3.10.0") == ALL
     assert capabilities_of("confluent", "4.3.1") == ALL - {Capability.TRANSACTIONAL_WRITES}
 
 
-def test_old_brokers_take_capabilities_away() -> None:
+def test_old_brokers_take_capabilities_away():
     """Versions are compared as numbers."""
     assert ALL - capabilities_of("kafka-python", "3.0.2") == {
         Capability.RECREATED_RANGES,

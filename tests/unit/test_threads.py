@@ -175,7 +175,7 @@ def targets(text: str) -> Iterator[str]:
                     yield ast.unparse(arguments[1])
 
 
-def test_every_thread_is_known() -> None:
+def test_every_thread_is_known():
     """The contract suites start theirs in tests, where pytest fails for such an error."""
     found = {
         f"{path.relative_to(SOURCE).as_posix()}::{target}"
@@ -189,15 +189,13 @@ def test_every_thread_is_known() -> None:
         assert not name or f"def {name}(" in (Path(__file__).parent / file).read_text()
 
 
-def test_what_starts_a_thread() -> None:
+def test_what_starts_a_thread():
     text = "Thread(target=a)\nthreading.Timer(1, b)\n_thread.start_new_thread(c, ())\nThreadX(d)"
     assert list(targets(text)) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("thread", PLANTS)
-def test_an_unexpected_error_ends_in_words(
-    thread: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unexpected_error_ends_in_words(thread, monkeypatch, caplog):
     """A line of the log has it, or what the caller asks for."""
     caplog.set_level(logging.DEBUG, "pyspark_kafka")
     try:

@@ -19,13 +19,13 @@ def found(pattern: re.Pattern[str]) -> list[str]:
     return [name for source in SOURCES for name in pattern.findall(source)]
 
 
-def test_every_condition_has_one_entry() -> None:
+def test_every_condition_has_one_entry():
     """The entries are the conditions of all errors, each once."""
     entries = re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)
     assert sorted(entries) == sorted(found(CONDITION))
 
 
-def test_every_entry_says_what_to_do() -> None:
+def test_every_entry_says_what_to_do():
     """An entry has a cause, a message that begins with its condition, a fault and a step."""
     for entry in re.split(r"^### ", PAGE, flags=re.MULTILINE)[1:]:
         name = entry.partition("\n")[0]
@@ -33,7 +33,7 @@ def test_every_entry_says_what_to_do() -> None:
         assert re.match(form, entry, re.DOTALL), name
 
 
-def test_every_sub_condition_is_listed() -> None:
+def test_every_sub_condition_is_listed():
     """What follows the dot is in the tables: a case of data loss, or why a handshake failed.
 
     Records that are skipped on request are a warning and never an error.

@@ -60,7 +60,7 @@ def suite_with(suite: type, **fixtures: Callable[[], object]) -> type:
 
 def _fixture(make: Callable[[], object]) -> object:
     @pytest.fixture
-    def fixture(_self: object) -> object:
+    def fixture(_self):
         return make()
 
     return fixture

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.testing import ClockContract
 
 from .adapter import PortFaults, suite_with, wrong_with
-
-if TYPE_CHECKING:
-    pass
 
 
 class Passing(Clock):

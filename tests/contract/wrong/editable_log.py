@@ -82,15 +82,15 @@ class FailsSilently(Edited):
 def _suite(adapter: type[Edited]) -> type:
     class Held(Suite):
         @pytest.fixture
-        def log(self) -> EditableLog:
+        def log(self):
             return adapter(Storage())
 
         @pytest.fixture
-        def again(self, log: Edited) -> EditableLog:
+        def again(self, log):
             return adapter(log.storage)
 
         @pytest.fixture
-        def failing(self) -> EditableLog:
+        def failing(self):
             return adapter(Storage(fails=True))
 
     return Held

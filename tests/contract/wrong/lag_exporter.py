@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -12,9 +12,6 @@ from pyspark_kafka.ports.lag import LagExporter
 from pyspark_kafka.testing import LagExporterContract as Suite
 
 from .adapter import PortFaults, wrong_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Keeping(LagExporter):
@@ -185,11 +182,11 @@ def _suite(adapter: type[Keeping], seconds: float = 0.1) -> type:
         max_seconds = seconds
 
         @pytest.fixture
-        def exporter(self) -> LagExporter:
+        def exporter(self):
             return adapter()
 
         @pytest.fixture
-        def observed(self, exporter: Keeping) -> Callable[[QueryLag], int | None]:
+        def observed(self, exporter):
             return exporter.total
 
     return Held

@@ -337,19 +337,19 @@ class SeveralLines(Stored):
 def _suite(adapter: type[Stored]) -> type:
     class Held(Suite):
         @pytest.fixture
-        def log(self) -> MetadataLog:
+        def log(self):
             return adapter(Storage())
 
         @pytest.fixture
-        def again(self, log: Stored) -> MetadataLog:
+        def again(self, log):
             return adapter(log.storage)
 
         @pytest.fixture
-        def failing(self) -> MetadataLog:
+        def failing(self):
             return adapter(Storage(fails=True))
 
         @pytest.fixture
-        def secrets(self) -> Sequence[str]:
+        def secrets(self):
             return (SECRET,)
 
     return Held

@@ -13,8 +13,6 @@ from pyspark_kafka.testing import ProgressListenerContract as Suite
 from .adapter import PortFaults, wrong_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
 
 
@@ -144,11 +142,11 @@ def _suite(adapter: type[Keeping], seconds: float = 0.1) -> type:
         max_seconds = seconds
 
         @pytest.fixture
-        def listener(self) -> ProgressListener:
+        def listener(self):
             return adapter()
 
         @pytest.fixture
-        def observed(self, listener: Keeping) -> Callable[[QueryIdentity], int | None]:
+        def observed(self, listener):
             return listener.epoch
 
     return Held

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -20,9 +20,6 @@ from pyspark_kafka.testing import SchemaRegistryContract as Suite
 from pyspark_kafka.testing.schema_registry_contract import avro
 
 from .adapter import PortFaults, wrong_with
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SECRET: Final = "not-to-be-seen"  # noqa: S105
 URL: Final = "http://registry"
@@ -353,30 +350,30 @@ class ClosesOnce(Registering):
 def _suite(adapter: type[Registering]) -> type:
     class Held(Suite):
         @pytest.fixture
-        def kept(self) -> Subjects:
+        def kept(self):
             return Subjects()
 
         @pytest.fixture
-        def registry(self, kept: Subjects) -> SchemaRegistry:
+        def registry(self, kept):
             return adapter(kept)
 
         @pytest.fixture
-        def strict(self, kept: Subjects) -> str:
+        def strict(self, kept):
             kept.strict = "strict"
             return "strict"
 
         @pytest.fixture
-        def failing(self) -> SchemaRegistry:
+        def failing(self):
             return adapter(Subjects(fails=True))
 
         @pytest.fixture
-        def guid(self, kept: Subjects) -> tuple[str, Schema]:
+        def guid(self, kept):
             kept.schemas += [avro("First", "id"), avro("Second", "id")]
             kept.guids[GUID] = 2
             return GUID, kept.schemas[1]
 
         @pytest.fixture
-        def secrets(self) -> Sequence[str]:
+        def secrets(self):
             return (SECRET,)
 
     return Held

@@ -14,7 +14,7 @@ from pyspark_kafka.testing import SourceEventsContract
 from .adapter import PortFaults, WrongAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pyspark_kafka.domain.errors import PysparkKafkaError
     from pyspark_kafka.domain.lag.lag import Lag
@@ -157,11 +157,11 @@ def _swallowing(swallowed: str) -> type[Passing]:
 def _suite(adapter: type[Passing]) -> type:
     class Suite(SourceEventsContract):
         @pytest.fixture
-        def events(self) -> SourceEvents:
+        def events(self):
             return adapter()
 
         @pytest.fixture
-        def observed(self, events: Passing) -> Callable[[], Sequence[str]]:
+        def observed(self, events):
             return lambda: [f"{report.event} {report.facts}" for report in events.kept.reports]
 
     return Suite

@@ -15,7 +15,7 @@ from pyspark_kafka.testing import await_until
 from .adapter import PortFaults, wrong_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Run = Callable[[int, str], None]
 
@@ -230,7 +230,7 @@ def _suite(adapter: type[Passing], seconds: float = WAIT_SECONDS) -> type:
         max_seconds = seconds
 
         @pytest.fixture
-        def runner(self) -> Iterator[TaskRunner]:
+        def runner(self):
             made = adapter()
             yield made
             await_until(lambda: not made.runner.is_running())

@@ -201,7 +201,7 @@ class StaysRefused(Asking):
 def _suite(adapter: type[Asking]) -> type:
     class Held(Suite):
         @pytest.fixture
-        def issuer(self) -> TokenIssuer:
+        def issuer(self):
             return Issuer(adapter)
 
     return Held

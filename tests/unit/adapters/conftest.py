@@ -48,7 +48,7 @@ def broken_parts(owner: object, *names: str) -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="session")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stores(tmp_path_factory):
     """Make a keystore and a truststore that trusts it, as PKCS12 and as JKS."""
     directory = tmp_path_factory.mktemp("stores")
     for kind, suffix in (("PKCS12", "p12"), ("JKS", "jks")):

@@ -32,7 +32,7 @@ OPTIONS: Final = parse_source_options(
 API_TIMEOUT_S: Final = 30
 
 
-def test_a_call_within_a_call_ends_with_it() -> None:
+def test_a_call_within_a_call_ends_with_it():
     """The earlier deadline counts, and the outer one again afterwards."""
     with within(100) as outer:
         with within(1_000) as later:
@@ -45,7 +45,7 @@ def test_a_call_within_a_call_ends_with_it() -> None:
             assert again == outer
 
 
-def test_calls_of_two_threads_have_deadlines_of_their_own() -> None:
+def test_calls_of_two_threads_have_deadlines_of_their_own():
     """Offsets may be asked for by several threads at once: neither ends with the other."""
     left: list[float] = []
 
@@ -60,7 +60,7 @@ def test_calls_of_two_threads_have_deadlines_of_their_own() -> None:
     assert left[0] > 500
 
 
-def test_a_call_that_failed_leaves_no_deadline() -> None:
+def test_a_call_that_failed_leaves_no_deadline():
     """The next call has all of its time."""
     with suppress(ValueError), within(1):
         raise ValueError
@@ -68,7 +68,7 @@ def test_a_call_that_failed_leaves_no_deadline() -> None:
         assert deadline.remaining > 50
 
 
-def test_a_call_has_the_time_out_of_its_cluster_or_less() -> None:
+def test_a_call_has_the_time_out_of_its_cluster_or_less():
     """No call waits for longer than 'default.api.timeout.ms'."""
     errors = ErrorMapper("broker:9092", 60_000)
     for seconds in (None, 1_000):
@@ -78,9 +78,7 @@ def test_a_call_has_the_time_out_of_its_cluster_or_less() -> None:
         assert deadline.remaining <= 10
 
 
-def test_an_attempt_that_ran_out_of_time_is_followed_by_a_longer_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_attempt_that_ran_out_of_time_is_followed_by_a_longer_one(monkeypatch):
     """Up to a limit, each thing by itself, and until an attempt ends in time."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.0)
     errors, attempts = ErrorMapper("broker:9092", 60_000), Attempts()
@@ -97,7 +95,7 @@ def test_an_attempt_that_ran_out_of_time_is_followed_by_a_longer_one(
 
 
 @pytest.fixture(params=[ConfluentOffsetFetcher, KafkaPythonOffsetFetcher])
-def watermarks(request: pytest.FixtureRequest) -> Watermarks:
+def watermarks(request):
     """Return the watermarks of each client."""
     return Watermarks(lambda: request.param(OPTIONS), OPTIONS)
 
@@ -118,9 +116,7 @@ def answered(
         monkeypatch.setattr(client, "_query", query)
 
 
-def test_both_requests_for_watermarks_have_one_deadline(
-    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks
-) -> None:
+def test_both_requests_for_watermarks_have_one_deadline(monkeypatch, watermarks):
     """The deadline is that of the call around them, if that one is earlier."""
     deadlines: list[float] = []
     answered(monkeypatch, lambda: 7, deadlines)
@@ -137,9 +133,7 @@ def test_both_requests_for_watermarks_have_one_deadline(
 @pytest.mark.parametrize(
     "passing", [BrokerUnreachableError("b:1", 30), KafkaRequestError("a", "b")]
 )
-def test_a_task_asks_for_watermarks_in_short_attempts(
-    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks, passing: Exception
-) -> None:
+def test_a_task_asks_for_watermarks_in_short_attempts(monkeypatch, watermarks, passing):
     """An error is raised if they fail for as long as a call may take, and not after a success."""
     deadlines: list[float] = []
     raised: list[Exception] = []
@@ -164,9 +158,7 @@ def test_a_task_asks_for_watermarks_in_short_attempts(
         watermarks.attempt(PARTITION)
 
 
-def test_a_failure_of_long_ago_is_no_failure_until_now(
-    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks
-) -> None:
+def test_a_failure_of_long_ago_is_no_failure_until_now(monkeypatch, watermarks):
     """A partition that was fetched since then, or revoked, has all of the time again."""
 
     def answer() -> int:
@@ -180,9 +172,7 @@ def test_a_failure_of_long_ago_is_no_failure_until_now(
     assert watermarks.attempt(PARTITION) is None
 
 
-def test_what_does_not_pass_is_raised_by_the_first_attempt(
-    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks
-) -> None:
+def test_what_does_not_pass_is_raised_by_the_first_attempt(monkeypatch, watermarks):
     """A partition that does not exist may be created again."""
 
     def refuse() -> int:

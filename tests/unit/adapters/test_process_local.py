@@ -14,7 +14,7 @@ class Client:
     """An object that can be watched."""
 
 
-def test_a_value_is_there_until_it_is_removed() -> None:
+def test_a_value_is_there_until_it_is_removed():
     """The methods that get, set and remove it return it."""
     local: ProcessLocal[str] = ProcessLocal()
     assert local.get() is None
@@ -24,7 +24,7 @@ def test_a_value_is_there_until_it_is_removed() -> None:
     assert local.pop() is None
 
 
-def test_a_fork_has_no_value_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_has_no_value_of_its_parent(monkeypatch):
     """A child keeps a value of its own, and does not drop the parent's, which would close it."""
     client = Client()
     watched = weakref.ref(client)
@@ -39,7 +39,7 @@ def test_a_fork_has_no_value_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("method", ["pop", "set"])
-def test_a_fork_closes_nothing_of_its_parent(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_closes_nothing_of_its_parent(method, monkeypatch):
     """The parent's value stays open, with any method that the fork calls first."""
     client = Client()
     watched = weakref.ref(client)

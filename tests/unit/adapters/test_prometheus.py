@@ -48,7 +48,7 @@ def lag(
 
 
 @pytest.fixture
-def registry() -> CollectorRegistry:
+def registry():
     return CollectorRegistry()
 
 
@@ -59,7 +59,7 @@ def series(registry: CollectorRegistry) -> dict[str, float]:
     return {name: float(value) for name, _, value in samples}
 
 
-def test_prometheus_has_a_gauge_for_each_partition(registry: CollectorRegistry) -> None:
+def test_prometheus_has_a_gauge_for_each_partition(registry):
     """Labels identify query, source, topic and partition."""
     PrometheusLagExporter(registry).export(lag(name="orders"))
     labels = 'query="orders",query_id="id",source="1",topic="t"'
@@ -81,7 +81,7 @@ def test_prometheus_has_a_gauge_for_each_partition(registry: CollectorRegistry) 
     }
 
 
-def test_prometheus_has_what_was_lost(registry: CollectorRegistry) -> None:
+def test_prometheus_has_what_was_lost(registry):
     """By partition: offsets that retention deleted, and logs that end too early."""
     first, second = TopicPartition("t", 0), TopicPartition("t", 1)
     source = SourceLag.of(
@@ -99,13 +99,13 @@ def test_prometheus_has_what_was_lost(registry: CollectorRegistry) -> None:
     assert found["pyspark_kafka_lag_truncated", "1"] == 1
 
 
-def test_prometheus_has_no_time_that_is_not_known(registry: CollectorRegistry) -> None:
+def test_prometheus_has_no_time_that_is_not_known(registry):
     """A batch without a time is not one of 1970."""
     PrometheusLagExporter(registry).export(replace(lag(), timestamp_ms=0))
     assert not [name for name in series(registry) if "timestamp" in name]
 
 
-def test_prometheus_counts_bad_records_where_they_are_known(registry: CollectorRegistry) -> None:
+def test_prometheus_counts_bad_records_where_they_are_known(registry):
     """By query and reason, with the dead letters."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag(query="a"))
@@ -119,7 +119,7 @@ def test_prometheus_counts_bad_records_where_they_are_known(registry: CollectorR
     }
 
 
-def test_the_log_line_has_the_bad_records(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_line_has_the_bad_records(caplog):
     """If there are any."""
     with caplog.at_level(logging.INFO, "pyspark_kafka.lag"):
         LoggingLagExporter().export(replace(lag(), bad_records=BadRecordStats()))
@@ -129,7 +129,7 @@ def test_the_log_line_has_the_bad_records(caplog: pytest.LogCaptureFixture) -> N
     assert first.endswith("by partition)")
 
 
-def test_prometheus_has_the_newest_lag(registry: CollectorRegistry) -> None:
+def test_prometheus_has_the_newest_lag(registry):
     """A later batch replaces the lag of its query, and of no other."""
     exporter = PrometheusLagExporter(registry)
     for each in (lag(9, query="a"), lag(8, query="b"), lag(1, query="a")):
@@ -141,7 +141,7 @@ def test_prometheus_has_the_newest_lag(registry: CollectorRegistry) -> None:
     }
 
 
-def test_prometheus_removes_the_series_of_an_ended_query(registry: CollectorRegistry) -> None:
+def test_prometheus_removes_the_series_of_an_ended_query(registry):
     """The end of a run removes its series, but not the next run's."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag(run="first"))
@@ -152,7 +152,7 @@ def test_prometheus_removes_the_series_of_an_ended_query(registry: CollectorRegi
     assert series(registry) != {}
 
 
-def test_prometheus_can_be_closed(registry: CollectorRegistry) -> None:
+def test_prometheus_can_be_closed(registry):
     """Afterwards another exporter can be registered."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag())
@@ -162,14 +162,14 @@ def test_prometheus_can_be_closed(registry: CollectorRegistry) -> None:
     PrometheusLagExporter(registry)
 
 
-def test_a_missing_prometheus_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_prometheus_client_names_the_extra(monkeypatch):
     """Without prometheus-client, the exporter says what to install."""
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
         PrometheusLagExporter()
 
 
-def test_a_log_line_for_each_batch(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_line_for_each_batch(caplog):
     """The line has the numbers and their unit, records or offsets."""
     exporter = LoggingLagExporter(logging.WARNING)
     with caplog.at_level(logging.INFO, "pyspark_kafka"):
@@ -188,7 +188,7 @@ def test_a_log_line_for_each_batch(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_a_log_line_for_each_partition(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_line_for_each_partition(caplog):
     """At level DEBUG each partition has a line."""
     with caplog.at_level(logging.DEBUG, "pyspark_kafka"):
         LoggingLagExporter().export(lag())
@@ -224,7 +224,7 @@ def figures(registry: CollectorRegistry) -> dict[str, float]:
     return {name.removeprefix("pyspark_kafka_"): float(value) for name, _, value in samples}
 
 
-def test_prometheus_has_the_progress(registry: CollectorRegistry) -> None:
+def test_prometheus_has_the_progress(registry):
     """Labels identify the query; times are in seconds."""
     PrometheusProgressListener(registry).progressed(PROGRESS)
     assert figures(registry) == {
@@ -241,7 +241,7 @@ def test_prometheus_has_the_progress(registry: CollectorRegistry) -> None:
     }
 
 
-def test_prometheus_has_no_series_for_what_is_unknown(registry: CollectorRegistry) -> None:
+def test_prometheus_has_no_series_for_what_is_unknown(registry):
     """Without records there is no latency, and without a broker no lag."""
     PrometheusProgressListener(registry).progressed(IDLE)
     names = {name.partition("{")[0] for name in figures(registry)}
@@ -249,7 +249,7 @@ def test_prometheus_has_no_series_for_what_is_unknown(registry: CollectorRegistr
     assert len(names) == 7
 
 
-def test_prometheus_counts_bad_records_by_reason(registry: CollectorRegistry) -> None:
+def test_prometheus_counts_bad_records_by_reason(registry):
     """The numbers are of the whole run, as counters have to be."""
     work = replace(PROGRESS.work, bad_records=BadRecordStats({FailureReason.TRUNCATED: 1}))
     PrometheusProgressListener(registry).progressed(replace(PROGRESS, work=work, bad_records=BAD))
@@ -261,7 +261,7 @@ def test_prometheus_counts_bad_records_by_reason(registry: CollectorRegistry) ->
     }
 
 
-def test_the_progress_of_an_ended_query_is_removed(registry: CollectorRegistry) -> None:
+def test_the_progress_of_an_ended_query_is_removed(registry):
     """The end of a run removes its series, but not the next run's."""
     listener = PrometheusProgressListener(registry)
     listener.progressed(PROGRESS)
@@ -272,14 +272,14 @@ def test_the_progress_of_an_ended_query_is_removed(registry: CollectorRegistry) 
     assert figures(registry) != {}
 
 
-def test_a_listener_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_names_the_missing_extra(monkeypatch):
     """Without prometheus-client, the listener says what to install."""
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
         PrometheusProgressListener()
 
 
-def test_a_log_line_for_each_report(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_line_for_each_report(caplog):
     """The line has all numbers; what is unknown is said to be."""
     listener = LoggingProgressListener()
     with caplog.at_level(logging.INFO, "pyspark_kafka.continuous"):
@@ -301,7 +301,7 @@ def test_a_log_line_for_each_report(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_the_log_line_has_the_bad_records_of_its_report(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_line_has_the_bad_records_of_its_report(caplog):
     """By reason, with the number of dead letters."""
     work = replace(PROGRESS.work, bad_records=BAD)
     with caplog.at_level(logging.INFO, "pyspark_kafka.continuous"):
@@ -326,7 +326,7 @@ class Notes(LagExporter):
         self.ended.append((query_id, run_id))
 
 
-def test_lag_exporters_get_the_lag_of_continuous_queries() -> None:
+def test_lag_exporters_get_the_lag_of_continuous_queries():
     """A lag listener exports the lag of each report, and the end of the query."""
     notes = Notes()
     with LagListener([notes]) as listener:
@@ -342,7 +342,7 @@ def test_lag_exporters_get_the_lag_of_continuous_queries() -> None:
     assert notes.ended == [("id", "run")]
 
 
-def test_a_lag_listener_ignores_queries_that_it_is_not_for() -> None:
+def test_a_lag_listener_ignores_queries_that_it_is_not_for():
     """Names that are given to it hold for continuous queries as well."""
     notes = Notes()
     with LagListener([notes], queries=["orders"]) as listener:
@@ -350,7 +350,7 @@ def test_a_lag_listener_ignores_queries_that_it_is_not_for() -> None:
     assert notes.lags == []
 
 
-def test_no_lag_is_exported_while_no_broker_answers() -> None:
+def test_no_lag_is_exported_while_no_broker_answers():
     """A report without the latest offsets has no lag."""
     notes = Notes()
     with LagListener([notes]) as listener:
@@ -358,7 +358,7 @@ def test_no_lag_is_exported_while_no_broker_answers() -> None:
     assert notes.lags == []
 
 
-def test_the_lag_of_an_ended_query_is_followed_for_the_time_that_is_given() -> None:
+def test_the_lag_of_an_ended_query_is_followed_for_the_time_that_is_given():
     """Zero seconds are no seconds."""
     with LagListener(()) as listener:
         ended = SimpleNamespace(runId="run", isActive=False)
@@ -387,7 +387,7 @@ def scraped(registry: CollectorRegistry) -> dict[str, float]:
     return {name: float(value) for name, _, value in samples if "_created" not in name}
 
 
-def test_a_checkpoint_has_its_lag_and_its_last_batch() -> None:
+def test_a_checkpoint_has_its_lag_and_its_last_batch():
     registry = CollectorRegistry()
     PrometheusCheckpointExporter(registry).put(MEASURED)
     found = scraped(registry)
@@ -403,7 +403,7 @@ def test_a_checkpoint_has_its_lag_and_its_last_batch() -> None:
     assert found[f"pyspark_kafka_lag_timestamp_seconds{query}"] == 1.5
 
 
-def test_a_failure_is_counted_and_takes_the_lag_away() -> None:
+def test_a_failure_is_counted_and_takes_the_lag_away():
     """An old lag would look like a current one."""
     registry = CollectorRegistry()
     exporter = PrometheusCheckpointExporter(registry)
@@ -419,7 +419,7 @@ def test_a_failure_is_counted_and_takes_the_lag_away() -> None:
     assert scraped(registry)[f"pyspark_kafka_checkpoint_up{{{name}}}"] == 1
 
 
-def test_a_registry_is_served_until_the_end_of_the_block() -> None:
+def test_a_registry_is_served_until_the_end_of_the_block():
     registry = new_registry()
     PrometheusCheckpointExporter(registry).put(MEASURED)
     with serving(registry, "127.0.0.1", 0) as url:
@@ -435,7 +435,7 @@ def test_a_registry_is_served_until_the_end_of_the_block() -> None:
         """The port is free again."""
 
 
-def test_a_command_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_names_the_missing_extra(monkeypatch):
     """Without prometheus-client, the command says what to install."""
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):

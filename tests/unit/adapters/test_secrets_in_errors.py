@@ -104,14 +104,14 @@ def refusal(client: str, settings: Mapping[str, str], **options: str) -> str:
 
 
 @pytest.mark.parametrize("login", LOGINS)
-def test_no_error_shows_a_secret(client: str, login: str) -> None:
+def test_no_error_shows_a_secret(client, login):
     """No error about settings has the value of a secret one."""
     refused = [refusal(client, {**LOGINS[login], name: SECRET}) for name in SECRETS]
     assert any(refused)
     assert not [text for text in refused if SECRET in text]
 
 
-def test_no_error_shows_a_broken_jaas_line() -> None:
+def test_no_error_shows_a_broken_jaas_line():
     """A line with a sign too many or too few shows nothing of the password."""
     login = LOGINS["PLAIN"]
     broken = [read_java_settings({**login, "sasl.jaas.config": text}) for text in broken_jaas()]
@@ -120,7 +120,7 @@ def test_no_error_shows_a_broken_jaas_line() -> None:
     assert not [text for text in refused if SECRET in text]
 
 
-def test_no_error_shows_a_password_in_a_wrong_place(client: str) -> None:
+def test_no_error_shows_a_password_in_a_wrong_place(client):
     """A password may stand before the servers, or in place of the login module."""
     for servers in (f"u:{SECRET}@h:1", f"SASL_SSL://u:{SECRET}@h:1"):
         shown = refusal(client, {"bootstrap.servers": servers})
@@ -132,9 +132,7 @@ def test_no_error_shows_a_password_in_a_wrong_place(client: str) -> None:
 
 
 @pytest.mark.parametrize("pasted", PASTED)
-def test_nothing_shows_a_secret_in_a_wrong_option(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, client: str, pasted: str
-) -> None:
+def test_nothing_shows_a_secret_in_a_wrong_option(caplog, monkeypatch, client, pasted):
     """Neither errors nor logs nor options repeat what looks like a secret, under any name."""
     # Looking for plug-ins and reading the machine's certificates take longer than all the rest.
     monkeypatch.setattr(checks, "has_plugins", lambda _group: False)
@@ -172,7 +170,7 @@ FORMATS = {
 
 @pytest.mark.parametrize("pasted", PASTED)
 @pytest.mark.parametrize("name", FORMATS)
-def test_nothing_shows_a_secret_in_an_option_of_a_format(name: str, pasted: str) -> None:
+def test_nothing_shows_a_secret_in_an_option_of_a_format(name, pasted):
     """Neither the errors of planning, nor the errors that they were raised from."""
     common = {"valueFormat": name, "valueSchema": FORMATS[name], "valueFraming": "none"}
     options = dict.fromkeys(one.name for one in (*value_table.TABLE, *value_table.SINK_TABLE))
@@ -206,7 +204,7 @@ def planned_write(given: Mapping[str, str]) -> str:
     return ""
 
 
-def test_errors_of_options_are_not_chained() -> None:
+def test_errors_of_options_are_not_chained():
     """Their text has no secret, which the error that they were raised from can repeat."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
     nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
@@ -229,9 +227,7 @@ def test_errors_of_options_are_not_chained() -> None:
     assert {"options_error", "_unusable"} <= makers
 
 
-def test_no_log_shows_a_secret_of_changed_files(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_no_log_shows_a_secret_of_changed_files(caplog, tmp_path):
     """A password of a URL in place of a file is left out of the warning that it cannot be used."""
     file = tmp_path / "store"
 
@@ -276,7 +272,7 @@ def sink(given: Mapping[str, str]) -> str:
         (f"nowhere://key:{SECRET}@bucket/path", "{}"),
     ],
 )
-def test_no_error_shows_the_secret_of_a_storage(url: str, storage_options: str) -> None:
+def test_no_error_shows_the_secret_of_a_storage(url, storage_options):
     """A storage that is not supported, and options that are no JSON, are not repeated."""
     options = {"metadataPath": url, "metadataStorageOptions": storage_options}
     parsed = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", **options}
@@ -285,7 +281,7 @@ def test_no_error_shows_the_secret_of_a_storage(url: str, storage_options: str) 
     assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
-def test_no_error_shows_a_key_in_place_of_a_file_of_a_registry() -> None:
+def test_no_error_shows_a_key_in_place_of_a_file_of_a_registry():
     """Nor does the error that it was raised from."""
     settings = (("ssl.truststore.location", PRIVATE_KEY),)
     with pytest.raises(PysparkKafkaError, match="cannot be read") as refused:
@@ -293,7 +289,7 @@ def test_no_error_shows_a_key_in_place_of_a_file_of_a_registry() -> None:
     assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
-def test_partitions_have_no_options() -> None:
+def test_partitions_have_no_options():
     """Spark pickles readers with their options, and partitions without them."""
     given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "kafka.sasl.password": SECRET}
     options = parse_source_options(given, QueryKind.BATCH)

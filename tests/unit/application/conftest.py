@@ -52,7 +52,7 @@ class Kit:
 
 
 @pytest.fixture
-def kit() -> Kit:
+def kit():
     """Return a kit whose cluster has the topic ``t`` of two partitions."""
     made = Kit()
     made.cluster.create_topic("t", 2)

@@ -22,11 +22,9 @@ from .scripted_query import Script, ScriptedQuery, at, task, virtual_time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .conftest import Kit
-
 
 @pytest.fixture
-def scripted(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> ScriptedQuery:
+def scripted(kit, monkeypatch):
     """Return a query in virtual time, for whose end a test waits in real time."""
     virtual = virtual_time(monkeypatch)
     monkeypatch.setattr(clock, "time", time)
@@ -59,7 +57,7 @@ def unreachable() -> None:
     raise BrokerUnreachableError("memory", 1)
 
 
-def test_the_status_follows_the_tasks(scripted: ScriptedQuery) -> None:
+def test_the_status_follows_the_tasks(scripted):
     scripted.runner.starts_tasks = False
 
     def status(message: str, *, has_data: bool = False, is_active: bool = False) -> object:
@@ -81,7 +79,7 @@ def test_the_status_follows_the_tasks(scripted: ScriptedQuery) -> None:
     assert query.status == status("Stopped")
 
 
-def test_progress_is_kept_in_the_order_of_the_reports(scripted: ScriptedQuery) -> None:
+def test_progress_is_kept_in_the_order_of_the_reports(scripted):
     def script(query: ContinuousQuery) -> Script:
         assert query.lastProgress is None
         assert query.recentProgress == []
@@ -96,7 +94,7 @@ def test_progress_is_kept_in_the_order_of_the_reports(scripted: ScriptedQuery) -
 
 
 @pytest.mark.parametrize("name", [None, "orders"])
-def test_the_thread_of_a_query_has_its_name(scripted: ScriptedQuery, name: str | None) -> None:
+def test_the_thread_of_a_query_has_its_name(scripted, name):
     """The id of a query that has none. The thread does not keep Python from its end."""
     threads = []
 
@@ -112,7 +110,7 @@ def test_the_thread_of_a_query_has_its_name(scripted: ScriptedQuery, name: str |
     assert thread.daemon
 
 
-def test_the_error_of_a_query_is_kept_for_all_who_ask(scripted: ScriptedQuery) -> None:
+def test_the_error_of_a_query_is_kept_for_all_who_ask(scripted):
     """Stopping a query that has ended raises nothing; errors in closing are suppressed."""
 
     def script(_: ContinuousQuery) -> Script:
@@ -129,9 +127,7 @@ def test_the_error_of_a_query_is_kept_for_all_who_ask(scripted: ScriptedQuery) -
 
 
 @pytest.mark.parametrize("error", [BrokerUnreachableError, ZeroDivisionError])
-def test_an_error_of_closing_is_the_error_of_the_query(
-    scripted: ScriptedQuery, error: type[Exception]
-) -> None:
+def test_an_error_of_closing_is_the_error_of_the_query(scripted, error):
     """Any error: a query that has ended is not waited for."""
 
     def close() -> None:
@@ -143,7 +139,7 @@ def test_an_error_of_closing_is_the_error_of_the_query(
     assert not query.isActive
 
 
-def test_a_listener_may_stop_its_query(scripted: ScriptedQuery) -> None:
+def test_a_listener_may_stop_its_query(scripted):
     """A listener runs in the query's thread, and cannot wait there for its end."""
     refused = []
 
@@ -161,7 +157,7 @@ def test_a_listener_may_stop_its_query(scripted: ScriptedQuery) -> None:
     assert query.exception() is None
 
 
-def test_what_a_query_uses_is_released_before_its_end_is_told(scripted: ScriptedQuery) -> None:
+def test_what_a_query_uses_is_released_before_its_end_is_told(scripted):
     was_active = []
     is_made = threading.Event()
 

@@ -22,7 +22,7 @@ class Asked:
         return frozenset(tp(number) for number in range(self.times))
 
 
-def test_an_answer_is_kept_for_its_time() -> None:
+def test_an_answer_is_kept_for_its_time():
     """The first answer is returned until the time is over, and a new one after that."""
     clock, asked = MemoryClock(5_000), Asked()
     cache = PartitionCache(100, clock)
@@ -36,14 +36,14 @@ def test_an_answer_is_kept_for_its_time() -> None:
     assert asked.times == 2
 
 
-def test_a_negative_time_keeps_nothing() -> None:
+def test_a_negative_time_keeps_nothing():
     """Without a time to live every question is asked."""
     asked = Asked()
     cache = PartitionCache(-1, MemoryClock())
     assert [len(cache.get(asked)) for _ in range(3)] == [1, 2, 3]
 
 
-def test_an_answer_can_be_forgotten() -> None:
+def test_an_answer_can_be_forgotten():
     """What is in doubt is asked for again before its time is over."""
     asked = Asked()
     cache = PartitionCache(100, MemoryClock())
@@ -52,7 +52,7 @@ def test_an_answer_can_be_forgotten() -> None:
     assert cache.get(asked) == {tp(0), tp(1)}
 
 
-def test_no_partition_is_an_answer_that_is_kept() -> None:
+def test_no_partition_is_an_answer_that_is_kept():
     """A pattern that finds nothing is not asked for again at once."""
     answers = [frozenset[TopicPartition](), frozenset({tp(0)})]
     cache = PartitionCache(100, MemoryClock())
@@ -60,7 +60,7 @@ def test_no_partition_is_an_answer_that_is_kept() -> None:
     assert cache.get(lambda: answers.pop(0)) == frozenset()
 
 
-def test_a_failure_is_not_kept() -> None:
+def test_a_failure_is_not_kept():
     """A question that fails is asked again."""
 
     def fail() -> frozenset[TopicPartition]:

@@ -11,26 +11,26 @@ from benchmarks.plan import FULL, QUICK
 from .sections import RATES
 
 
-def test_the_full_run() -> None:
+def test_the_full_run():
     """Without arguments everything is measured in full."""
     chosen = parser().parse_args([])
     assert (plan_of(chosen), chosen.only) == (FULL, list(MEASURES))
 
 
-def test_a_quick_run() -> None:
+def test_a_quick_run():
     """A quick run measures everything on small topics."""
     chosen = parser().parse_args(["--quick"])
     assert (plan_of(chosen), chosen.only) == (QUICK, list(MEASURES))
 
 
-def test_a_part_of_a_run() -> None:
+def test_a_part_of_a_run():
     """The measures, the rounds and the records can be chosen."""
     chosen = parser().parse_args(["--only", "batch", "--runs", "3", "--records", "1000"])
     assert chosen.only == ["batch"]
     assert (plan_of(chosen).runs, plan_of(chosen).records) == (3, 1_000)
 
 
-def test_a_measurement_of_several_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measurement_of_several_sections(monkeypatch):
     """Its sections come one after another, as those of several measurements."""
     bench: Any = None
     monkeypatch.setattr(
@@ -40,7 +40,7 @@ def test_a_measurement_of_several_sections(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("arguments", [["--runs", "0"], ["--records", "-1"], ["--only", "naught"]])
-def test_what_cannot_be_measured(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_measured(arguments, capsys):
     """A number below 1 and an unknown measure are refused."""
     with pytest.raises(SystemExit):
         parser().parse_args(arguments)

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from benchmarks.page import Plots, page
 from benchmarks.plan import Plan
 
 from .sections import LATENCY, LIMITED, ONCE, RATES
 
 
-def test_the_page() -> None:
+def test_the_page():
     """The page tells the command, the machine and the rounds, and holds every section's table."""
     text = page(
         [RATES, ONCE, LATENCY],
@@ -32,7 +30,7 @@ def test_the_page() -> None:
         assert part in text
 
 
-def test_the_page_begins_with_what_share_of_sparks_limit_is_reached() -> None:
+def test_the_page_begins_with_what_share_of_sparks_limit_is_reached():
     """Only sections that have a limit are in the table, each client in percent of it."""
     text = page([RATES, LIMITED], {}, Plan(), "python -m benchmarks", Plots("a.svg", "b.svg"))
     beginning, _ = text.split("## Machine")
@@ -41,7 +39,7 @@ def test_the_page_begins_with_what_share_of_sparks_limit_is_reached() -> None:
     assert "| Rates |" not in beginning
 
 
-def test_a_page_without_limits_has_no_table_of_shares() -> None:
+def test_a_page_without_limits_has_no_table_of_shares():
     """The heading is left out, too."""
     text = page([RATES], {}, Plan(), "python -m benchmarks", Plots("a.svg", "b.svg"))
     assert "Spark's limit" not in text

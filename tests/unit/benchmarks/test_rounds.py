@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 from functools import partial
 
@@ -8,7 +6,7 @@ from benchmarks.results import Samples
 from benchmarks.rounds import alternate
 
 
-def test_every_competitor_runs_once_a_round() -> None:
+def test_every_competitor_runs_once_a_round():
     """Runs alternate, and runs of the first round are not counted."""
     clock = itertools.count()
     tick = partial(next, clock)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -10,7 +8,7 @@ from benchmarks.tables import as_markdown, as_text, figure, times
 from .sections import LATENCY, ONCE, OURS, PEER, RATES
 
 
-def test_a_table_in_markdown() -> None:
+def test_a_table_in_markdown():
     """A row has the median, the extent, the bytes and the ratio to the peer."""
     assert as_markdown(RATES) == (
         "| case | client | records/s | min..max | MB/s | to peer |\n"
@@ -20,7 +18,7 @@ def test_a_table_in_markdown() -> None:
     )
 
 
-def test_a_table_in_text() -> None:
+def test_a_table_in_text():
     """Columns stand under their names, words to the left and figures to the right."""
     assert as_text(RATES).splitlines() == [
         "Rates",
@@ -31,12 +29,12 @@ def test_a_table_in_text() -> None:
     ]
 
 
-def test_a_single_round_has_no_extent() -> None:
+def test_a_single_round_has_no_extent():
     """A figure of one round has no range, and without peers there are no ratios."""
     assert as_markdown(ONCE).splitlines()[-1] == "| a case | ours | 1.5 |  |"
 
 
-def test_a_table_of_latencies() -> None:
+def test_a_table_of_latencies():
     """A row has the median of each percentile, the extent of p50 and its ratio to the peer."""
     assert as_markdown(LATENCY) == (
         "| case | client | p50, ms | p90, ms | p99, ms | max, ms | p50, min..max | p50 to peer |\n"
@@ -46,7 +44,7 @@ def test_a_table_of_latencies() -> None:
     )
 
 
-def test_each_case_has_its_own_peer() -> None:
+def test_each_case_has_its_own_peer():
     """A ratio is to the peer's figure in the same case."""
     slow = Comparison("slow", (Samples("peer", (1.0,)), Samples("ours", (3.0,))))
     section = replace(RATES, comparisons=(Comparison("fast", (PEER, OURS)), slow))
@@ -65,7 +63,7 @@ def test_each_case_has_its_own_peer() -> None:
         (1_234_567.8, "1,234,568"),
     ],
 )
-def test_a_figure(value: float, text: str) -> None:
+def test_a_figure(value, text):
     """A figure has three digits, or all that stand before the point."""
     assert figure(value) == text
 
@@ -74,6 +72,6 @@ def test_a_figure(value: float, text: str) -> None:
     ("ratio", "text"),
     [(0.00123, "0.0012x"), (0.1, "0.10x"), (1.0, "1.00x"), (12.345, "12.35x"), (1e3, "1,000.00x")],
 )
-def test_a_ratio(ratio: float, text: str) -> None:
+def test_a_ratio(ratio, text):
     """A ratio has two digits behind the point, or two that say something."""
     assert times(ratio) == text

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 from benchmarks.spark import JVM, JVM_TUNED
 from benchmarks.typed.writes import cases
 
 
-def test_both_sides_are_shown_with_defaults_and_tuned() -> None:
+def test_both_sides_are_shown_with_defaults_and_tuned():
     """A setting of Spark is on for our tuned writers alone."""
     for writers in cases().values():
         ours = [name for name in writers if name not in {JVM, JVM_TUNED}]
@@ -14,7 +12,7 @@ def test_both_sides_are_shown_with_defaults_and_tuned() -> None:
         ]
 
 
-def test_only_the_settings_of_clients_and_sessions_differ() -> None:
+def test_only_the_settings_of_clients_and_sessions_differ():
     """All writers leave acknowledgements, idempotence and compression at their defaults."""
     for writers in cases().values():
         for writer in writers.values():

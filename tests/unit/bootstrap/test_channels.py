@@ -1,9 +1,6 @@
 """Channels by their kinds."""
 
-from __future__ import annotations
-
 import pickle
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,14 +9,11 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import TaskDrained, TaskId
 from pyspark_kafka.ports.continuous import ChannelAddress
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 TASK = TaskId(1, 0, "0.0")
 
 
 @pytest.mark.parametrize("kind", ["directory", "memory", "socket"])
-def test_a_task_connects_to_the_address_of_a_channel(kind: str, tmp_path: Path) -> None:
+def test_a_task_connects_to_the_address_of_a_channel(kind, tmp_path):
     """The address is enough, after pickling too."""
     channel = open_channel(kind, directory=StoragePath(str(tmp_path)))
     task = connect_task(pickle.loads(pickle.dumps(channel.address)), TASK)  # noqa: S301
@@ -29,7 +23,7 @@ def test_a_task_connects_to_the_address_of_a_channel(kind: str, tmp_path: Path) 
     channel.close()
 
 
-def test_an_unknown_kind_is_refused() -> None:
+def test_an_unknown_kind_is_refused():
     """The error names it, or what is missing."""
     with pytest.raises(ValueError, match="not known: 'pigeon'"):
         open_channel("pigeon")

@@ -23,7 +23,7 @@ def options(client: str) -> SourceOptions:
     return parse_source_options(given, QueryKind.BATCH)
 
 
-def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_client_is_refused_with_those_that_are_known():
     """A typo in `client` lists all clients."""
     with pytest.raises(OptionsError) as caught:
         container_for(options("kafka_python"))
@@ -32,7 +32,7 @@ def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
 
 
 @pytest.mark.parametrize("client", ["confluent", "kafka-python"])
-def test_clients_connect_when_they_are_used(client: str) -> None:
+def test_clients_connect_when_they_are_used(client):
     """Adapters can be created and closed without a broker."""
     container = container_for(options(client))
     assert container.offset_fetcher() is container.offset_fetcher()
@@ -41,7 +41,7 @@ def test_clients_connect_when_they_are_used(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", ["confluent", "kafka-python"])
-def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
+def test_a_setting_that_a_client_does_not_know_is_refused(client):
     """Each client names an unknown option before it connects."""
     given = {
         "kafka.bootstrap.servers": "h:1",
@@ -56,13 +56,13 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
 
 
 @pytest.mark.usefixtures("without_confluent")
-def test_a_missing_client_names_the_extra() -> None:
+def test_a_missing_client_names_the_extra():
     """Without confluent-kafka the error says what to install."""
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
         container_for(options("confluent")).offset_fetcher()
 
 
-def test_any_provider_can_be_overridden() -> None:
+def test_any_provider_can_be_overridden():
     """An embedding program can replace any part."""
     cluster, clock = MemoryCluster(), MemoryClock(now_ms=-42)
     cluster.create_topic("t")
@@ -76,7 +76,7 @@ def test_any_provider_can_be_overridden() -> None:
     assert batch.to_pylist() == [{"value": b"v"}]
 
 
-def test_embedding_needs_neither_spark_nor_a_client() -> None:
+def test_embedding_needs_neither_spark_nor_a_client():
     """A pipeline in memory imports no vendor except Arrow and dependency-injector."""
     script = (
         "import sys\n"
@@ -87,7 +87,7 @@ def test_embedding_needs_neither_spark_nor_a_client() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_missing_spark_names_the_extra() -> None:
+def test_a_missing_spark_names_the_extra():
     """Without pyspark, the error says what to install."""
     script = (
         "import sys; sys.modules['pyspark'] = None\n"

@@ -39,44 +39,44 @@ def loaded(program: str, client: str = "") -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def arrow() -> set[str]:
+def arrow():
     """Return the packages of columns that PySpark does not load itself: 4.0 loads numpy."""
     return {"pyarrow", "numpy"} - loaded("import pyspark.sql.datasource")
 
 
-def test_finding_the_format_loads_nothing_else(arrow: set[str]) -> None:
+def test_finding_the_format_loads_nothing_else(arrow):
     """Spark looks for formats in a process of its own, in every new session."""
     found = loaded("from pyspark_kafka import DefaultSource; DefaultSource.name()")
     assert not found & (CLIENTS | KERNELS | CONTAINERS | arrow)
     assert not {"pyspark_kafka.domain.options", "pyspark_kafka.domain.values"} & found
 
 
-def test_making_a_source_loads_no_container_and_no_arrow(client: str, arrow: set[str]) -> None:
+def test_making_a_source_loads_no_container_and_no_arrow(client, arrow):
     """The process that checks options and returns the schema ends before anything is read."""
     found = loaded(SOURCE + "DefaultSource(options | {'subscribe': 't'}).schema()", client)
     assert not found & (KERNELS | CONTAINERS | arrow)
 
 
-def test_parsing_options_loads_no_arithmetic() -> None:
+def test_parsing_options_loads_no_arithmetic():
     """Every process of Spark parses options or unpickles them; few share a limit in bytes."""
     found = loaded("from pyspark_kafka import parse_sink_options, parse_source_options")
     assert not found & {"statistics", "fractions", "html"}
 
 
-def test_making_a_source_of_kafka_python_does_not_import_it() -> None:
+def test_making_a_source_of_kafka_python_does_not_import_it():
     """Settings are checked without the client, which takes longer to import than all else."""
     found = loaded(SOURCE + "DefaultSource(options | {'subscribe': 't'}).schema()", "kafka-python")
     assert not found & CLIENTS
 
 
-def test_making_a_writer_loads_no_container(client: str) -> None:
+def test_making_a_writer_loads_no_container(client):
     """The process that checks a sink's options ends before anything is written."""
     made = "DefaultSource(options | {'topic': 't'}).writer(schema, False)"
     found = loaded(SOURCE + made, client)
     assert not found & (KERNELS | CONTAINERS)
 
 
-def test_committing_loads_no_arrow(arrow: set[str]) -> None:
+def test_committing_loads_no_arrow(arrow):
     """The process that commits a batch query has nothing to do."""
     writer = DefaultSource(
         {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "kafka-python", "topic": "t"}
@@ -85,7 +85,7 @@ def test_committing_loads_no_arrow(arrow: set[str]) -> None:
     assert not found & (CLIENTS | KERNELS | CONTAINERS | arrow)
 
 
-def test_planning_loads_no_kernels(client: str) -> None:
+def test_planning_loads_no_kernels(client):
     """The process that plans reads no records."""
     planned = """
     from pyspark_kafka.domain.errors import PysparkKafkaError
@@ -102,7 +102,7 @@ def test_planning_loads_no_kernels(client: str) -> None:
     assert "pyarrow.compute" not in found
 
 
-def test_the_daemon_preloads_what_a_first_task_needs() -> None:
+def test_the_daemon_preloads_what_a_first_task_needs():
     """A forked worker imports nothing of this package and of its clients for a plain read."""
     program = "from pyspark_kafka.bootstrap.worker_daemon import preload; preload()"
     preloaded = loaded(program)
@@ -118,7 +118,7 @@ def test_the_daemon_preloads_what_a_first_task_needs() -> None:
     assert not any(name.startswith("pyspark_kafka.adapters.values.avro") for name in preloaded)
 
 
-def test_a_worker_of_the_daemon_imports_nothing_to_build_batches() -> None:
+def test_a_worker_of_the_daemon_imports_nothing_to_build_batches():
     """PyArrow imports pandas for its first value, if no one did so before."""
     preload = "from pyspark_kafka.bootstrap.worker_daemon import preload; preload()"
     build = """
@@ -131,7 +131,7 @@ def test_a_worker_of_the_daemon_imports_nothing_to_build_batches() -> None:
     assert loaded(preload + "\n" + textwrap.dedent(build)) == loaded(preload)
 
 
-def test_a_pandas_that_cannot_be_imported_does_not_stop_the_daemon(tmp_path: Path) -> None:
+def test_a_pandas_that_cannot_be_imported_does_not_stop_the_daemon(tmp_path):
     """As with a numpy that it was not built for; a task that needs it reports it."""
     (tmp_path / "pandas.py").write_text("raise ValueError('numpy.dtype size changed')\n")
     program = f"""
@@ -144,7 +144,7 @@ def test_a_pandas_that_cannot_be_imported_does_not_stop_the_daemon(tmp_path: Pat
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path):
     """Return the folder of an installed PySpark, with Spark's archives."""
     home = tmp_path / "site-packages" / "pyspark"
     library = home / "python" / "lib"
@@ -155,7 +155,7 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def test_modules_are_imported_from_the_installation_of_their_archive(home: Path) -> None:
+def test_modules_are_imported_from_the_installation_of_their_archive(home):
     """Python caches the bytecode of installed modules, and not that of archives."""
     library, site = home / "python" / "lib", home.parent
     archives = [str(library / "pyspark.zip"), str(library / "py4j-0.10-src.zip")]
@@ -163,7 +163,7 @@ def test_modules_are_imported_from_the_installation_of_their_archive(home: Path)
     assert worker_daemon.archives_last(path) == ["", "/elsewhere", str(site), *archives]
 
 
-def test_archives_of_another_spark_stay_first(home: Path) -> None:
+def test_archives_of_another_spark_stay_first(home):
     """Where ``SPARK_HOME`` is no installed package, the archive may be another version."""
     archive = home / "python" / "lib" / "pyspark.zip"
     path = [str(archive), "/elsewhere"]
@@ -173,7 +173,7 @@ def test_archives_of_another_spark_stay_first(home: Path) -> None:
     assert worker_daemon.archives_last(path) == path
 
 
-def test_the_daemon_imports_the_installed_pyspark() -> None:
+def test_the_daemon_imports_the_installed_pyspark():
     """As Spark starts it, with its archive first on the path."""
     package = Path(pyspark.__file__).parent
     archives = sorted((package / "python" / "lib").glob("*.zip"))

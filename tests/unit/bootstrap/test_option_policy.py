@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,9 +18,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.policy import DEFAULT_POLICY, UNRESTRICTED, disallowing
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VARIABLE = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
 SESSION_VARIABLE = "PYSPARK_KAFKA_SESSION_DISALLOWED_OPTIONS"
@@ -43,7 +40,7 @@ def session(**settings: str) -> Any:
 
 
 @pytest.fixture
-def classic_session(monkeypatch: pytest.MonkeyPatch) -> Any:
+def classic_session(monkeypatch):
     """Return what stands for a session of an application whose operator allows something."""
     monkeypatch.setattr("pyspark_kafka.adapters.spark.session.is_classic", lambda _: True)
     conf = {"spark.pyspark_kafka.allowedModules": "etl", "spark.pyspark_kafka.allowedUrls": URL}
@@ -52,14 +49,14 @@ def classic_session(monkeypatch: pytest.MonkeyPatch) -> Any:
     return spark
 
 
-def test_without_a_list_nothing_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_list_nothing_is_forbidden(monkeypatch):
     """Nothing is forbidden or allowed by default, and workers are told nothing."""
     monkeypatch.delenv(VARIABLE, raising=False)
     assert operator_policy() == operator_policy(session()) == DEFAULT_POLICY
     assert worker_environment(session()) == {}
 
 
-def test_the_environment_and_a_session_forbid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_and_a_session_forbid(monkeypatch):
     """What the environment lists is forbidden, and what Spark's setting lists as well."""
     monkeypatch.setenv(VARIABLE, "sasl.kerberos.kinit.cmd, Acks")
     environment = disallowing("sasl.kerberos.kinit.cmd,acks", VARIABLE)
@@ -71,7 +68,7 @@ def test_the_environment_and_a_session_forbid(monkeypatch: pytest.MonkeyPatch) -
             policy.check([name])
 
 
-def test_the_environment_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_allows(monkeypatch):
     """Each list of the environment allows what it names, and an invalid one lets no query run."""
     monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_OPTIONS", "SSL_Providers")
     monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_FILES", "/opt/x.so")
@@ -88,7 +85,7 @@ def test_the_environment_allows(monkeypatch: pytest.MonkeyPatch) -> None:
         operator_policy()
 
 
-def test_an_application_allows(classic_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_application_allows(classic_session, monkeypatch):
     """The configuration of the application allows, and its workers are told so."""
     allowed = operator_policy(classic_session)
     assert allowed.module_problem("o", "etl") is None
@@ -104,13 +101,13 @@ def test_an_application_allows(classic_session: Any, monkeypatch: pytest.MonkeyP
     assert operator_policy() == allowed
 
 
-def test_a_session_allows_nothing(classic_session: Any) -> None:
+def test_a_session_allows_nothing(classic_session):
     """A SET statement changes the session's configuration, which is not asked."""
     classic_session.conf.get = {"spark.pyspark_kafka.allowedOptions": "ssl.providers"}.get
     assert operator_policy(classic_session).problems({"ssl.providers": "x"}, "confluent")
 
 
-def test_use_cases_check_options_again() -> None:
+def test_use_cases_check_options_again():
     """A task or a driver's process refuses options that were parsed without its policy."""
     raw = {**GIVEN, "subscribe": "t", "kafka.plugin.library.paths": "/x.so"}
     source = parse_source_options(raw, QueryKind.STREAM, UNRESTRICTED)
@@ -129,7 +126,7 @@ def test_use_cases_check_options_again() -> None:
 
 
 @pytest.mark.parametrize("refused", ["source", "sink"])
-def test_a_continuous_task_checks_options_again(refused: str) -> None:
+def test_a_continuous_task_checks_options_again(refused):
     """A task refuses options before it connects to its driver."""
     source = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
     sink = {"kafka.bootstrap.servers": "b:9092", "topic": "t"}
@@ -147,7 +144,7 @@ def test_a_continuous_task_checks_options_again(refused: str) -> None:
         program(0, "attempt")
 
 
-def test_workers_are_told_what_a_session_forbids(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_are_told_what_a_session_forbids(monkeypatch):
     """``register`` passes Spark's setting on, in a variable that leaves the environment's list."""
     registered: list[tuple[object, ...]] = []
     module = "pyspark_kafka.adapters.spark.session"
@@ -164,7 +161,7 @@ def test_workers_are_told_what_a_session_forbids(monkeypatch: pytest.MonkeyPatch
         pyspark_kafka.register(session(disallowedOptions="kafka.acks"))
 
 
-def test_an_invalid_list_forbids_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_list_forbids_everything(monkeypatch):
     """No query runs while the list may not mean what its author thinks."""
     monkeypatch.setenv(VARIABLE, "kafka.acks")
     with pytest.raises(OptionPolicyError, match=f"{VARIABLE} lists 'kafka.acks'"):
@@ -181,9 +178,7 @@ def test_an_invalid_list_forbids_everything(monkeypatch: pytest.MonkeyPatch) -> 
         ("plugin.library.paths", "/x.so", OptionsError),
     ],
 )
-def test_every_entry_honours_the_lists(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, error: type[Exception]
-) -> None:
+def test_every_entry_honours_the_lists(monkeypatch, tmp_path, name, value, error):
     """Continuous queries, listeners and commands refuse what the operator does not allow."""
     from pyspark_kafka.cli.parser import command_parser
 
@@ -204,7 +199,7 @@ def test_every_entry_honours_the_lists(
         parsed.run(parsed)
 
 
-def test_a_session_s_list_holds_for_continuous_queries(tmp_path: Path) -> None:
+def test_a_session_s_list_holds_for_continuous_queries(tmp_path):
     """Spark's setting is read where there is a session."""
     source = {**GIVEN, "subscribe": "t"}
     spark = session(disallowedOptions="fetch.min.bytes")

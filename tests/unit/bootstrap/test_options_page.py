@@ -41,7 +41,6 @@ from pyspark_kafka.domain.values.registry import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pyspark_kafka.domain.options.option import Option
     from pyspark_kafka.domain.options.source import SourceOptions
@@ -226,7 +225,7 @@ def is_refused(option: Option[Any], text: str) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def registry(monkeypatch):
     """Let all registries have the same schemas; none looks for plug-ins, which takes long."""
     made = MemorySchemaRegistry()
     for subject in ("dummy-value", "dummy-key"):
@@ -243,7 +242,7 @@ ALLOWED: Final = {"allowLimitsWithoutTrigger": "true"}
 
 
 @pytest.fixture
-def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
+def plan(monkeypatch, tmp_path):
     """Return what plans a query as Spark does, or ``continuous.start``, and returns its options."""
 
     def execution(*given: Any, **_: object) -> Any:
@@ -269,13 +268,13 @@ def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
             )
         match kind, direction:
             case "batch", "read":
-                return spark.reader(spark.schema())._options  # type: ignore[no-any-return]
+                return spark.reader(spark.schema())._options
             case "batch", _:
-                return spark.writer(rows, False)._options  # type: ignore[no-any-return]
+                return spark.writer(rows, False)._options
             case "micro-batch", "read":
-                return spark.streamReader(spark.schema())._options  # type: ignore[no-any-return]
+                return spark.streamReader(spark.schema())._options
             case "micro-batch", _:
-                return spark.streamWriter(rows, False)._options  # type: ignore[no-any-return]
+                return spark.streamWriter(rows, False)._options
         client = {"client": given["client"]} if "client" in given else {}
         is_read = direction == "read"
         program: Any = continuous.start(
@@ -290,7 +289,7 @@ def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
             with program._encoding() as encode:
                 numbers = pa.array([{"a": 1}], pa.struct([("a", pa.int32())]))
                 encode and encode(pa.record_batch({"key": numbers, "value": numbers}))
-        return program.source if is_read else program.sink  # type: ignore[no-any-return]
+        return program.source if is_read else program.sink
 
     return planned
 
@@ -320,7 +319,7 @@ def settings(options: SourceOptions | SinkOptions, value: ValueOptions) -> objec
 
 
 @pytest.mark.parametrize(("direction", "kind", "name"), list(page()))
-def test_an_option_is_read(plan: Plan, direction: str, kind: str, name: str) -> None:
+def test_an_option_is_read(plan, direction, kind, name):
     """An option changes what the query does, and the error of a bad value names it."""
     if name == "pushFilters" and not HAS_FILTERS:
         pytest.skip("this Spark pushes no filters")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pytest
@@ -30,11 +30,6 @@ from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.line_values import VALUE_FORMAT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 CLIENT = """
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
@@ -122,7 +117,7 @@ class Install(Protocol):
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+def install(tmp_path, monkeypatch):
     """Yield a function to install a distribution for the duration of a test."""
     modules = []
 
@@ -151,7 +146,7 @@ def sink_options(client: str, **given: str) -> SinkOptions:
     return parse_sink_options({**needed, **given}, QueryKind.STREAM)
 
 
-def test_a_client_is_found_by_its_name(install: Install) -> None:
+def test_a_client_is_found_by_its_name(install):
     """The option `client` names an entry point, whose client reads the query."""
     install("brought", CLIENT, "clients", mine="brought:client")
     container = container_for(options("mine"))
@@ -160,7 +155,7 @@ def test_a_client_is_found_by_its_name(install: Install) -> None:
     assert batch.to_pylist() == [{"value": b"v"}]
 
 
-def test_an_adapter_is_made_once_and_closed_with_its_container(install: Install) -> None:
+def test_an_adapter_is_made_once_and_closed_with_its_container(install):
     """A container keeps and closes the adapters of such a client like its own."""
     install("brought", CLIENT, "clients", mine="brought:client")
     container = container_for(options("mine"))
@@ -170,14 +165,14 @@ def test_an_adapter_is_made_once_and_closed_with_its_container(install: Install)
     assert import_module("brought").closed == [reader]
 
 
-def test_what_is_not_used_is_not_loaded(install: Install) -> None:
+def test_what_is_not_used_is_not_loaded(install):
     """A plug-in's client is not imported by queries that do not use it."""
     install("brought", "raise ImportError", "clients", mine="brought:client")
     container_for(options("memory"))
     assert "brought" not in sys.modules
 
 
-def test_an_unknown_client_is_refused_with_those_that_are_installed(install: Install) -> None:
+def test_an_unknown_client_is_refused_with_those_that_are_installed(install):
     """A typo in `client` lists plug-ins' clients and the library's own."""
     install("brought", CLIENT, "clients", mine="brought:client")
     with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
@@ -185,7 +180,7 @@ def test_an_unknown_client_is_refused_with_those_that_are_installed(install: Ins
 
 
 @pytest.mark.parametrize("source", ["raise RuntimeError('no luck')", "import no_such_thing", ""])
-def test_a_client_that_cannot_be_loaded_is_named(install: Install, source: str) -> None:
+def test_a_client_that_cannot_be_loaded_is_named(install, source):
     """For any error of its module, the message has the entry point and the reason."""
     install("brought", source, "clients", mine="brought:client")
     with pytest.raises(PluginError, match=r"'brought:client' cannot be used") as caught:
@@ -193,14 +188,14 @@ def test_a_client_that_cannot_be_loaded_is_named(install: Install, source: str) 
     assert str(caught.value.__cause__) in str(caught.value)
 
 
-def test_an_object_that_is_not_a_client_is_refused(install: Install) -> None:
+def test_an_object_that_is_not_a_client_is_refused(install):
     """The error names an entry point that is not a `Client`."""
     install("brought", "client = 'a text'", "clients", mine="brought:client")
     with pytest.raises(PluginError, match="it is not a Client: 'a text'"):
         container_for(options("mine"))
 
 
-def test_two_distributions_with_one_name_are_refused(install: Install) -> None:
+def test_two_distributions_with_one_name_are_refused(install):
     """The choice between two clients does not depend on the order of the path."""
     install("brought", CLIENT, "clients", mine="brought:client")
     install("another", CLIENT, "clients", mine="another:client")
@@ -208,7 +203,7 @@ def test_two_distributions_with_one_name_are_refused(install: Install) -> None:
         container_for(options("mine"))
 
 
-def test_new_containers_are_configured(install: Install) -> None:
+def test_new_containers_are_configured(install):
     """Functions of the group `containers` override providers, in the order of their names."""
     install("parts", PARTS, "containers", b="parts:second", a="parts:first")
     container = container_for(options("memory"))
@@ -218,28 +213,28 @@ def test_new_containers_are_configured(install: Install) -> None:
     assert isinstance(container.metadata_log(), MemoryMetadataLog)
 
 
-def test_containers_do_not_share_overridden_singletons(install: Install) -> None:
+def test_containers_do_not_share_overridden_singletons(install):
     """Each container is configured separately, so it has its own singletons."""
     install("parts", PARTS, "containers", a="parts:first")
     one, other = container_for(options("memory")), container_for(options("memory"))
     assert one.metadata_log() is not other.metadata_log()
 
 
-def test_a_configuration_that_cannot_be_called_is_named(install: Install) -> None:
+def test_a_configuration_that_cannot_be_called_is_named(install):
     """An entry point of the group `containers` is a function."""
     install("parts", "first = 1", "containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
         container_for(options("memory"))
 
 
-def test_a_configuration_that_cannot_be_loaded_is_named(install: Install) -> None:
+def test_a_configuration_that_cannot_be_loaded_is_named(install):
     """No query runs if a configuration for every container is missing."""
     install("parts", "", "containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used"):
         container_for(options("memory"))
 
 
-def test_a_client_writes_if_it_has_a_writer(install: Install) -> None:
+def test_a_client_writes_if_it_has_a_writer(install):
     """A sink writes with the entry point's writer, created once per container."""
     install("brought", WRITERS, "clients", mine="brought:writer")
     container = sink_container_for(sink_options("mine"))
@@ -249,14 +244,14 @@ def test_a_client_writes_if_it_has_a_writer(install: Install) -> None:
     assert container.record_writer() is container.record_writer()
 
 
-def test_a_client_that_only_reads_is_refused_by_its_name(install: Install) -> None:
+def test_a_client_that_only_reads_is_refused_by_its_name(install):
     """The error is raised before anything is written."""
     install("brought", WRITERS, "clients", mine="brought:reader")
     with pytest.raises(OptionsError, match="Client 'mine' only reads"):
         sink_container_for(sink_options("mine"))
 
 
-def test_a_client_writes_exactly_once_if_it_has_transactions(install: Install) -> None:
+def test_a_client_writes_exactly_once_if_it_has_transactions(install):
     """A plug-in's client can have the same guarantees."""
     install("brought", WRITERS, "clients", mine="brought:client")
     container = sink_container_for(sink_options("mine", **EXACTLY_ONCE))
@@ -268,7 +263,7 @@ def test_a_client_writes_exactly_once_if_it_has_transactions(install: Install) -
     assert cluster.open_transactions("") == []
 
 
-def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install: Install) -> None:
+def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install):
     """The client still writes at least once."""
     install("brought", WRITERS, "clients", mine="brought:writer")
     with pytest.raises(OptionsError, match="'exactly-once' is not supported by the client 'mine'"):
@@ -276,16 +271,14 @@ def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install:
     sink_container_for(sink_options("mine"))
 
 
-def test_an_unknown_client_of_a_sink_is_refused_with_those_that_are_installed(
-    install: Install,
-) -> None:
+def test_an_unknown_client_of_a_sink_is_refused_with_those_that_are_installed(install):
     """A typo in `client` lists plug-ins' clients and the library's own."""
     install("brought", WRITERS, "clients", mine="brought:client")
     with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
         sink_container_for(sink_options("mime"))
 
 
-def test_new_sink_containers_are_configured(install: Install) -> None:
+def test_new_sink_containers_are_configured(install):
     """Functions of the group `sink_containers` override providers, in the order of their names."""
     install("parts", SINK_PARTS, "sink_containers", b="parts:second", a="parts:first")
     container = sink_container_for(sink_options("memory"))
@@ -293,7 +286,7 @@ def test_new_sink_containers_are_configured(install: Install) -> None:
     assert isinstance(container.metadata_log(), MemoryMetadataLog)
 
 
-def test_containers_of_sources_and_sinks_are_configured_separately(install: Install) -> None:
+def test_containers_of_sources_and_sinks_are_configured_separately(install):
     """A function of one group is not called with a container of the other."""
     install("parts", SINK_PARTS, "sink_containers", a="parts:first")
     assert not isinstance(container_for(options("memory")).events(), MemorySourceEvents)
@@ -302,7 +295,7 @@ def test_containers_of_sources_and_sinks_are_configured_separately(install: Inst
     assert sink_container_for(sink_options("memory")).metadata_log() is None
 
 
-def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install: Install) -> None:
+def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install):
     """An entry point of the group `sink_containers` is a function."""
     install("parts", "first = 1", "sink_containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
@@ -322,7 +315,7 @@ PIGEON = {"client": "carrier-pigeon", "kafka.bootstrap.servers": "loft"}
 
 
 @pytest.fixture
-def pigeon_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def pigeon_folder(tmp_path, monkeypatch):
     """Add a pigeon_folder with a client to the adapters."""
     package = tmp_path / "carrier_pigeon"
     package.mkdir()
@@ -336,14 +329,14 @@ def pigeon_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 @pytest.fixture
-def pigeon_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def pigeon_line(monkeypatch):
     """Add a client's pigeon_line to the table."""
     added = {"carrier-pigeon": "pyspark_kafka.adapters.carrier_pigeon.client"}
     monkeypatch.setattr(plugins, "CLIENTS", {**plugins.CLIENTS, **added})
 
 
 @pytest.mark.usefixtures("pigeon_folder", "pigeon_line")
-def test_a_client_takes_one_folder_and_one_line() -> None:
+def test_a_client_takes_one_folder_and_one_line():
     """Containers find the client by its name; it writes records and reads them."""
     sink = sink_container_for(parse_sink_options({**PIGEON, "topic": "orders"}, QueryKind.BATCH))
     sink.sink_task().write([pa.RecordBatch.from_pydict({"value": ["tea", "coffee"]})])
@@ -361,14 +354,14 @@ def test_a_client_takes_one_folder_and_one_line() -> None:
 
 
 @pytest.mark.usefixtures("pigeon_folder")
-def test_a_folder_without_its_line_is_not_a_client() -> None:
+def test_a_folder_without_its_line_is_not_a_client():
     """Only clients in the table exist."""
     with pytest.raises(OptionsError, match="'carrier-pigeon'"):
         container_for(parse_source_options({**PIGEON, "subscribe": "orders"}, QueryKind.BATCH))
 
 
 @pytest.fixture
-def install_format(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def install_format(monkeypatch):
     """Return what installs entry points for a test."""
 
     def add(*values: str) -> None:
@@ -379,13 +372,13 @@ def install_format(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return add
 
 
-def test_a_format_of_another_distribution(install_format: Callable[..., None]) -> None:
+def test_a_format_of_another_distribution(install_format):
     """A format is found by the name of its entry point, also if that is on the path twice."""
     install_format("tests.line_values:VALUE_FORMAT", "tests.line_values:VALUE_FORMAT")
     assert value_format_named("line") is VALUE_FORMAT
 
 
-def test_a_format_that_is_not_installed(install_format: Callable[..., None]) -> None:
+def test_a_format_that_is_not_installed(install_format):
     """The error lists the known ones, and the closest."""
     install_format("tests.line_values:VALUE_FORMAT")
     with pytest.raises(OptionsError) as caught:
@@ -407,9 +400,7 @@ def test_a_format_that_is_not_installed(install_format: Callable[..., None]) -> 
         (["a:b", "c:d"], "'c:d' has the same name, 'line'"),
     ],
 )
-def test_an_unusable_entry_point(
-    install_format: Callable[..., None], values: list[str], problem: str
-) -> None:
+def test_an_unusable_entry_point(install_format, values, problem):
     """The error names it."""
     install_format(*values)
     with pytest.raises(PluginError, match=problem):

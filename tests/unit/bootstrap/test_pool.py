@@ -37,7 +37,7 @@ def sink_options(topic: str = "t") -> SinkOptions:
 
 
 @pytest.fixture
-def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def closed(monkeypatch):
     """Return a list of the readers whose containers were shut down."""
     shut: list[object] = []
     # Instances of a declarative container are dynamic; the pool calls this function with them.
@@ -48,7 +48,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.fixture
-def evictors() -> Evictors:
+def evictors():
     """Return what lists the threads of this test's pools: other tests' may still wait."""
     before = set(threading.enumerate())
     return lambda: [
@@ -59,7 +59,7 @@ def evictors() -> Evictors:
 
 
 @pytest.fixture
-def new_pool(evictors: Evictors) -> Iterator[NewPool]:
+def new_pool(evictors):
     """Yield the pool's class; what is made with it is closed, and its threads end."""
     pools: list[ContainerPool] = []
 
@@ -84,7 +84,7 @@ def fail_within(pool: ContainerPool) -> object:
     return failed
 
 
-def test_the_same_options_get_the_same_client(new_pool: NewPool, closed: list[object]) -> None:
+def test_the_same_options_get_the_same_client(new_pool, closed):
     """A second task of a query reuses the first one's client."""
     pool = new_pool()
     with pool.lease(options()) as first:
@@ -94,7 +94,7 @@ def test_the_same_options_get_the_same_client(new_pool: NewPool, closed: list[ob
     assert closed == []
 
 
-def test_the_order_of_options_does_not_matter(new_pool: NewPool) -> None:
+def test_the_order_of_options_does_not_matter(new_pool):
     """Two queries with the same login share a client, however their options are written."""
     given = {f"kafka.{name}": value for name, value in LOGIN.items()}
     given |= {"subscribe": "t", "client": "memory"}
@@ -107,7 +107,7 @@ def test_the_order_of_options_does_not_matter(new_pool: NewPool) -> None:
     assert readers[0] is readers[1]
 
 
-def test_other_options_get_another_client(new_pool: NewPool) -> None:
+def test_other_options_get_another_client(new_pool):
     """Queries with different options do not share clients."""
     pool = new_pool()
     with pool.lease(options("a")) as first:
@@ -116,14 +116,14 @@ def test_other_options_get_another_client(new_pool: NewPool) -> None:
         assert reader(second) is not one
 
 
-def test_a_client_serves_one_task_at_a_time(new_pool: NewPool) -> None:
+def test_a_client_serves_one_task_at_a_time(new_pool):
     """Two concurrent tasks have a client each."""
     pool = new_pool()
     with pool.lease(options()) as first, pool.lease(options()) as second:
         assert reader(first) is not reader(second)
 
 
-def test_a_client_of_a_failed_task_is_not_reused(new_pool: NewPool, closed: list[object]) -> None:
+def test_a_client_of_a_failed_task_is_not_reused(new_pool, closed):
     """A client is closed after an error, with its state."""
     pool = new_pool()
     failed = fail_within(pool)
@@ -132,7 +132,7 @@ def test_a_client_of_a_failed_task_is_not_reused(new_pool: NewPool, closed: list
         assert reader(second) is not failed
 
 
-def test_the_number_of_idle_clients_is_bounded(new_pool: NewPool, closed: list[object]) -> None:
+def test_the_number_of_idle_clients_is_bounded(new_pool, closed):
     """The client that has been idle longest is closed when another is returned."""
     pool = new_pool(max_idle=2)
     readers = []
@@ -142,7 +142,7 @@ def test_the_number_of_idle_clients_is_bounded(new_pool: NewPool, closed: list[o
     assert closed == readers[:1]
 
 
-def test_a_client_that_is_idle_too_long_is_closed(new_pool: NewPool, closed: list[object]) -> None:
+def test_a_client_that_is_idle_too_long_is_closed(new_pool, closed):
     """An expired client is closed at the next lease."""
     pool = new_pool(idle_seconds=-1)
     with pool.lease(options()) as first:
@@ -152,9 +152,7 @@ def test_a_client_that_is_idle_too_long_is_closed(new_pool: NewPool, closed: lis
     assert closed == [one]
 
 
-def test_a_fork_gets_its_own_client(
-    new_pool: NewPool, closed: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fork_gets_its_own_client(new_pool, closed, monkeypatch):
     """A child process neither uses nor closes its parent's clients."""
     pool = new_pool()
     with pool.lease(options()) as first:
@@ -167,7 +165,7 @@ def test_a_fork_gets_its_own_client(
     assert one not in closed
 
 
-def test_closing_the_pool_closes_idle_clients(new_pool: NewPool, closed: list[object]) -> None:
+def test_closing_the_pool_closes_idle_clients(new_pool, closed):
     """A closed pool has no open clients."""
     pool = new_pool()
     with pool.lease(options()) as first:
@@ -176,10 +174,7 @@ def test_closing_the_pool_closes_idle_clients(new_pool: NewPool, closed: list[ob
     assert closed == [one]
 
 
-def test_objects_of_the_first_task_are_frozen(
-    new_pool: NewPool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_objects_of_the_first_task_are_frozen(new_pool, monkeypatch):
     """A process freezes them once, after its first successful task."""
     calls: list[bool] = []
     monkeypatch.setattr("pyspark_kafka.bootstrap.pool.freeze_gc", lambda: calls.append(True))
@@ -192,7 +187,7 @@ def test_objects_of_the_first_task_are_frozen(
     assert calls == [True]
 
 
-def test_a_sink_and_a_source_have_separate_clients(new_pool: NewPool) -> None:
+def test_a_sink_and_a_source_have_separate_clients(new_pool):
     """Tasks that read and tasks that write each reuse their own client."""
     pool = new_pool()
     with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
@@ -203,7 +198,7 @@ def test_a_sink_and_a_source_have_separate_clients(new_pool: NewPool) -> None:
         assert reader(other) is read_by
 
 
-def test_writers_expire_after_ten_minutes_and_readers_after_five(new_pool: NewPool) -> None:
+def test_writers_expire_after_ten_minutes_and_readers_after_five(new_pool):
     """Like Spark's own caches: ``spark.kafka.producer.cache.timeout`` and the consumer's."""
     clock = MemoryClock()
     pool = new_pool(clock=clock)
@@ -221,13 +216,13 @@ def test_writers_expire_after_ten_minutes_and_readers_after_five(new_pool: NewPo
 
 
 @pytest.fixture
-def clock() -> MemoryClock:
+def clock():
     """Return the time of the pool whose thread looks for idle clients all the time."""
     return MemoryClock()
 
 
 @pytest.fixture
-def evicting(new_pool: NewPool, clock: MemoryClock) -> ContainerPool:
+def evicting(new_pool, clock):
     """Return a pool whose thread looks for idle clients every millisecond."""
     return new_pool(eviction_interval_seconds=0.001, clock=clock)
 
@@ -239,9 +234,7 @@ def borrow_each(pool: ContainerPool, topics: str) -> list[object]:
         return [reader(stack.enter_context(lease)) for lease in leases][::-1]
 
 
-def test_idle_clients_are_closed_without_a_further_lease(
-    evictors: Evictors, evicting: ContainerPool, clock: MemoryClock, closed: list[object]
-) -> None:
+def test_idle_clients_are_closed_without_a_further_lease(evictors, evicting, clock, closed):
     """Each is closed when its own idle time has passed, and one in use is not."""
     with evicting.lease(options("in use")):
         first = borrow_each(evicting, "ab")
@@ -257,8 +250,8 @@ def test_idle_clients_are_closed_without_a_further_lease(
 
 
 def test_the_thread_that_closes_idle_clients_ends_and_starts_again(
-    evictors: Evictors, evicting: ContainerPool, clock: MemoryClock, closed: list[object]
-) -> None:
+    evictors, evicting, clock, closed
+):
     """There is one while anything is idle, however many clients are, and none otherwise."""
     assert not evictors()
     for _time in range(2):
@@ -269,9 +262,7 @@ def test_the_thread_that_closes_idle_clients_ends_and_starts_again(
     assert len(closed) == 4
 
 
-def test_closing_the_pool_ends_its_thread(
-    evictors: Evictors, new_pool: NewPool, closed: list[object]
-) -> None:
+def test_closing_the_pool_ends_its_thread(evictors, new_pool, closed):
     """A long interval does not keep it."""
     pool = new_pool(eviction_interval_seconds=600)
     borrow_each(pool, "a")
@@ -281,11 +272,8 @@ def test_closing_the_pool_ends_its_thread(
 
 
 def test_a_client_that_cannot_be_closed_does_not_keep_the_others_open(
-    evicting: ContainerPool,
-    clock: MemoryClock,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    evicting, clock, monkeypatch, caplog
+):
     """Its error is logged, and the thread goes on."""
     shut: list[object] = []
 
@@ -304,12 +292,7 @@ def test_a_client_that_cannot_be_closed_does_not_keep_the_others_open(
     ]
 
 
-def test_a_fork_has_a_thread_of_its_own(
-    evicting: ContainerPool,
-    clock: MemoryClock,
-    closed: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fork_has_a_thread_of_its_own(evicting, clock, closed, monkeypatch):
     """The parent's thread is not there to close the child's clients."""
     monkeypatch.setattr("pyspark_kafka.bootstrap.pool.ContainerPool._evict", lambda _pool: None)
     borrow_each(evicting, "a")
@@ -322,9 +305,7 @@ def test_a_fork_has_a_thread_of_its_own(
     await_until(lambda: len(closed) == 1)
 
 
-def test_no_process_forks_while_the_lock_is_held(
-    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_process_forks_while_the_lock_is_held(new_pool, monkeypatch):
     """The child can lease, since the fork waited for the lock and released it."""
     hooks = {}
     monkeypatch.setattr(os, "register_at_fork", lambda **given: hooks.update(given))
@@ -344,7 +325,7 @@ def test_no_process_forks_while_the_lock_is_held(
     pool.close()
 
 
-def test_a_writer_of_a_failed_task_is_not_reused(new_pool: NewPool) -> None:
+def test_a_writer_of_a_failed_task_is_not_reused(new_pool):
     """A failed task's writer may have buffered rows, which another task must not send."""
     pool = new_pool()
     with suppress(ZeroDivisionError), pool.lease(sink_options()) as container:
@@ -369,7 +350,7 @@ def sink() -> SinkOptions:
 
 
 @pytest.fixture
-def pool(clock: MemoryClock) -> ContainerPool:
+def pool(clock):
     """Return a pool in which the login of ``source()`` was refused."""
     pool = ContainerPool(clock=clock)
     refused = AuthenticationError("memory", "PLAIN", "ada", "wrong password")
@@ -380,15 +361,13 @@ def pool(clock: MemoryClock) -> ContainerPool:
 
 
 @pytest.mark.parametrize("options", [source(), source(fetch_min_bytes="2"), sink()])
-def test_a_refused_login_is_not_tried_again(
-    pool: ContainerPool, options: SourceOptions | SinkOptions
-) -> None:
+def test_a_refused_login_is_not_tried_again(pool, options):
     """The next task with the same login fails before it gets a client, with the same error."""
     with pytest.raises(AuthenticationError, match=r"'ada' by PLAIN .*: wrong password"):
         pool.lease(options).__enter__()
 
 
-def test_another_login_is_tried(pool: ContainerPool) -> None:
+def test_another_login_is_tried(pool):
     """A corrected password, another cluster and other errors have nothing to do with it."""
     for changed in ({"sasl_jaas_config": "corrected"}, {"bootstrap_servers": "other"}):
         for _ in range(2):
@@ -397,7 +376,7 @@ def test_another_login_is_tried(pool: ContainerPool) -> None:
     pool.close()
 
 
-def test_a_refusal_does_not_disturb_a_thread_that_reads_others(clock: MemoryClock) -> None:
+def test_a_refusal_does_not_disturb_a_thread_that_reads_others(clock):
     """Two threads may note what was refused at once, and each looks at all refusals."""
     logins = RefusedLogins(clock)
     reading: list[Iterator[object]] = []
@@ -414,7 +393,7 @@ def test_a_refusal_does_not_disturb_a_thread_that_reads_others(clock: MemoryCloc
     assert [len(list(each)) for each in reading] == [0, 1]
 
 
-def test_a_refused_login_is_tried_after_a_time(pool: ContainerPool, clock: MemoryClock) -> None:
+def test_a_refused_login_is_tried_after_a_time(pool, clock):
     """The password may have been corrected on the brokers."""
     clock.sleep_ms(round(REFUSED_LOGIN_S * 1_000) - 1)
     with pytest.raises(AuthenticationError):

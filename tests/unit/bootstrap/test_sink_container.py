@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pytest
 
@@ -19,9 +17,6 @@ from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "metadataPath": "memory://unused"}
 
 
@@ -31,28 +26,28 @@ def options(client: str, **given: str) -> SinkOptions:
     return parse_sink_options({**needed, **settings}, QueryKind.STREAM, UNRESTRICTED)
 
 
-def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_client_is_refused_with_those_that_are_known():
     """A typo in `client` lists all clients."""
     with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
         sink_container_for(options("kafka_python"))
     assert all(f"'{client}'" in str(caught.value) for client in client_names())
 
 
-def test_clients_connect_when_they_are_used(client: str) -> None:
+def test_clients_connect_when_they_are_used(client):
     """A writer can be created and closed without a broker; a container has one."""
     container = sink_container_for(options(client))
     assert container.record_writer() is container.record_writer()
     container.shutdown_resources()
 
 
-def test_transactions_connect_when_they_are_used() -> None:
+def test_transactions_connect_when_they_are_used():
     """Transactions can be created and closed without a broker; a container has one object."""
     container = sink_container_for(options("kafka-python", **EXACTLY_ONCE))
     assert container.transactions() is container.transactions()
     container.shutdown_resources()
 
 
-def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
+def test_a_setting_that_a_client_does_not_know_is_refused(client):
     """Each client names an unknown option before it connects."""
     container = sink_container_for(options(client, kafka__no__such__thing="1"))
     with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing' is not known"):
@@ -61,7 +56,7 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
 
 
 @pytest.mark.parametrize("name", client_names())
-def test_exactly_once_needs_a_client_with_transactions(name: str) -> None:
+def test_exactly_once_needs_a_client_with_transactions(name):
     """Other clients are refused, with the name of one that has them."""
     wanted = options(name, **EXACTLY_ONCE)
     if client_named(name, MemoryCluster).transactions is not None:
@@ -73,19 +68,19 @@ def test_exactly_once_needs_a_client_with_transactions(name: str) -> None:
     assert "Set 'client' to 'kafka-python'" in str(found.value)
 
 
-def test_confluent_has_no_transactions() -> None:
+def test_confluent_has_no_transactions():
     """A librdkafka producer cannot join a transaction of another process."""
     assert client_named("confluent", MemoryCluster).transactions is None
 
 
 @pytest.mark.usefixtures("without_confluent")
-def test_a_missing_client_names_the_extra() -> None:
+def test_a_missing_client_names_the_extra():
     """Without confluent-kafka the error says what to install."""
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
         sink_container_for(options("confluent")).record_writer()
 
 
-def test_any_provider_can_be_overridden() -> None:
+def test_any_provider_can_be_overridden():
     """An embedding program can replace any part."""
     cluster, events = MemoryCluster(), MemorySourceEvents()
     cluster.create_topic("t")
@@ -96,7 +91,7 @@ def test_any_provider_can_be_overridden() -> None:
     assert events.named("records_delivered") == ((DeliveryStats(1, 1),),)
 
 
-def test_a_stream_is_written_exactly_once_in_memory() -> None:
+def test_a_stream_is_written_exactly_once_in_memory():
     """Tasks and the driver share the cluster and the log."""
     container = sink_container_for(options("memory", **EXACTLY_ONCE))
     container.memory_cluster().create_topic("t")
@@ -109,7 +104,7 @@ def test_a_stream_is_written_exactly_once_in_memory() -> None:
     assert container.kafka_sink().recover().committed_through == 0
 
 
-def test_the_log_is_in_the_checkpoint(tmp_path: Path) -> None:
+def test_the_log_is_in_the_checkpoint(tmp_path):
     """Without `metadataPath` the log is in the checkpoint, whose offsets are read."""
     given = {"deliveryGuarantee": "exactly-once", "checkpointLocation": str(tmp_path)}
     container = sink_container_for(options("memory", **given))
@@ -119,7 +114,7 @@ def test_the_log_is_in_the_checkpoint(tmp_path: Path) -> None:
     ]
 
 
-def test_the_log_is_at_the_metadata_path(tmp_path: Path) -> None:
+def test_the_log_is_at_the_metadata_path(tmp_path):
     """With `metadataPath` the checkpoint is not read: the driver may have no access to it."""
     given = {
         "deliveryGuarantee": "exactly-once",

@@ -21,7 +21,7 @@ KERBEROS = {
 }
 
 
-def test_a_writer_connects_no_client(client: str) -> None:
+def test_a_writer_connects_no_client(client):
     """A writer is made of valid options, also if no broker runs."""
     source = DefaultSource(OPTIONS | {"client": client})
     source.writer(SCHEMA, overwrite=False)
@@ -37,9 +37,7 @@ def test_a_writer_connects_no_client(client: str) -> None:
         ("none", {}, "'none' is not known"),
     ],
 )
-def test_what_a_client_cannot_do_is_refused_on_the_driver(
-    client: str, settings: dict[str, str], problem: str
-) -> None:
+def test_what_a_client_cannot_do_is_refused_on_the_driver(client, settings, problem):
     """A client that does not know or support a setting says so before the first task."""
     source = DefaultSource(OPTIONS | settings | {"client": client})
     for write in (source.writer, source.streamWriter):
@@ -48,7 +46,7 @@ def test_what_a_client_cannot_do_is_refused_on_the_driver(
 
 
 @pytest.mark.parametrize("invalid", ["kafka.compression.type", "kafka.batch.size"])
-def test_settings_of_dead_letters_are_refused_on_the_driver(client: str, invalid: str) -> None:
+def test_settings_of_dead_letters_are_refused_on_the_driver(client, invalid):
     """A read ignores the settings of producers, unless it has dead letters."""
     given = {
         **OPTIONS,
@@ -64,9 +62,7 @@ def test_settings_of_dead_letters_are_refused_on_the_driver(client: str, invalid
         DefaultSource(given | {"deadLetterTopic": "letters"}).schema()
 
 
-def test_what_a_stream_has_loaded_is_frozen_once(
-    client: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_stream_has_loaded_is_frozen_once(client, monkeypatch):
     """Triggers of thousands of partitions do not collect the garbage of modules."""
     frozen: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))

@@ -19,7 +19,7 @@ def written_to(options: Sequence[str]) -> Path:
     return Path(options[0].removeprefix("-XX:ArchiveClassesAtExit="))
 
 
-def test_an_archive_is_made_once(tmp_path: Path) -> None:
+def test_an_archive_is_made_once(tmp_path):
     """An archive is complete when it has its name, and is not made again."""
     archive = tmp_path / "classes.jsa"
     runs = []
@@ -38,7 +38,7 @@ def test_an_archive_is_made_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [None, BrokerStartError("the broker ended", Path("log"))])
-def test_brokers_start_without_an_archive(tmp_path: Path, error: Exception | None) -> None:
+def test_brokers_start_without_an_archive(tmp_path, error):
     """Nothing fails if a Java writes none, or its broker does not start."""
 
     def run(_: Sequence[str]) -> None:
@@ -49,7 +49,7 @@ def test_brokers_start_without_an_archive(tmp_path: Path, error: Exception | Non
     assert not (tmp_path / "classes.jsa").exists()
 
 
-def test_an_archive_is_for_one_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_is_for_one_java(tmp_path, monkeypatch):
     """Another version of Kafka, or another Java at the same place, has another archive."""
     monkeypatch.setenv("PYSPARK_KAFKA_CACHE", str(tmp_path / "cache"))
     java = tmp_path / "java"
@@ -62,7 +62,7 @@ def test_an_archive_is_for_one_java(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {path.parent for path in paths} == {tmp_path / "cache"}
 
 
-def test_java_says_nothing_about_an_archive(tmp_path: Path) -> None:
+def test_java_says_nothing_about_an_archive(tmp_path):
     """The options name the archive, and turn warnings about it off."""
     assert archive_options(tmp_path / "a.jsa") == (
         f"-XX:SharedArchiveFile={tmp_path}/a.jsa",

@@ -20,13 +20,13 @@ from pyspark_kafka.brokers.java import major_version, require_java
         ("25-ea", 25),
     ],
 )
-def test_major_version(version: str, major: int) -> None:
+def test_major_version(version, major):
     """The major version is found in old and new version strings."""
     assert major_version(f'openjdk version "{version}" 2025-04-15\nOpenJDK Runtime') == major
 
 
 @pytest.mark.parametrize("answer", ["", "Unable to locate a Java Runtime.", 'version "x"'])
-def test_no_major_version(answer: str) -> None:
+def test_no_major_version(answer):
     """An output without a version has no major version."""
     assert major_version(answer) is None
 
@@ -39,7 +39,7 @@ def fake_java(home: Path, answer: str) -> Path:
     return java
 
 
-def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_comes_first(tmp_path, monkeypatch):
     """JAVA_HOME's java takes precedence over the PATH."""
     java = fake_java(tmp_path / "home", 'openjdk version "17.0.15" 2025-04-15')
     other = fake_java(tmp_path / "other", 'openjdk version "21"')
@@ -48,7 +48,7 @@ def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert require_java() == java
 
 
-def test_java_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_on_the_path(tmp_path, monkeypatch):
     """Without JAVA_HOME the first java on the PATH is used."""
     java = fake_java(tmp_path, 'openjdk version "25-ea" 2025-09-16')
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -56,7 +56,7 @@ def test_java_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert require_java(25) == java
 
 
-def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_that_is_too_old(tmp_path, monkeypatch):
     """The error for an old Java has its version, in one line."""
     java = fake_java(tmp_path, 'java version "1.8.0_292"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -68,7 +68,7 @@ def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_java(tmp_path, monkeypatch):
     """A PATH without java is an error."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -76,14 +76,14 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         require_java()
 
 
-def test_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_without_java(tmp_path, monkeypatch):
     """A JAVA_HOME without java is an error, also if the PATH has one."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError, match="which has no bin/java"):
         require_java()
 
 
-def test_java_without_a_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_without_a_version(tmp_path, monkeypatch):
     """A java without a version, like the placeholder of macOS, is an error."""
     fake_java(tmp_path, "Unable to locate a Java Runtime.")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

@@ -17,7 +17,7 @@ echo "${{COMPREPLY[@]}}"
 
 
 @pytest.fixture
-def script(capsys: pytest.CaptureFixture[str]) -> str:
+def script(capsys):
     """Return the script for bash."""
     assert main(["completion", "bash"]) == 0
     return capsys.readouterr().out
@@ -49,12 +49,12 @@ def completed(script: str, *words: str) -> list[str]:
     ],
     ids=" ".join,
 )
-def test_words_are_completed(words: list[str], expected: list[str], script: str) -> None:
+def test_words_are_completed(words, expected, script):
     """Commands, their options, and values that are known."""
     assert completed(script, *words) == expected
 
 
-def test_files_are_completed(tmp_path: object, script: str) -> None:
+def test_files_are_completed(tmp_path, script):
     """An option that takes a file completes names of files."""
     assert completed(script, "lag", "--command-config", f"{tmp_path}"[:-1]) != []
 
@@ -62,13 +62,13 @@ def test_files_are_completed(tmp_path: object, script: str) -> None:
 @pytest.mark.parametrize(
     ("shell", "begins"), [("zsh", "#compdef pyspark-kafka"), ("tcsh", "# AUTOMATICALLY GENERATED")]
 )
-def test_other_shells(shell: str, begins: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_shells(shell, begins, capsys):
     """The script of zsh is a function for ``compinit``."""
     assert main(["completion", shell]) == 0
     assert capsys.readouterr().out.startswith(begins)
 
 
-def test_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_shtab(monkeypatch, capsys):
     """The error names the extra."""
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "bash"]) == 1

@@ -16,7 +16,7 @@ from tests.unit.cli.arguments import parsed, refused
 GIVEN: Final = ("--topic", "letters", "--bootstrap-servers", "h:9092")
 
 
-def test_a_topic_and_a_cluster_are_enough() -> None:
+def test_a_topic_and_a_cluster_are_enough():
     """All letters are listed, or written back to their own topics."""
     listed, replayed = given("list"), given("replay")
     assert (listed.topic, listed.limit, listed.json) == ("letters", 100, False)
@@ -32,7 +32,7 @@ def test_a_topic_and_a_cluster_are_enough() -> None:
         assert _wanted(each) == LetterFilter()
 
 
-def test_letters_can_be_selected() -> None:
+def test_letters_can_be_selected():
     """Letters are selected by the record's topic, offset and timestamp, and by several reasons."""
     selected = given(
         *("list", "--from-topic", "orders", "--limit", "5", "--json"),
@@ -47,7 +47,7 @@ def test_letters_can_be_selected() -> None:
     assert (selected.limit, selected.json) == (5, True)
 
 
-def test_a_replay_can_go_elsewhere() -> None:
+def test_a_replay_can_go_elsewhere():
     """A replay can remember its position in a group, or only count."""
     replayed = given("replay", "--to", "fixed", "--group", "replays", "--dry-run")
     assert (replayed.to, replayed.group, replayed.dry_run) == ("fixed", "replays", True)
@@ -60,7 +60,7 @@ def given(command: str, *options: str) -> Namespace:
 @pytest.mark.parametrize(
     ("text", "offsets"), [(":9", (0, 9)), ("7:", (7, 2**63 - 1)), (":", (0, 2**63 - 1))]
 )
-def test_either_end_of_offsets_may_be_left_out(text: str, offsets: tuple[int, int]) -> None:
+def test_either_end_of_offsets_may_be_left_out(text, offsets):
     """A range without an end goes to the largest offset that there is."""
     assert given("list", "--offsets", text).offsets == offsets
 
@@ -75,22 +75,20 @@ def test_either_end_of_offsets_may_be_left_out(text: str, offsets: tuple[int, in
         (["--option", "kafka.sasl.password=secret"], "--command-config"),
     ],
 )
-def test_wrong_arguments_are_refused(
-    options: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_refused(options, problem, capsys):
     """The message says what is wrong, and a secret is not shown."""
     shown = refused(["dead-letters", "replay", *GIVEN, *options], capsys)
     assert problem in shown
     assert "secret;" not in shown
 
 
-def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_without_a_zone_is_in_utc(monkeypatch):
     """The result does not depend on where the command runs."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert given("list", "--until", "1970-01-01T00:00:01").until == 1_000
 
 
-def test_options_take_precedence_over_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_take_precedence_over_arguments(capsys):
     """Options win in all commands: here the option removes the servers."""
     cluster = ("--topic", "letters", "--bootstrap-servers", "127.0.0.1:1")
     options = ("kafka.bootstrap.servers=", "kafka.default.api.timeout.ms=300")

@@ -49,7 +49,7 @@ SOME = look(
 )
 
 
-def test_brackets_in_a_source() -> None:
+def test_brackets_in_a_source():
     """The name of a source is printed as it is: brackets are no markup."""
     lag = SourceLag.of([PartitionLag(T[0], 5, 6, lag=1)])
     shown = LagSnapshot(SOME.state, {"[bold]a": lag, "[/b]": lag}, SOME.trend)
@@ -58,7 +58,7 @@ def test_brackets_in_a_source() -> None:
     assert "[/b]" in text
 
 
-def test_a_screen() -> None:
+def test_a_screen():
     """The largest lag comes first, numbers have separators, and bounds differ from counts."""
     lines = drawn(SOME)
     assert lines[0] == "checkpoint  s3a://b/c"
@@ -80,14 +80,14 @@ def test_a_screen() -> None:
     assert lines[-1] == "≤ an upper bound in offsets, which includes transaction markers"
 
 
-def test_a_screen_without_unicode() -> None:
+def test_a_screen_without_unicode():
     """A terminal without Unicode gets ASCII symbols."""
     text = "\n".join(drawn(SOME, encoding="ascii"))
     assert "<= 41,235 records" in text
     assert "############" in text
 
 
-def test_hidden_partitions_are_counted() -> None:
+def test_hidden_partitions_are_counted():
     """The partitions with the largest lag are shown, and the total includes all."""
     shown = look(*(PartitionLag(each, 0, each.partition, each.partition) for each in T))
     lines = drawn(shown, height=24, fits_screen=True)
@@ -100,7 +100,7 @@ def test_hidden_partitions_are_counted() -> None:
     assert len([line for line in drawn(shown) if line.startswith(" t ")]) == 40
 
 
-def test_a_table_that_is_printed_once_is_bounded() -> None:
+def test_a_table_that_is_printed_once_is_bounded():
     """Thousands of partitions would hide the summary above them."""
     many = (TopicPartition("t", number) for number in range(10_000))
     lines = drawn(look(*(PartitionLag(each, 0, 9, 9) for each in many)))
@@ -108,14 +108,14 @@ def test_a_table_that_is_printed_once_is_bounded() -> None:
     assert any("(+ 9,801 more)" in line for line in lines)
 
 
-def test_missing_partitions() -> None:
+def test_missing_partitions():
     """Deleted partitions and truncated logs are named."""
     lines = drawn(look(PartitionLag.in_offsets(T[0], 5, 2)))
     assert any("ends before the consumed offset" in line for line in lines)
     assert lines[-1] == "no longer in Kafka: t-1"
 
 
-def test_a_failure_keeps_the_last_snapshot() -> None:
+def test_a_failure_keeps_the_last_snapshot():
     """The error is printed below the last snapshot."""
     lines = drawn(SOME, problem="No broker answered.")
     assert lines[-1] == "No broker answered."
@@ -134,13 +134,13 @@ def test_a_failure_keeps_the_last_snapshot() -> None:
         (Trend(Direction.WAITING, seconds_waited=75.0), "no batch was committed for 75 s"),
     ],
 )
-def test_trends(trend: Trend, text: str) -> None:
+def test_trends(trend, text):
     """The text of a trend contains what is known about it."""
     shown = drawn(look(PartitionLag(T[0], 0, 5, lag=5), trend=trend))
     assert f"trend       {text}" in shown
 
 
-def test_before_the_first_commit() -> None:
+def test_before_the_first_commit():
     """There is no table, and the batch in flight is shown."""
     lines = drawn(LagSnapshot(CheckpointState(None, batch(0, t0=1))))
     assert "committed   no batch yet" in lines
@@ -152,12 +152,12 @@ def test_before_the_first_commit() -> None:
     ("seconds", "text"),
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (3 * 86_400, "3 days")],
 )
-def test_durations(seconds: float, text: str) -> None:
+def test_durations(seconds, text):
     """A duration has the largest unit that makes at least 2."""
     assert duration(seconds) == text
 
 
-def test_json() -> None:
+def test_json():
     """The JSON has everything that the table shows, with times in UTC."""
     text = lag_json(SOME, "s3a://b/c", NOW)
     assert "\n" not in text

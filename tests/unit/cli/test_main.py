@@ -24,7 +24,7 @@ def write_checkpoint(path: Path) -> str:
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> str:
+def checkpoint(tmp_path):
     """Return a checkpoint whose path is not ASCII."""
     return write_checkpoint(tmp_path / "\u00fc")
 
@@ -40,14 +40,14 @@ def checkpoint(tmp_path: Path) -> str:
     ],
     ids=" ".join,
 )
-def test_every_command_runs_a_function(command: list[str]) -> None:
+def test_every_command_runs_a_function(command):
     """A command without one would fail only when it is run."""
     parse = parser.command_parser().parse_known_args
     servers = ["--bootstrap-servers", "h:9092"]
     assert callable(parse([*command, *servers])[0].run)
 
 
-def test_doctor_names_a_server_that_has_no_port(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_names_a_server_that_has_no_port(capsys):
     """The server is not ignored, which would end with no broker found."""
     assert main(["doctor", "--bootstrap-servers", "a:9092,broker:port"]) == 1
     shown = capsys.readouterr()
@@ -55,9 +55,7 @@ def test_doctor_names_a_server_that_has_no_port(capsys: pytest.CaptureFixture[st
     assert "must be host:port, separated by commas: number 2 is not" in shown.err
 
 
-def test_what_an_encoding_lacks_is_escaped(
-    checkpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_encoding_lacks_is_escaped(checkpoint, monkeypatch):
     out = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setenv("COLUMNS", "500")  # or the path is cut
@@ -66,9 +64,7 @@ def test_what_an_encoding_lacks_is_escaped(
     assert "\\xfc" in out.read()
 
 
-def test_a_line_of_json_does_not_act_on_a_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_of_json_does_not_act_on_a_terminal(tmp_path, capsys):
     """Control characters in the names of files, topics and groups are escaped."""
     checkpoint = write_checkpoint(tmp_path / "\x9b\u202e\u00e4")
     assert main(["offsets", "show", checkpoint, "--json"]) == 0
@@ -78,7 +74,7 @@ def test_a_line_of_json_does_not_act_on_a_terminal(
     assert json.loads(line)["checkpoint"] == checkpoint
 
 
-def test_all_lines_of_json_are_ascii() -> None:
+def test_all_lines_of_json_are_ascii():
     """``json.dumps`` escapes the rest by default; the text of a record passes ``printable``."""
     assert [
         (path.name, function.name)
@@ -88,7 +84,7 @@ def test_all_lines_of_json_are_ascii() -> None:
     ] == [("tail.py", "_text")]
 
 
-def test_a_closed_output_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_output_is_no_terminal(monkeypatch):
     """Python sets ``sys.stdout`` to ``None`` if a process starts without one, as under cron."""
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["completion", "bash"]) == 0
@@ -97,7 +93,7 @@ def test_a_closed_output_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are POSIX's")
-def test_tables_end_with_their_pipe(checkpoint: str) -> None:
+def test_tables_end_with_their_pipe(checkpoint):
     """A reader such as ``head`` may end first: that is no failure under ``pipefail``."""
     command = (sys.executable, "-m", "pyspark_kafka", "offsets", "show", checkpoint)
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,14 +21,11 @@ from pyspark_kafka.domain.reading.offset_limits import (
 )
 from tests.unit.cli.arguments import parsed, refused
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 CHECKPOINT = StoragePath("s3a://b/c")
 SERVERS = ("--bootstrap-servers", "h:9092")
 
 
-def test_without_options() -> None:
+def test_without_options():
     """A checkpoint is enough, and Kafka's latest offsets are compared with."""
     for command in ("show", "export", "undo"):
         assert checkpoint_of(given(command, "s3a://b/c")) == CHECKPOINT
@@ -40,7 +37,7 @@ def test_without_options() -> None:
     assert (undo.yes, undo.dry_run, undo.query_is_stopped, undo.json) == (False,) * 4
 
 
-def test_with_options() -> None:
+def test_with_options():
     """Each option has its value."""
     storage = ("--storage-option", "anon=true")
     kafka = (*SERVERS, "--client", "confluent", "--option", "kafka.client.id=x")
@@ -54,7 +51,7 @@ def test_with_options() -> None:
     assert (rewrite.yes, rewrite.dry_run, rewrite.query_is_stopped, rewrite.json) == (True,) * 4
 
 
-def test_two_checkpoints_are_on_the_same_storage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_checkpoints_are_on_the_same_storage(monkeypatch):
     """The settings of the storage are those of both."""
     opened: list[StoragePath] = []
 
@@ -73,8 +70,7 @@ def given(*argv: str) -> Namespace:
 
 
 def target(text: str) -> Target:
-    found: Target = given("diff", "c", "--with", text, *SERVERS).target
-    return found
+    return given("diff", "c", "--with", text, *SERVERS).target
 
 
 @pytest.mark.parametrize(
@@ -88,12 +84,12 @@ def target(text: str) -> Target:
         ("checkpoint:/d", StoragePath("/d")),
     ],
 )
-def test_offsets(text: str, expected: Target) -> None:
+def test_offsets(text, expected):
     """Offsets are named by a word, a prefix or a time."""
     assert target(text) == expected
 
 
-def test_offsets_of_a_file(tmp_path: Path) -> None:
+def test_offsets_of_a_file(tmp_path):
     """A file has the JSON of the option startingOffsets."""
     file = tmp_path / "to.json"
     file.write_text('{"t":{"0":5},"u":"latest"}\n')
@@ -109,9 +105,7 @@ def test_offsets_of_a_file(tmp_path: Path) -> None:
         (None, "is neither a file nor one of"),
     ],
 )
-def test_no_offsets(
-    content: str | None, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_offsets(content, problem, tmp_path, capsys):
     """Anything else is a wrong command line."""
     file = tmp_path / "to.json"
     if content is not None:
@@ -129,9 +123,7 @@ def test_no_offsets(
         (("diff", "c", "--with", "checkpoint:s3://key:geheim@b/c"), "the URL holds a secret"),
     ],
 )
-def test_wrong_command_lines(
-    given: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_command_lines(given, problem, capsys):
     """What is missing is named, and no secret is taken or shown."""
     problems = refused(["offsets", *given], capsys)
     assert problem in problems

@@ -1,18 +1,12 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.__main__ import main
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> str:
+def checkpoint(tmp_path):
     """Return a checkpoint with a committed and a planned batch."""
     for name, content in {
         "offsets/0": 'v1\n{"batchTimestampMs":1795251150969}\n{"t":{"0":4,"1":2}}',
@@ -24,7 +18,7 @@ def checkpoint(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_tables(checkpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables(checkpoint, capsys):
     """A line for each partition has both offsets and their difference."""
     assert main(["offsets", "show", checkpoint]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -37,9 +31,7 @@ def test_tables(checkpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["planned"] for each in shown["partitions"]] == [9, 2]
 
 
-def test_a_rewrite_to_another_checkpoint(
-    checkpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rewrite_to_another_checkpoint(checkpoint, tmp_path, capsys):
     """A rewrite shows what it does, keeps a backup, and is undone; it refuses without --yes."""
     other = tmp_path / "other"
     for name, content in {"offsets/7": 'v1\n{}\n{"t":{"0":1}}', "commits/7": "v1\n{}"}.items():

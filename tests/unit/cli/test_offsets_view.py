@@ -1,15 +1,8 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pyspark_kafka.cli.offsets_view import OffsetPair, print_offsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-if TYPE_CHECKING:
-    import pytest
 
-
-def test_brackets_in_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_brackets_in_names(capsys):
     """Names of sources and topics are printed as they are: brackets are no markup."""
     sources = ("v2[bold]a", "v2[/red]")
     pairs = [OffsetPair(source, TopicPartition("t[i]", 0), 1, 2) for source in sources]

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 from rich.console import Console as RichConsole
 
 from pyspark_kafka.cli.output import Console, advancing, new_table
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Terminal(io.StringIO):
@@ -16,7 +12,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_lines_in_a_file() -> None:
+def test_lines_in_a_file():
     """If the output is not a terminal, live lines are not printed."""
     out = io.StringIO()
     console = Console(out)
@@ -26,7 +22,7 @@ def test_lines_in_a_file() -> None:
     assert out.getvalue() == "done\n"
 
 
-def test_lines_on_a_terminal() -> None:
+def test_lines_on_a_terminal():
     """On a terminal the live line is erased before the next line."""
     out = Terminal()
     console = Console(out)
@@ -35,14 +31,14 @@ def test_lines_on_a_terminal() -> None:
     assert out.getvalue() == "\r\033[Kone moment\r\033[Kdone\n"
 
 
-def test_a_live_line_does_not_wrap() -> None:
+def test_a_live_line_does_not_wrap():
     """The live line is cut to the terminal's width."""
     out = Terminal()
     Console(out).live("x" * 10_000)
     assert len(out.getvalue()) < 1_000
 
 
-def test_a_table() -> None:
+def test_a_table():
     """Names are left-aligned, numbers right-aligned, and columns as wide as their longest cell."""
     table = new_table("name", "n")
     table.add_row("a", "1,000")
@@ -57,7 +53,7 @@ def test_a_table() -> None:
     ]
 
 
-def test_a_terminal_shows_how_far_a_command_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_how_far_a_command_is(monkeypatch):
     """The bar advances by the size of each item, and is gone at the end."""
     monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
@@ -67,7 +63,7 @@ def test_a_terminal_shows_how_far_a_command_is(monkeypatch: pytest.MonkeyPatch) 
     assert out.getvalue().rstrip("\n").endswith("\x1b[2K")
 
 
-def test_a_file_gets_no_bar() -> None:
+def test_a_file_gets_no_bar():
     """Without a terminal nothing is printed."""
     out = io.StringIO()
     assert list(advancing("Reading", ["a", "bc"], total=3, size=len, out=out)) == ["a", "bc"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from tests.unit.cli.arguments import parsed, refused
 
 
-def test_demo_without_options() -> None:
+def test_demo_without_options():
     """The demo needs no option: its broker is embedded and its client the library's default."""
     assert parsed("demo") == {
         "bootstrap_servers": None,
@@ -23,7 +21,7 @@ def test_demo_without_options() -> None:
     }
 
 
-def test_demo_with_options() -> None:
+def test_demo_with_options():
     """Each option has its value."""
     given = [
         *("demo", "--bootstrap-servers", "h:9092", "--client", "confluent"),
@@ -39,7 +37,7 @@ def test_demo_with_options() -> None:
     }
 
 
-def test_demo_of_a_topic() -> None:
+def test_demo_of_a_topic():
     """A topic of a cluster can be chosen."""
     given = parsed("demo", "--bootstrap-servers", "h:9092", "--topic", "mine")
     assert (given["bootstrap_servers"], given["topic"]) == ("h:9092", "mine")
@@ -48,7 +46,7 @@ def test_demo_of_a_topic() -> None:
 LAG = ("lag", "--checkpoint", "s3a://b/c", "--bootstrap-servers", "h:9092")
 
 
-def test_lag_without_options() -> None:
+def test_lag_without_options():
     """A checkpoint and a cluster are enough to show a query's lag."""
     given = parsed(*LAG)
     assert Connection.given(Namespace(**given)) == Connection("h:9092")
@@ -59,7 +57,7 @@ def test_lag_without_options() -> None:
     assert not given["once"]
 
 
-def test_lag_with_options() -> None:
+def test_lag_with_options():
     """Storage options are JSON if they parse as such, and strings otherwise."""
     given = [
         *("--option", "kafka.security.protocol=SASL_SSL", "--option", "kafka.sasl.x=a=b"),
@@ -76,7 +74,7 @@ def test_lag_with_options() -> None:
     assert (found["interval"], found["json"], found["count_up_to"]) == (0.5, True, 0)
 
 
-def test_lag_hides_what_may_be_secret(tmp_path: Path) -> None:
+def test_lag_hides_what_may_be_secret(tmp_path):
     """The `repr` of a connection and of a checkpoint has no settings of either."""
     config, storage = tmp_path / "client.properties", tmp_path / "storage.json"
     config.write_text("sasl.jaas.config=geheim")
@@ -108,9 +106,7 @@ CLUSTER = ("--bootstrap-servers", "h:9092")
         (["lag", "--checkpoint", "abfss://c@a/x?sig=geheim", *CLUSTER], "--storage-options-file"),
     ],
 )
-def test_secrets_are_refused_on_the_command_line(
-    given: list[str], instead: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_secrets_are_refused_on_the_command_line(given, instead, capsys):
     """The error says why, where to put the secret, and not what it is."""
     said = refused(given, capsys)
     assert "holds a secret, and other users of this machine can read the command line" in said
@@ -118,16 +114,14 @@ def test_secrets_are_refused_on_the_command_line(
     assert "geheim" not in said
 
 
-def test_a_wrong_argument_is_shown_without_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_argument_is_shown_without_a_secret(capsys):
     """The error names what is wrong, which is logged elsewhere than the command line is."""
     said = refused([*LAG, "--interval", "s3://k:geheim@b/c"], capsys)
     assert "'s3://b/c' is not a number" in said
 
 
 @pytest.mark.parametrize("text", ["geheim", "[1]", '{"secret": "geheim"'])
-def test_a_file_of_storage_options_must_be_a_json_object(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_storage_options_must_be_a_json_object(text, tmp_path, capsys):
     """The error names the file and shows nothing of it."""
     file = tmp_path / "storage.json"
     file.write_text(text)
@@ -136,12 +130,12 @@ def test_a_file_of_storage_options_must_be_a_json_object(
     assert "geheim" not in said
 
 
-def test_broker_without_options() -> None:
+def test_broker_without_options():
     """The mock broker needs no option, and has no topics by default."""
     assert parsed("broker") == {"kafka": False, "brokers": 1, "port": None, "topics": []}
 
 
-def test_broker_with_options() -> None:
+def test_broker_with_options():
     """Each option has its value."""
     given = ["--kafka", "--brokers", "3", "--port", "9092", "--topic", "a:4", "--topic", "b"]
     topics = [("a", 4), ("b", 1)]
@@ -150,7 +144,7 @@ def test_broker_with_options() -> None:
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
-def test_clients_are_those_of_the_option_client(client: str) -> None:
+def test_clients_are_those_of_the_option_client(client):
     """Every client that can be chosen exists."""
     assert parsed("demo", "--client", client)["client"] == client
     assert client in client_names()
@@ -187,14 +181,12 @@ def test_clients_are_those_of_the_option_client(client: str) -> None:
         (["broker", "--topic", "a:0"], "'0' is not a positive number"),
     ],
 )
-def test_what_cannot_be_run(
-    given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_run(given, problem, capsys):
     """An invalid command line ends with status 2 and the reason."""
     assert problem in refused(given, capsys)
 
 
-def test_help_tells_what_is_written_where(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_tells_what_is_written_where(capsys):
     """The help says that nothing is written to a user's topic."""
     with pytest.raises(SystemExit) as ended:
         parsed("demo", "--help")
@@ -202,7 +194,7 @@ def test_help_tells_what_is_written_where(capsys: pytest.CaptureFixture[str]) ->
     assert "nothing is written" in capsys.readouterr().out
 
 
-def test_client_settings_are_read_from_a_file(tmp_path: Path) -> None:
+def test_client_settings_are_read_from_a_file(tmp_path):
     """A file has client settings without their prefix; options of the command line come after."""
     file = tmp_path / "client.properties"
     file.write_text(
@@ -222,9 +214,7 @@ def test_client_settings_are_read_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["no setting", None])
-def test_an_invalid_settings_file_is_refused(
-    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_settings_file_is_refused(text, tmp_path, capsys):
     """A line without a value, or a missing file, is an error."""
     file = tmp_path / "client.properties"
     if text is not None:
@@ -233,7 +223,7 @@ def test_an_invalid_settings_file_is_refused(
     assert "--command-config" in refused([*given, "--command-config", str(file)], capsys)
 
 
-def test_clients_of_other_distributions_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_of_other_distributions_can_be_chosen(monkeypatch):
     """A plug-in's client can be named on the command line; the one in memory cannot."""
     names = ["confluent", "kafka-python", "memory", "mine"]
     monkeypatch.setattr("pyspark_kafka.cli.arguments.client_names", lambda: names)

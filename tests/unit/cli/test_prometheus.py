@@ -15,7 +15,7 @@ def given(*arguments: str) -> Namespace:
     return Namespace(**parsed(*GIVEN, *arguments))
 
 
-def test_checkpoints_are_named_by_their_last_part() -> None:
+def test_checkpoints_are_named_by_their_last_part():
     """A name that is given takes precedence; only this machine can connect."""
     found = given(
         *("--checkpoint", "s3a://bucket/queries/orders/"),
@@ -45,15 +45,13 @@ def test_checkpoints_are_named_by_their_last_part() -> None:
         (("--checkpoint", "x", "--option", "kafka.sasl.jaas.config=geheim"), "holds a secret"),
     ],
 )
-def test_what_is_wrong_is_said(
-    arguments: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_is_said(arguments, problem, capsys):
     errors = refused([*GIVEN, *arguments], capsys)
     assert problem in errors
     assert "geheim" not in errors
 
 
-def test_settings_hide_secrets(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_settings_hide_secrets(tmp_path_factory):
     file = tmp_path_factory.mktemp("secrets") / "storage.json"
     file.write_text('{"secret": "geheim"}')
     found = _checkpoints(given("--checkpoint", "s3a://b/c", "--storage-options-file", str(file)))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.cli.spark import SparkQueryError
@@ -53,21 +51,19 @@ pyspark_kafka.domain.errors.{name}: {error}
 
 @pytest.mark.parametrize("text", [DRIVER, DRIVER_TWICE, TASK])
 @pytest.mark.parametrize("error", [UNKNOWN_TOPIC, TWO_OPTIONS, STARTING_OFFSETS])
-def test_only_our_error_is_kept(
-    text: str, error: UnknownTopicError | OptionsError | OffsetsMismatchError
-) -> None:
+def test_only_our_error_is_kept(text, error):
     """The text of this library's error is kept with its condition, without Spark's text around."""
     kept = SparkQueryError.from_spark(text.format(name=type(error).__name__, error=error))
     assert (str(kept), kept.fault) == (str(error), error.fault)
 
 
-def test_an_error_at_the_end_of_a_text() -> None:
+def test_an_error_at_the_end_of_a_text():
     """A message at the very end is found too."""
     text = f"pyspark_kafka.domain.errors.UnknownTopicError: {UNKNOWN_TOPIC}"
     assert str(SparkQueryError.from_spark(text)) == str(UNKNOWN_TOPIC)
 
 
-def test_an_error_that_is_not_ours() -> None:
+def test_an_error_that_is_not_ours():
     """The first line of any other error is kept, with a hint where to find the rest."""
     kept = SparkQueryError.from_spark("\n[X] It broke.\n\tat org.apache.Spark\n")
     assert str(kept) == (

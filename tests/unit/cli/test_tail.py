@@ -26,7 +26,7 @@ def shown(rendering: Rendering = Rendering.TEXT, **columns: Any) -> Any:
     return {name: found[name] for name in ("key", "value", "headers", "error") if name in found}
 
 
-def test_a_record_as_json() -> None:
+def test_a_record_as_json():
     """A line of JSON has the place, time and headers of a record."""
     assert json.loads(record_json(ROW, Rendering.JSON)) == {
         "topic": "t",
@@ -39,7 +39,7 @@ def test_a_record_as_json() -> None:
     }
 
 
-def test_nothing_of_a_record_acts_on_a_terminal() -> None:
+def test_nothing_of_a_record_acts_on_a_terminal():
     """JSON escapes what is not ASCII: half a surrogate pair cannot be printed otherwise."""
     value = {"a": "\ud800\x7f\x9b\u202e\u00e4"}
     line = record_json({**ROW, "value": json.dumps(value).encode()}, Rendering.JSON)
@@ -48,7 +48,7 @@ def test_nothing_of_a_record_acts_on_a_terminal() -> None:
     assert json.loads(line)["value"] == value
 
 
-def test_bytes_as_hex() -> None:
+def test_bytes_as_hex():
     """Keys and headers are shown like values."""
     assert shown(Rendering.HEX, value=b"\x01") == {
         "key": "6b",
@@ -57,7 +57,7 @@ def test_bytes_as_hex() -> None:
     }
 
 
-def test_a_decoded_value() -> None:
+def test_a_decoded_value():
     """What JSON has no type for is text, and bytes are base64."""
     value = {"amount": Decimal("1.50"), "at": TIME, "raw": b"\x00\x01"}
     assert shown(value=value, valueBytes=None, valueError=None, headers=None) == {
@@ -67,7 +67,7 @@ def test_a_decoded_value() -> None:
     }
 
 
-def test_a_value_that_cannot_be_decoded() -> None:
+def test_a_value_that_cannot_be_decoded():
     """The bytes of the value are shown as text, with what is wrong."""
     row = {**ROW, "value": None, "valueBytes": b"x\xff", "valueError": "it ends too early"}
     found = json.loads(record_json(row, Rendering.TEXT))
@@ -75,7 +75,7 @@ def test_a_value_that_cannot_be_decoded() -> None:
     assert record_line(row, Rendering.TEXT).endswith("  k  x\\xff  (it ends too early)")
 
 
-def test_a_record_as_a_line() -> None:
+def test_a_record_as_a_line():
     """Nothing in a record breaks its line, and null is told from an empty text."""
     row = {**ROW, "key": None, "value": b"a\nb\x1b[2J"}
     assert record_line(row, Rendering.TEXT) == (

@@ -35,7 +35,7 @@ def drawn(view: TopicListView) -> list[str]:
     return [line.strip() for line in out.getvalue().splitlines()]
 
 
-def test_retention_and_replicas() -> None:
+def test_retention_and_replicas():
     """Each policy has its words, and replicas that are behind are counted."""
     lines = drawn(
         TopicListView(
@@ -65,7 +65,7 @@ def test_retention_and_replicas() -> None:
     ]
 
 
-def test_partitions() -> None:
+def test_partitions():
     """Each partition has a row."""
     lines = drawn(TopicListView([topic("a", BEHIND, LEADERLESS)], by_partition=True))
     assert lines[3].split() == ["a", "0", "5", "1,205", "1,200", "12", "B", "2", "1/2"]
@@ -83,6 +83,6 @@ def test_partitions() -> None:
         (2_000_000_000_000_000, "2,000 TB"),
     ],
 )
-def test_sizes(number: int | None, text: str) -> None:
+def test_sizes(number, text):
     """Sizes have decimal units."""
     assert size(number) == text

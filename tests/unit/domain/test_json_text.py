@@ -25,7 +25,7 @@ trees = st.recursive(
 
 
 @given(objects(trees))
-def test_object(value: dict[str, object]) -> None:
+def test_object(value):
     """A JSON object is read as what it holds."""
     assert read_json_object(json.dumps(value), "{}") == value
 
@@ -47,7 +47,7 @@ def test_object(value: dict[str, object]) -> None:
         '{"a":[{"b":1,"b":2}]}',
     ],
 )
-def test_not_an_object(text: str) -> None:
+def test_not_an_object(text):
     """What is not a JSON object, or has a key twice at any depth, is quoted next to an example."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         read_json_object(text, '{"an":"example"}')
@@ -55,7 +55,7 @@ def test_not_an_object(text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), trees), max_size=4))
-def test_pairs(pairs: list[tuple[str, object]]) -> None:
+def test_pairs(pairs):
     """The pairs of an object are kept in their order, the same key twice among them."""
     text = ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in pairs)
     assert read_json_pairs(f"{{{text}}}", "{}") == pairs
@@ -64,21 +64,21 @@ def test_pairs(pairs: list[tuple[str, object]]) -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "null", "[]", '[["a",1]]', '{"a":{"b":1,"b":2}}', '{"a":[{"b":1,"b":2}]}']
 )
-def test_not_pairs(text: str) -> None:
+def test_not_pairs(text):
     """What is not an object, or has a key twice below it, is quoted next to an example."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         read_json_pairs(text, '{"an":"example"}')
     assert str(caught.value) == f'Expected e.g. {{"an":"example"}}, got {text}'
 
 
-def test_bottomless_json() -> None:
+def test_bottomless_json():
     """JSON that is nested too deep to be read is refused like any other."""
     with pytest.raises(ValueError, match=r"^Expected e\.g\. \{\}, got \[\["):
         read_json_object("[" * 100_000, "{}")
 
 
 @given(st.integers(0, 2**31 - 1))
-def test_partition_number(number: int) -> None:
+def test_partition_number(number):
     """Every partition's number is read from its decimal digits."""
     assert partition_number(str(number)) == number
 
@@ -86,7 +86,7 @@ def test_partition_number(number: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "x", "-1", "+1", " 1", "1 ", "1.0", "1_0", "0x1", "٣", "²"]
 )
-def test_not_a_partition_number(text: str) -> None:
+def test_not_a_partition_number(text):
     """A partition's number is nothing but decimal digits."""
     with pytest.raises(ValueError, match=r"^not a partition number: ") as caught:
         partition_number(text)
@@ -106,6 +106,6 @@ def test_not_a_partition_number(text: str) -> None:
         (None, False),
     ],
 )
-def test_is_integer(value: object, expected: bool) -> None:
+def test_is_integer(value, expected):
     """An integer is neither a boolean nor a number with a fraction, even if that is zero."""
     assert is_integer(value) is expected

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import json
 import pickle
@@ -39,27 +37,27 @@ EMPTY = PartitionOffsets()
         ({T0: LARGEST_OFFSET}, '{"t":{"0":9223372036854775807}}'),
     ],
 )
-def test_json(offsets: dict[TopicPartition, int], text: str) -> None:
+def test_json(offsets, text):
     """The JSON is, character for character, what the JVM connector writes into checkpoints."""
     assert PartitionOffsets(offsets).to_json() == text
     assert PartitionOffsets.from_json(text) == offsets
 
 
 @given(partition_offsets)
-def test_json_round_trip(offsets: PartitionOffsets) -> None:
+def test_json_round_trip(offsets):
     """Offsets survive being written as JSON and read again."""
     assert PartitionOffsets.from_json(offsets.to_json()) == offsets
 
 
 @given(partition_offsets)
-def test_dict_round_trip(offsets: PartitionOffsets) -> None:
+def test_dict_round_trip(offsets):
     """Offsets survive being given as nested dictionaries, which are what their JSON holds."""
     assert PartitionOffsets.from_dict(offsets.to_dict()) == offsets
     assert json.loads(offsets.to_json()) == offsets.to_dict()
 
 
 @given(st.dictionaries(close_topic_partitions, offset_numbers))
-def test_order(offsets: dict[TopicPartition, int]) -> None:
+def test_order(offsets):
     """Topics are in order, and partitions in numeric order, from any source."""
     shuffled = PartitionOffsets(offsets)
     assert list(shuffled) == sorted(offsets)
@@ -71,13 +69,13 @@ def test_order(offsets: dict[TopicPartition, int]) -> None:
 @pytest.mark.parametrize(
     "layout", ['{ "t" : { "0" : 1 } }', '\n{"t":\t{"0":1}}\n', '{"\\u0074":{"0":1}}']
 )
-def test_foreign_layout(layout: str) -> None:
+def test_foreign_layout(layout):
     """JSON is read however a person laid it out."""
     assert PartitionOffsets.from_json(layout) == {T0: 1}
 
 
 @pytest.mark.parametrize("text", ["{}", '{"t":{}}'])
-def test_no_partition(text: str) -> None:
+def test_no_partition(text):
     """JSON that names no partition gives no offsets."""
     assert PartitionOffsets.from_json(text) == EMPTY
 
@@ -114,7 +112,7 @@ def test_no_partition(text: str) -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_malformed_json(text: str) -> None:
+def test_malformed_json(text):
     """What is not offsets by partition is refused in the JVM connector's words."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         PartitionOffsets.from_json(text)
@@ -132,28 +130,28 @@ def test_malformed_json(text: str) -> None:
         ({"": {"0": 1}}, "a topic's name must not be empty"),
     ],
 )
-def test_malformed_dict(topics: dict[str, dict[str, int]], problem: str) -> None:
+def test_malformed_dict(topics, problem):
     """Nested dictionaries of another shape are refused with what is wrong in them."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         PartitionOffsets.from_dict(topics)
 
 
 @pytest.mark.parametrize("offset", [EARLIEST - 1, -(2**63)])
-def test_offset_below_earliest(offset: int) -> None:
+def test_offset_below_earliest(offset):
     """Nothing below -2 is an offset."""
     with pytest.raises(ValueError, match=f"^not an offset: {offset} for t-0$"):
         PartitionOffsets({T0: offset})
 
 
 @given(partition_offsets)
-def test_mapping(offsets: PartitionOffsets) -> None:
+def test_mapping(offsets):
     """Offsets are a mapping: built from its own items, it is the same again."""
     assert PartitionOffsets(offsets.items()) == offsets == dict(offsets)
     assert len(offsets) == len(list(offsets))
     assert [offsets[partition] for partition in offsets] == list(offsets.values())
 
 
-def test_missing_partition() -> None:
+def test_missing_partition():
     """A partition that is not held is missing as from any mapping."""
     assert T1 not in PartitionOffsets({T0: 1})
     with pytest.raises(KeyError):
@@ -161,21 +159,19 @@ def test_missing_partition() -> None:
 
 
 @given(partition_offsets)
-def test_merge_with_nothing(offsets: PartitionOffsets) -> None:
+def test_merge_with_nothing(offsets):
     """Nothing is the identity of merging, on both sides."""
     assert offsets.merge(EMPTY) == offsets == EMPTY.merge(offsets)
 
 
 @given(partition_offsets, partition_offsets, partition_offsets)
-def test_merge_is_associative(
-    first: PartitionOffsets, second: PartitionOffsets, third: PartitionOffsets
-) -> None:
+def test_merge_is_associative(first, second, third):
     """The order of two merges does not matter."""
     assert first.merge(second).merge(third) == first.merge(second.merge(third))
 
 
 @given(partition_offsets, partition_offsets)
-def test_merge_prefers_newer(old: PartitionOffsets, new: PartitionOffsets) -> None:
+def test_merge_prefers_newer(old, new):
     """A merge holds all of the newer offsets, and the older ones only where there is no newer."""
     merged = old.merge(new)
     assert merged.keys() == old.keys() | new.keys()
@@ -183,7 +179,7 @@ def test_merge_prefers_newer(old: PartitionOffsets, new: PartitionOffsets) -> No
         assert offset == (new[partition] if partition in new else old[partition])
 
 
-def test_merge_leaves_its_parts_alone() -> None:
+def test_merge_leaves_its_parts_alone():
     """A merge is a new value, made of offsets or of a plain dictionary."""
     old = PartitionOffsets({T0: 1})
     assert old.merge({T0: 5, T1: 2}) == PartitionOffsets({T0: 5, T1: 2})
@@ -191,7 +187,7 @@ def test_merge_leaves_its_parts_alone() -> None:
 
 
 @given(partition_offsets, st.sets(close_topic_partitions | topic_partitions))
-def test_restriction(offsets: PartitionOffsets, wanted: set[TopicPartition]) -> None:
+def test_restriction(offsets, wanted):
     """A restriction keeps the offsets of the partitions that are wanted, and adds none."""
     restricted = offsets.restrict(wanted)
     assert restricted.keys() == offsets.keys() & wanted
@@ -200,14 +196,14 @@ def test_restriction(offsets: PartitionOffsets, wanted: set[TopicPartition]) -> 
 
 
 @given(partition_offsets)
-def test_restriction_to_all_and_none(offsets: PartitionOffsets) -> None:
+def test_restriction_to_all_and_none(offsets):
     """A restriction to its own partitions changes nothing, one to none leaves nothing."""
     assert offsets.restrict(iter(offsets)) == offsets
     assert offsets.restrict([]) == EMPTY
 
 
 @given(partition_offsets)
-def test_equality_and_hash(offsets: PartitionOffsets) -> None:
+def test_equality_and_hash(offsets):
     """Equal offsets hash alike, in any order."""
     twin = PartitionOffsets(list(offsets.items())[::-1])
     assert twin == offsets
@@ -215,7 +211,7 @@ def test_equality_and_hash(offsets: PartitionOffsets) -> None:
 
 
 @given(partition_offsets)
-def test_inequality(offsets: PartitionOffsets) -> None:
+def test_inequality(offsets):
     """Offsets differ if one more partition is in them, or if one offset is another."""
     more = offsets.merge({TopicPartition("another topic", 0): 1})
     assert more.merge({TopicPartition("another topic", 0): 2}) != more
@@ -223,7 +219,7 @@ def test_inequality(offsets: PartitionOffsets) -> None:
 
 
 @given(partition_offsets)
-def test_pickle(offsets: PartitionOffsets) -> None:
+def test_pickle(offsets):
     """Offsets survive the pickle between processes, and a copy."""
     unpickled = pickle.loads(pickle.dumps(offsets))  # noqa: S301
     assert isinstance(unpickled, PartitionOffsets)
@@ -232,7 +228,7 @@ def test_pickle(offsets: PartitionOffsets) -> None:
 
 
 @pytest.mark.parametrize("name", ["_offsets", "another"])
-def test_immutability(name: str) -> None:
+def test_immutability(name):
     """No attribute of offsets can be set or deleted."""
     offsets = PartitionOffsets({T0: 1})
     with pytest.raises(AttributeError, match=f"^PartitionOffsets is immutable: {name}$"):
@@ -242,7 +238,7 @@ def test_immutability(name: str) -> None:
     assert offsets == {T0: 1}
 
 
-def test_independence_of_what_it_was_built_from() -> None:
+def test_independence_of_what_it_was_built_from():
     """Neither the dictionary it was built from nor one it gave away changes it."""
     source = {T0: 1}
     offsets = PartitionOffsets(source)
@@ -251,7 +247,7 @@ def test_independence_of_what_it_was_built_from() -> None:
     assert offsets == {T0: 1}
 
 
-def test_repr() -> None:
+def test_repr():
     """Its representation shows the JSON."""
     assert repr(PartitionOffsets({T0: 23})) == 'PartitionOffsets({"t":{"0":23}})'
 
@@ -260,7 +256,7 @@ def test_repr() -> None:
     "text",
     ['{"t":{"0":9223372036854775808}}', '{"t":{"2147483648":1}}', '{"t":{"0":1,"00":2}}'],
 )
-def test_numbers_that_kafka_does_not_have_are_refused(text: str) -> None:
+def test_numbers_that_kafka_does_not_have_are_refused(text):
     """Offsets have 63 bits and partitions 31, and each is spelled in one way only."""
     with pytest.raises(ValueError, match=r"Expected e\.g\."):
         PartitionOffsets.from_json(text)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pickle
 import re
 
@@ -7,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .strategies import close_topic_partitions
@@ -27,13 +25,13 @@ B2 = TopicPartition("b", 2)
         (' { "a" : [ 0 ] } ', {A0}),
     ],
 )
-def test_assignment(text: str, partitions: set[TopicPartition]) -> None:
+def test_assignment(text, partitions):
     """An assignment is the set of the partitions that its JSON lists."""
     assert Assign.from_json(text).partitions == partitions
 
 
 @given(st.frozensets(close_topic_partitions, min_size=1))
-def test_topics_of_an_assignment(partitions: frozenset[TopicPartition]) -> None:
+def test_topics_of_an_assignment(partitions):
     """The topics of an assignment are its partitions' topics."""
     assert Assign(partitions).topics == {partition.topic for partition in partitions}
 
@@ -60,7 +58,7 @@ def test_topics_of_an_assignment(partitions: frozenset[TopicPartition]) -> None:
         '{"a":[0], x',
     ],
 )
-def test_malformed_assignment(text: str) -> None:
+def test_malformed_assignment(text):
     """What does not assign a partition is refused in the JVM connector's words."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         Assign.from_json(text)
@@ -79,13 +77,13 @@ def test_malformed_assignment(text: str) -> None:
         ("A,a", ("A", "a")),
     ],
 )
-def test_topics(text: str, topics: tuple[str, ...]) -> None:
+def test_topics(text, topics):
     """Topics stand between commas, in their order, each once; space and empty names are dropped."""
     assert Subscribe.from_text(text).topics == topics
 
 
 @pytest.mark.parametrize("text", ["", " ", ",", " , ,"])
-def test_no_topics(text: str) -> None:
+def test_no_topics(text):
     """A subscription without a topic is refused."""
     with pytest.raises(ValueError, match=r"^a subscription needs at least one topic$"):
         Subscribe.from_text(text)
@@ -105,13 +103,13 @@ def test_no_topics(text: str) -> None:
         (".*", "anything", True),
     ],
 )
-def test_pattern(pattern: str, topic: str, matches: bool) -> None:
+def test_pattern(pattern, topic, matches):
     """A pattern matches a topic if it is found anywhere in its name."""
     assert SubscribePattern(pattern).matches(topic) is matches
 
 
 @given(st.text(alphabet="abc.-_", min_size=1), st.text(alphabet="abc.-_"), st.text(alphabet="abc"))
-def test_literal_pattern(name: str, before: str, after: str) -> None:
+def test_literal_pattern(name, before, after):
     """A literal pattern is found in every name that contains it."""
     assert SubscribePattern(re.escape(name)).matches(f"{before}{name}{after}")
 
@@ -128,7 +126,7 @@ def test_literal_pattern(name: str, before: str, after: str) -> None:
         ),
     ],
 )
-def test_malformed_pattern(pattern: str, problem: str) -> None:
+def test_malformed_pattern(pattern, problem):
     """A pattern that is no regular expression is refused with the place where it breaks."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         SubscribePattern(pattern)
@@ -146,7 +144,7 @@ def test_malformed_pattern(pattern: str, problem: str) -> None:
         (r"[\0377]", r"\0377"),
     ],
 )
-def test_what_java_reads_otherwise_is_refused(pattern: str, found: str) -> None:
+def test_what_java_reads_otherwise_is_refused(pattern, found):
     """Python compiles it, and matches other topics than the JVM connector, mostly none."""
     with pytest.raises(ValueError, match=re.escape(f"{pattern!r}: '{found}' means")):
         SubscribePattern(pattern)
@@ -160,11 +158,11 @@ def test_what_java_reads_otherwise_is_refused(pattern: str, found: str) -> None:
         (r"\0400", " 0"),
     ],
 )
-def test_what_both_read_alike_is_accepted(pattern: str, topic: str) -> None:
+def test_what_both_read_alike_is_accepted(pattern, topic):
     assert SubscribePattern(pattern).matches(topic)
 
 
-def test_a_pattern_that_is_nested_too_deeply() -> None:
+def test_a_pattern_that_is_nested_too_deeply():
     """Thousands of parentheses are refused as any other pattern that cannot be compiled."""
     with pytest.raises(ValueError, match=r"^not a regular expression: .*recursion"):
         SubscribePattern("(" * 5_000 + ")" * 5_000)
@@ -178,7 +176,7 @@ def test_a_pattern_that_is_nested_too_deeply() -> None:
         (SubscribePattern("a.*"), "SubscribePattern[a.*]"),
     ],
 )
-def test_text(subscription: Subscription, text: str) -> None:
+def test_text(subscription, text):
     """A subscription is named as in the JVM connector, partitions in order, and can be pickled."""
     assert str(subscription) == text
     assert pickle.loads(pickle.dumps(subscription)) == subscription  # noqa: S301

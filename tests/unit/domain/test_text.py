@@ -1,7 +1,5 @@
 """Errors on one line."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.errors import DriverLostError, OptionsError
@@ -28,17 +26,17 @@ from pyspark_kafka.domain.text import (
         ),
     ],
 )
-def test_an_error_is_one_line(error: BaseException, line: str) -> None:
+def test_an_error_is_one_line(error, line):
     """Only errors of other libraries need the name of their class."""
     assert describe_error(error) == line
 
 
-def test_the_condition_of_our_errors_stays() -> None:
+def test_the_condition_of_our_errors_stays():
     """The condition is searched for in the docs."""
     assert describe_error(DriverLostError("it closed")).startswith("[KAFKA_DRIVER_LOST] ")
 
 
-def test_our_error_is_found_in_a_traceback_that_spark_quotes() -> None:
+def test_our_error_is_found_in_a_traceback_that_spark_quotes():
     quoted = (
         "An exception was thrown from the Python worker:\n"
         "pyspark_kafka.domain.errors.DriverLostError: [KAFKA_DRIVER_LOST] It closed.\n\n"
@@ -47,11 +45,11 @@ def test_our_error_is_found_in_a_traceback_that_spark_quotes() -> None:
     assert find_error(quoted) == QuotedError("DriverLostError", "[KAFKA_DRIVER_LOST] It closed.")
 
 
-def test_a_text_may_have_no_error_of_ours() -> None:
+def test_a_text_may_have_no_error_of_ours():
     assert find_error("ValueError: [X] y") is None
 
 
-def test_an_excerpt_shows_no_control_characters() -> None:
+def test_an_excerpt_shows_no_control_characters():
     """What a terminal would obey is escaped, and a long text is cut."""
     assert excerpt("a\x1b[2J\n") == r"a\x1b[2J\n"
     assert excerpt("x" * 10_000).endswith("x...")
@@ -73,20 +71,18 @@ TEXT, JSON, HEX = Rendering.TEXT, Rendering.JSON, Rendering.HEX
     ],
     ids=str,
 )
-def test_bytes_are_shown(
-    data: bytes | None, rendering: Rendering, expected: tuple[object, str]
-) -> None:
+def test_bytes_are_shown(data, rendering, expected):
     """No bytes fail: what cannot be decoded is escaped, or shown as text."""
     assert render(data, rendering) == expected
 
 
-def test_a_terminal_obeys_no_record() -> None:
+def test_a_terminal_obeys_no_record():
     """Control characters are escaped, and a text stays on its line."""
     assert printable("né 1") == "né 1"
     assert printable("a\x1b[2J\nb") == "a\\x1b[2J\\nb"
 
 
-def test_a_table_without_headings() -> None:
+def test_a_table_without_headings():
     """Texts are escaped, and numbers are easy to read."""
     assert html_table("a & b", [("<i>", 12_345)]) == (
         "<table><caption>a &amp; b</caption>"
@@ -94,5 +90,5 @@ def test_a_table_without_headings() -> None:
     )
 
 
-def test_headings_are_escaped_too() -> None:
+def test_headings_are_escaped_too():
     assert "<thead><tr><th>&lt;b&gt;</th></tr></thead>" in html_table("", [], ["<b>"])

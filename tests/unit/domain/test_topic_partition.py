@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 import pickle
 
@@ -12,7 +10,7 @@ from .strategies import close_topic_partitions, topic_partitions
 
 
 @given(close_topic_partitions, close_topic_partitions)
-def test_order(left: TopicPartition, right: TopicPartition) -> None:
+def test_order(left, right):
     """Partitions are ordered as pairs of their topic's name and their number."""
     pairs = (left.topic, left.partition), (right.topic, right.partition)
     assert (left < right, left == right, left > right) == (
@@ -22,21 +20,21 @@ def test_order(left: TopicPartition, right: TopicPartition) -> None:
     )
 
 
-def test_numeric_order() -> None:
+def test_numeric_order():
     """Partition 2 stands before partition 10, and both stand before the next topic's."""
     first, second, third = (TopicPartition(*pair) for pair in (("a", 2), ("a", 10), ("b", 0)))
     assert sorted([third, second, first]) == [first, second, third]
 
 
 @given(topic_partitions)
-def test_equality_and_hash(partition: TopicPartition) -> None:
+def test_equality_and_hash(partition):
     """Equal partitions are interchangeable as keys."""
     twin = TopicPartition(partition.topic, partition.partition)
     assert {partition: "found"}[twin] == "found"
 
 
 @given(topic_partitions)
-def test_pickle(partition: TopicPartition) -> None:
+def test_pickle(partition):
     """A partition survives the pickle between processes."""
     assert pickle.loads(pickle.dumps(partition)) == partition  # noqa: S301
 
@@ -48,19 +46,19 @@ def test_pickle(partition: TopicPartition) -> None:
         ("t", -1, "not a partition number: -1"),
     ],
 )
-def test_refusal(topic: str, number: int, problem: str) -> None:
+def test_refusal(topic, number, problem):
     """A partition has a topic with a name, and a number from 0 on."""
     with pytest.raises(ValueError, match=f"^{problem}$"):
         TopicPartition(topic, number)
 
 
 @pytest.mark.parametrize("name", ["topic", "partition"])
-def test_immutability(name: str) -> None:
+def test_immutability(name):
     """A partition cannot be turned into another one."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(TopicPartition("t", 0), name, 1)
 
 
-def test_text() -> None:
+def test_text():
     """A partition is written as Kafka's Java client writes it."""
     assert str(TopicPartition("my-topic", 12)) == "my-topic-12"

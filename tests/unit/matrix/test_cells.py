@@ -1,7 +1,5 @@
 """The cells of the matrix."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -12,7 +10,7 @@ from tests.matrix.project import ROOT, Project
 CELLS = all_cells(Project.read())
 
 
-def test_each_spark_runs_with_each_python() -> None:
+def test_each_spark_runs_with_each_python():
     """Each minor release has its newest patch, and the newest is what is allowed."""
     pairs = {
         (one.environment.python, one.environment.spark)
@@ -23,14 +21,14 @@ def test_each_spark_runs_with_each_python() -> None:
     assert pairs == {(python, spark) for python in PYTHONS for spark in sparks}
 
 
-def test_each_broker_is_tested() -> None:
+def test_each_broker_is_tested():
     """All with the same clients."""
     brokers = [one for one in CELLS if one.name.startswith("kafka-")]
     assert {one.broker for one in brokers} == set(BROKERS)
     assert len({one.environment for one in brokers}) == 1
 
 
-def test_the_lowest_versions_are_of_every_package() -> None:
+def test_the_lowest_versions_are_of_every_package():
     """Only gssapi is left out, which has to be compiled."""
     project = Project.read()
     extras = {
@@ -39,7 +37,7 @@ def test_the_lowest_versions_are_of_every_package() -> None:
     assert project.extras.keys() - extras == {"kerberos"}
 
 
-def test_each_extra_is_installed_alone() -> None:
+def test_each_extra_is_installed_alone():
     """From the wheel; only gssapi is left out here, too."""
     installed = {one.environment.extras for one in CELLS if one.environment.is_of_wheel}
     project = Project.read()
@@ -47,21 +45,21 @@ def test_each_extra_is_installed_alone() -> None:
     assert installed == {(), ("spark", "confluent"), *alone}
 
 
-def test_each_test_of_an_extra_runs_in_a_cell() -> None:
+def test_each_test_of_an_extra_runs_in_a_cell():
     """Tests of an extra run nowhere else."""
     text = (ROOT / "tests" / "packaging" / "test_extras.py").read_text()
     named = {test.rpartition("::")[2] for cell in CELLS for test in cell.tests}
     assert {*re.findall(r"^def (test_\w+)", text, re.MULTILINE)} <= named
 
 
-def test_names_are_of_one_cell() -> None:
+def test_names_are_of_one_cell():
     """A cell's name is the name of its files and environments."""
     assert len({one.name for one in CELLS}) == len(CELLS)
     environments = {one.environment for one in CELLS}
     assert len({one.name for one in environments}) == len(environments)
 
 
-def test_tests_exist() -> None:
+def test_tests_exist():
     """Each path leads to a file, and each node id to a function in it."""
     ids = {test for cell in CELLS for test in cell.tests if not test.startswith("-")}
     for path, _, name in (test.partition("::") for test in ids):
@@ -73,6 +71,6 @@ def test_tests_exist() -> None:
     ("patterns", "count"),
     [([], len(CELLS)), (["kafka-*"], 3), (["lowest", "*-3.12"], 5), (["x"], 0)],
 )
-def test_cells_are_chosen_by_patterns(patterns: list[str], count: int) -> None:
+def test_cells_are_chosen_by_patterns(patterns, count):
     """All of them without a pattern."""
     assert len(chosen(CELLS, patterns)) == count

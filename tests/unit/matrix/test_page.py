@@ -37,7 +37,7 @@ def versions(**others: str) -> dict[str, str]:
     } | others
 
 
-def test_a_run_is_a_row() -> None:
+def test_a_run_is_a_row():
     """A row has exact versions, counts, seconds and its date."""
     result = Result(
         "lowest", Outcome.PASSED, "2026-01-02", versions(), Counts(passed=7, skipped=2), seconds=12
@@ -47,7 +47,7 @@ def test_a_run_is_a_row() -> None:
     assert row in page.splitlines()
 
 
-def test_what_did_not_run_says_so() -> None:
+def test_what_did_not_run_says_so():
     """A row without a result, too."""
     missing = Result("two", Outcome.NOT_RUN, "2026-01-02", reason="this machine has no Python 3.13")
     page = page_of(SETTINGS, [cell("one"), cell("two", "3.13")], [missing]).splitlines()
@@ -56,7 +56,7 @@ def test_what_did_not_run_says_so() -> None:
     assert f"| `two` | 3.13 |  | 4.3.1 | {told} |  |  |  |  | 2026-01-02 |" in page
 
 
-def test_tested_versions_are_of_runs_that_passed() -> None:
+def test_tested_versions_are_of_runs_that_passed():
     """Each version once, the oldest first, as numbers."""
     results = [
         Result("one", Outcome.PASSED, "2026-01-02", versions(numpy="1.100.0")),
@@ -70,26 +70,26 @@ def test_tested_versions_are_of_runs_that_passed() -> None:
     assert f"| `numpy` | {numpy} |" in page
 
 
-def test_what_older_releases_of_spark_lack_is_what_is_refused() -> None:
+def test_what_older_releases_of_spark_lack_is_what_is_refused():
     """A row for each feature."""
     page = page_of(SETTINGS, [cell("one")], []).splitlines()
     assert "| `pushFilters` | 4.1 | Refused. |" in page
     assert all(any(line.startswith(f"| {each.name} |") for line in page) for each in FEATURES)
 
 
-def test_before_the_first_run_nothing_is_tested() -> None:
+def test_before_the_first_run_nothing_is_tested():
     """The page says so."""
     assert "| Kafka brokers | 2.1 or newer | not tested |" in page_of(SETTINGS, [cell("one")], [])
 
 
-def test_the_comment_of_a_package_is_its_note() -> None:
+def test_the_comment_of_a_package_is_its_note():
     """All of its lines."""
     page = page_of(SETTINGS, [cell("one")], []).splitlines()
     note = "Arrays. The first for this Python."
     assert f"| `numpy` | 1.26 or newer | not tested | always | {note} |" in page
 
 
-def test_each_package_has_a_note() -> None:
+def test_each_package_has_a_note():
     """The note says why no older version will do."""
     project = Project.read()
     named = {*project.dependencies, *(one for extra in project.extras.values() for one in extra)}

@@ -1,7 +1,5 @@
 """What the matrix reads from pyproject.toml."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.matrix.project import Project, package_name
@@ -24,37 +22,37 @@ PROJECT = Project.of(
 )
 
 
-def test_packages_are_of_the_chosen_extras() -> None:
+def test_packages_are_of_the_chosen_extras():
     """Names have neither bounds nor extras."""
     assert PROJECT.packages(["google"]) == {"pyarrow", "numpy", "google-auth"}
     assert PROJECT.packages(["spark"]) == {"pyarrow", "numpy", "pyspark"}
 
 
-def test_all_is_no_extra_of_its_own() -> None:
+def test_all_is_no_extra_of_its_own():
     """The extra ``all`` only names the others."""
     assert PROJECT.extras.keys() == {"spark", "google"}
 
 
-def test_checkers_are_not_installed() -> None:
+def test_checkers_are_not_installed():
     """Some need newer versions than the lowest; groups in the group are installed, too."""
     assert PROJECT.tests == ("pytest>=8.3", "moto[s3]>=5.2", "numba>=0.61")
 
 
-def test_lower_bounds() -> None:
+def test_lower_bounds():
     """Lower bounds are found in the dependencies and in the extras."""
     assert (PROJECT.lowest("numpy"), PROJECT.lowest("pyspark")) == ("1.26", "4.2")
     with pytest.raises(LookupError, match="moto has no lower bound"):
         PROJECT.lowest("moto")
 
 
-def test_names_are_normalized() -> None:
+def test_names_are_normalized():
     """Two spellings of a name are one package."""
     assert package_name("Typing_Extensions>=4") == "typing-extensions"
     with pytest.raises(ValueError, match="not a requirement: >=1"):
         package_name(">=1")
 
 
-def test_the_projects_own_file_is_read() -> None:
+def test_the_projects_own_file_is_read():
     """Everything that is installed without an extra has a lower bound."""
     project = Project.read()
     assert all(project.lowest(name) for name in project.packages(project.extras))

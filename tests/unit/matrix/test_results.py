@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.matrix.results import (
     Counts,
     Outcome,
@@ -12,9 +10,6 @@ from tests.matrix.results import (
     read_results,
     write_results,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JUNIT = (
     '<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests">'
@@ -27,13 +22,13 @@ def passed(cell: str, date: str = "2026-01-02") -> Result:
     return Result(cell, Outcome.PASSED, date, {"python": "3.11.7"}, Counts(3, 1, 0), 12)
 
 
-def test_pytest_counts(tmp_path: Path) -> None:
+def test_pytest_counts(tmp_path):
     """An error, such as a fixture's, is a failure."""
     (tmp_path / "report.xml").write_text(JUNIT)
     assert Counts.of_junit(tmp_path / "report.xml") == Counts(passed=4, skipped=3, failed=3)
 
 
-def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_results_are_read_as_they_were_written(tmp_path):
     """Outcomes and counts, too."""
     results = [
         passed("one"),
@@ -43,12 +38,12 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_results(tmp_path / "results.json") == results
 
 
-def test_there_may_be_no_results(tmp_path: Path) -> None:
+def test_there_may_be_no_results(tmp_path):
     """Before the first run."""
     assert read_results(tmp_path / "results.json") == []
 
 
-def test_new_results_replace_older_ones() -> None:
+def test_new_results_replace_older_ones():
     """Cells that did not run keep theirs; those that no longer exist lose theirs."""
     before = [passed("one"), passed("two"), passed("gone")]
     fresh = [passed("two", "2026-02-03"), passed("three")]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.adapters.checkpoints.directory import failures_of, problem_of
@@ -43,7 +41,7 @@ class NoCredentialsError(Exception):
         ),
     ],
 )
-def test_a_failure_says_what_it_means(error: Exception, meaning: str) -> None:
+def test_a_failure_says_what_it_means(error, meaning):
     """The message says what to do about each kind of failure."""
     assert problem_of(error, PATH).startswith(meaning)
 
@@ -61,7 +59,7 @@ def test_a_failure_says_what_it_means(error: Exception, meaning: str) -> None:
         "Invalid endpoint: http://a:proxied@e",
     ],
 )
-def test_secrets_are_left_out(said: str) -> None:
+def test_secrets_are_left_out(said):
     """Values of the options and the URL are hidden, however they are quoted."""
     shown = problem_of(OSError(said), PATH)
     for secret in ("hush", "p%40ss", "deep", "proxied"):
@@ -70,14 +68,14 @@ def test_secrets_are_left_out(said: str) -> None:
 
 @pytest.mark.parametrize("first", ["wx", "98"])
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "webhdfs"])
-def test_a_secret_with_a_slash_is_left_out(scheme: str, first: str) -> None:
+def test_a_secret_with_a_slash_is_left_out(scheme, first):
     """Also where a storage repeats a part of a URL with such a secret, as s3fs does."""
     path = StoragePath(f"{scheme}://AKIA:{first}/hush@bucket/x")
     for said in (path.url, f"bucket name AKIA:{first}/hush", f"no {first}/hush"):
         assert "hush" not in problem_of(OSError(said), path)
 
 
-def test_a_part_of_a_secret_with_a_slash_is_left_out() -> None:
+def test_a_part_of_a_secret_with_a_slash_is_left_out():
     """Python's ``urllib`` takes it for a port, and s3fs for a bucket and a key."""
     path = StoragePath("webhdfs://u:ab/hush@h")
     shown = problem_of(ValueError("Port could not be cast to integer value as 'ab'"), path)
@@ -87,26 +85,26 @@ def test_a_part_of_a_secret_with_a_slash_is_left_out() -> None:
     assert "no key [hidden]@bucket/x in the bucket AKIA:[hidden]." in shown
 
 
-def test_a_short_secret_leaves_the_message_readable() -> None:
+def test_a_short_secret_leaves_the_message_readable():
     """A container of one letter is not taken out of each word."""
     path = StoragePath("abfss://c@a.dfs.core.windows.net/x", '{"key": "a"}')
     shown = problem_of(OSError("Protocol not known: key a of c"), path)
     assert "Protocol not known: key [hidden] of [hidden]." in shown
 
 
-def test_the_address_of_a_storage_is_shown() -> None:
+def test_the_address_of_a_storage_is_shown():
     """An address is helpful and not a secret."""
     assert "no route to http://e" in problem_of(OSError("no route to http://e"), PATH)
 
 
-def test_a_failure_is_one_short_line() -> None:
+def test_a_failure_is_one_short_line():
     """A server's stack trace and a long text are cut."""
     shown = problem_of(OSError("first\n\tat org.apache.hadoop"), PATH)
     assert shown.startswith("The storage failed: OSError: first. Check ")
     assert len(problem_of(OSError("x" * 5_000), PATH)) < 400
 
 
-def test_a_failure_names_the_path_and_hides_its_cause() -> None:
+def test_a_failure_names_the_path_and_hides_its_cause():
     """The traceback does not show the storage's exception."""
     with pytest.raises(MetadataLogError) as failure, failures_of(PATH):
         raise RuntimeError("hush/hush")
@@ -114,7 +112,7 @@ def test_a_failure_names_the_path_and_hides_its_cause() -> None:
     assert failure.value.__suppress_context__
 
 
-def test_errors_of_this_library_pass() -> None:
+def test_errors_of_this_library_pass():
     """Errors of this library are not wrapped again."""
     with pytest.raises(UnsupportedFeatureError), failures_of(PATH):
         raise UnsupportedFeatureError("A log", "do it")

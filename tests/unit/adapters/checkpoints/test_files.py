@@ -1,9 +1,5 @@
 """Reading the file of a schema."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyspark_kafka.adapters.checkpoints import files, local
@@ -11,11 +7,8 @@ from pyspark_kafka.adapters.checkpoints.files import read_schema_file
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError, UnsupportedFeatureError
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_file(tmp_path, monkeypatch):
     """By an absolute path, a URL, or a path in the working directory."""
     file = tmp_path / "a.avsc"
     file.write_bytes(b"{}")
@@ -24,7 +17,7 @@ def test_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert read_schema_file(StoragePath(path)) == b"{}"
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
     """The error names the file and shows nothing of its content."""
     with pytest.raises(OptionsError, match=r"a.avsc cannot be used: it does not exist"):
         read_schema_file(StoragePath(f"{tmp_path}/a.avsc"))

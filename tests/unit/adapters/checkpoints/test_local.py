@@ -4,7 +4,6 @@ import errno
 import os
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,20 +14,17 @@ from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 DAY_SECONDS = 24 * 60 * 60
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> FsspecMetadataLog:
+def log(tmp_path):
     """Return a log of a directory that exists."""
     return FsspecMetadataLog(StoragePath(str(tmp_path)))
 
 
 @pytest.fixture
-def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_links(monkeypatch):
     """Simulate a filesystem without hard links, like FAT and some FUSE ones."""
 
     def link(*_: object) -> None:
@@ -37,7 +33,7 @@ def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "link", link)
 
 
-def test_other_files_are_left_alone(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_other_files_are_left_alone(log, tmp_path):
     """Files and directories that are not batches are neither read nor purged."""
     (tmp_path / "5").mkdir()
     for name in ("1.compact", ".9.crc", ".0.0f5b.tmp", "metadata"):
@@ -48,16 +44,14 @@ def test_other_files_are_left_alone(log: FsspecMetadataLog, tmp_path: Path) -> N
     assert sorted(os.listdir(tmp_path)) == [".0.0f5b.tmp", ".9.crc", "1.compact", "5", "metadata"]
 
 
-def test_a_named_pipe_in_the_place_of_a_batch_is_an_error(
-    log: FsspecMetadataLog, tmp_path: Path
-) -> None:
+def test_a_named_pipe_in_the_place_of_a_batch_is_an_error(log, tmp_path):
     """Reading it would wait for ever."""
     os.mkfifo(tmp_path / "0")
     with pytest.raises(MetadataLogError, match="it is not a regular file"):
         log.get(0)
 
 
-def test_the_numbers_of_batches_are_javas_longs(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_the_numbers_of_batches_are_javas_longs(log, tmp_path):
     """A file with a larger number is not a batch, and no batch follows the last one."""
     (tmp_path / str(2**63)).write_bytes(b"other")
     assert log.latest() is None
@@ -65,14 +59,14 @@ def test_the_numbers_of_batches_are_javas_longs(log: FsspecMetadataLog, tmp_path
         log.add(2**63, b"more")
 
 
-def test_nothing_but_the_batch_remains(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_nothing_but_the_batch_remains(log, tmp_path):
     """A writer deletes its temporary file, whether it was first or not."""
     log.add(0, b"first")
     log.add(0, b"second")
     assert os.listdir(tmp_path) == ["0"]
 
 
-def test_the_umask_decides_who_reads(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_the_umask_decides_who_reads(log, tmp_path):
     """The JVM may run as another user than the writer of a batch."""
     before = os.umask(0o022)
     try:
@@ -82,7 +76,7 @@ def test_the_umask_decides_who_reads(log: FsspecMetadataLog, tmp_path: Path) -> 
     assert (tmp_path / "0").stat().st_mode & 0o777 == 0o644
 
 
-def test_a_replaced_file_keeps_its_permissions(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_a_replaced_file_keeps_its_permissions(log, tmp_path):
     """The query can read what another user has written, whatever that user's umask is."""
     log.add(0, b"old")
     (tmp_path / "0").chmod(0o664)
@@ -95,7 +89,7 @@ def test_a_replaced_file_keeps_its_permissions(log: FsspecMetadataLog, tmp_path:
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
-def test_files_of_root_belong_to_the_owner_of_the_directory(tmp_path: Path) -> None:
+def test_files_of_root_belong_to_the_owner_of_the_directory(tmp_path):
     """A query that runs as that user reads and removes them."""
     (tmp_path / "query").mkdir()
     os.chown(tmp_path / "query", 65_534, 65_533)
@@ -108,7 +102,7 @@ def test_files_of_root_belong_to_the_owner_of_the_directory(tmp_path: Path) -> N
     assert len(found) == 3
 
 
-def test_checksums_go_with_their_batch(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_checksums_go_with_their_batch(log, tmp_path):
     """Hadoop's checksum of a deleted file would make a later one unreadable."""
     for name in (".0.crc", ".1.crc"):
         (tmp_path / name).write_bytes(b"crc\0")
@@ -118,7 +112,7 @@ def test_checksums_go_with_their_batch(log: FsspecMetadataLog, tmp_path: Path) -
     assert os.listdir(tmp_path) == ["1"]
 
 
-def test_checksums_of_the_winner_are_left(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_checksums_of_the_winner_are_left(log, tmp_path):
     """The second writer does not change the checksum of the first."""
     (tmp_path / "0").write_bytes(b"of the JVM")
     (tmp_path / ".0.crc").write_bytes(b"crc\0")
@@ -127,9 +121,7 @@ def test_checksums_of_the_winner_are_left(log: FsspecMetadataLog, tmp_path: Path
 
 
 @pytest.mark.parametrize("sweep", ["add", "purge"])
-def test_files_of_killed_writers_are_deleted_after_a_day(
-    log: FsspecMetadataLog, tmp_path: Path, sweep: str
-) -> None:
+def test_files_of_killed_writers_are_deleted_after_a_day(log, tmp_path, sweep):
     """The first batch and a purge delete old temporary files, but not new ones."""
     young, old = (tmp_path / temporary_name("3") for _ in range(2))
     for path in (young, old):
@@ -141,8 +133,8 @@ def test_files_of_killed_writers_are_deleted_after_a_day(
 
 
 def test_a_clock_that_is_an_hour_ahead_deletes_no_file_of_a_running_writer(
-    log: FsspecMetadataLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    log, tmp_path, monkeypatch
+):
     """A storage has its own clock."""
     running = tmp_path / temporary_name("3")
     running.write_bytes(b"half")
@@ -154,14 +146,14 @@ def test_a_clock_that_is_an_hour_ahead_deletes_no_file_of_a_running_writer(
 
 
 @pytest.mark.usefixtures("no_links")
-def test_a_filesystem_without_links_renames(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_a_filesystem_without_links_renames(log, tmp_path):
     """Without hard links an exclusive rename is used."""
     assert log.add(0, b"first")
     assert not log.add(0, b"second")
     assert (log.get(0), os.listdir(tmp_path)) == (b"first", ["0"])
 
 
-def test_an_exclusive_rename_replaces_nothing(tmp_path: Path) -> None:
+def test_an_exclusive_rename_replaces_nothing(tmp_path):
     """The rename is atomic."""
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"new")
@@ -173,7 +165,7 @@ def test_an_exclusive_rename_replaces_nothing(tmp_path: Path) -> None:
     assert (source.exists(), target.read_bytes()) == (False, b"new")
 
 
-def test_a_rename_of_nothing_fails(tmp_path: Path) -> None:
+def test_a_rename_of_nothing_fails(tmp_path):
     """A missing source is an error."""
     with pytest.raises(FileNotFoundError):
         rename_exclusively(tmp_path / "none", tmp_path / "target")
@@ -181,9 +173,7 @@ def test_a_rename_of_nothing_fails(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_links")
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS])
-def test_a_filesystem_without_either_is_refused(
-    log: FsspecMetadataLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_filesystem_without_either_is_refused(log, tmp_path, monkeypatch, number):
     """A filesystem that cannot arbitrate between writers is refused, and no file is left."""
     monkeypatch.setattr(local, "_rename", lambda *_: number)
     with pytest.raises(UnsupportedFeatureError, match="neither hard links nor exclusive renames"):
@@ -191,9 +181,7 @@ def test_a_filesystem_without_either_is_refused(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_link_whose_answer_was_lost_is_a_win(
-    log: FsspecMetadataLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_whose_answer_was_lost_is_a_win(log, monkeypatch):
     """An NFS server may report a link that it has created itself as existing."""
     link = os.link
 
@@ -205,9 +193,7 @@ def test_a_link_whose_answer_was_lost_is_a_win(
     assert log.add(0, b"x")
 
 
-def test_a_link_that_fails_is_no_loss(
-    log: FsspecMetadataLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_that_fails_is_no_loss(log, monkeypatch):
     """A full disk is an error, and not a lost race."""
 
     def link(*_: object) -> None:
@@ -219,7 +205,7 @@ def test_a_link_that_fails_is_no_loss(
     assert log.get(0) is None
 
 
-def test_a_file_is_no_directory(tmp_path: Path) -> None:
+def test_a_file_is_no_directory(tmp_path):
     """A path through a file is an error, and not an empty log."""
     (tmp_path / "file").write_bytes(b"")
     log = FsspecMetadataLog(StoragePath(f"{tmp_path}/file"))
@@ -229,12 +215,7 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("listed", "latest"), [([0, 1, 2, 3], (1, b"1")), ([2, 3], None)])
-def test_batches_deleted_since_the_listing_are_skipped(
-    log: FsspecMetadataLog,
-    monkeypatch: pytest.MonkeyPatch,
-    listed: list[int],
-    latest: tuple[int, bytes] | None,
-) -> None:
+def test_batches_deleted_since_the_listing_are_skipped(log, monkeypatch, listed, latest):
     """The latest batch is one that still exists, and what a log has written needs no listing."""
     for batch_id in (0, 1):
         log.add(batch_id, b"%d" % batch_id)
@@ -243,7 +224,7 @@ def test_batches_deleted_since_the_listing_are_skipped(
     assert FsspecMetadataLog(StoragePath(str(log))).latest() == latest
 
 
-def test_thousands_of_batches_are_listed(log: FsspecMetadataLog, tmp_path: Path) -> None:
+def test_thousands_of_batches_are_listed(log, tmp_path):
     """The highest of many is found with one listing."""
     for batch_id in range(3_000):
         (tmp_path / str(batch_id)).write_bytes(b"%d" % batch_id)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from fsspec.registry import _registry as known_to_fsspec
@@ -22,9 +21,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.parametrize(
     ("given", "scheme", "url"),
@@ -41,13 +37,13 @@ if TYPE_CHECKING:
         ("memory://x", "memory", "memory://x"),
     ],
 )
-def test_every_spelling_is_understood(given: str, scheme: str, url: str) -> None:
+def test_every_spelling_is_understood(given, scheme, url):
     """A local path or a URL of Hadoop, the JVM or fsspec becomes a URL of fsspec."""
     location = location_of(StoragePath(given))
     assert (location.scheme, location.url) == (scheme, url)
 
 
-def test_keys_in_the_url_of_a_bucket_become_options() -> None:
+def test_keys_in_the_url_of_a_bucket_become_options():
     """Keys in URLs, as in older Hadoops, become options; given options override them."""
     given = location_of(StoragePath("s3://k:s%2Ft@b/x", '{"token": "t"}'))
     assert (given.url, given.options) == ("s3://b/x", {"key": "k", "secret": "s/t", "token": "t"})
@@ -55,7 +51,7 @@ def test_keys_in_the_url_of_a_bucket_become_options() -> None:
     assert repr(given) == "Location(scheme='s3')"
 
 
-def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch):
     """The default user is Hadoop's or the process's, unless other authentication is set."""
     monkeypatch.setenv("HADOOP_USER_NAME", "ada")
     assert webhdfs_options({"host": "h"}) == {"host": "h", "port": 9870, "user": "ada"}
@@ -64,7 +60,7 @@ def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "http://host/x"])
-def test_a_storage_that_may_replace_files_is_refused(url: str) -> None:
+def test_a_storage_that_may_replace_files_is_refused(url):
     """An unknown storage is refused immediately, with the supported ones."""
     with pytest.raises(UnsupportedFeatureError, match=r"Supported are file, .*webhdfs, s3, s3a"):
         FsspecMetadataLog(StoragePath(url))
@@ -89,9 +85,7 @@ def without_package(monkeypatch: pytest.MonkeyPatch, module: str, scheme: str) -
         ("abfss", "adlfs", "adlfs"),
     ],
 )
-def test_a_missing_package_is_named(
-    scheme: str, package: str, requirement: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named(scheme, package, requirement, monkeypatch):
     """A storage whose package is not installed says what to install, also when options are checked.
 
     Spark checks them in ``load()`` and when a write starts, before a stream asks for the log.
@@ -111,22 +105,20 @@ def test_a_missing_package_is_named(
         check_sink(parse_sink_options(exactly_once, QueryKind.STREAM))
 
 
-def test_hdfs_without_a_host_is_refused() -> None:
+def test_hdfs_without_a_host_is_refused():
     """Hadoop's configuration is not read to find the NameNode."""
     with pytest.raises(MetadataLogError, match="have a 'host'"):
         FsspecMetadataLog(StoragePath("hdfs:///x")).get(0)
 
 
-def test_a_relative_path_starts_at_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_path_starts_at_the_working_directory(tmp_path, monkeypatch):
     """A relative path is resolved in the process's working directory."""
     monkeypatch.chdir(tmp_path)
     FsspecMetadataLog(StoragePath("log")).add(0, b"x")
     assert os.listdir(tmp_path / "log") == ["0"]
 
 
-def test_a_log_is_shown_without_credentials() -> None:
+def test_a_log_is_shown_without_credentials():
     """Neither `str` nor `repr` contains a secret."""
     log = FsspecMetadataLog(StoragePath("s3://key:secret@bucket/x", '{"token": "hush"}'))
     assert str(log) == "s3://bucket/x"

@@ -23,7 +23,7 @@ from ....servers.http_server import Response, serving
 from ....servers.silent_listeners import StallingListener, silent_listener, trickling_listener
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 OPERATION_S: Final = 0.3
 
@@ -45,13 +45,13 @@ BEGINNINGS: Final = {
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def _soon(monkeypatch):
     for module in (hdfs, objects):
         monkeypatch.setattr(module, "OPERATION_S", OPERATION_S)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _loaded() -> None:
+def _loaded():
     """Load what the first session of S3 loads, which is no wait for a server."""
     with serving(lambda _: Response(status=404)) as url:
         log_at("s3", url.removeprefix("http://")).get(0)
@@ -97,7 +97,7 @@ def _fails_in_time(call: Callable[[], object], expected: str) -> None:
 @pytest.mark.parametrize(
     ("storage", "calls"), [("hdfs", ("get", "latest", "add", "purge")), ("s3", ("get", "add"))]
 )
-def test_a_server_that_never_answers_ends_a_call(storage: str, calls: Sequence[str]) -> None:
+def test_a_server_that_never_answers_ends_a_call(storage, calls):
     """The error names the storage, and what to check; a later call leaves nothing behind."""
     with silent_listener() as listener:
         log = log_at(storage, listener.address)
@@ -116,7 +116,7 @@ def test_a_server_that_never_answers_ends_a_call(storage: str, calls: Sequence[s
 @pytest.mark.parametrize(
     ("storage", "part"), [*(("hdfs", part) for part in BEGINNINGS), ("s3", "body")]
 )
-def test_a_server_that_sends_a_byte_at_a_time_ends_a_call(storage: str, part: str) -> None:
+def test_a_server_that_sends_a_byte_at_a_time_ends_a_call(storage, part):
     """Each byte comes in time, the whole response does not; half of it is not taken for it."""
     with trickling_listener(BEGINNINGS[part] + bytes(10_000), pause_s=0.001) as listener:
         log = log_at(storage, listener.address)
@@ -124,7 +124,7 @@ def test_a_server_that_sends_a_byte_at_a_time_ends_a_call(storage: str, part: st
 
 
 @pytest.mark.parametrize(("storage", "status"), [("hdfs", 500), ("hdfs", 503), ("s3", 503)])
-def test_a_server_that_fails_ends_a_call(storage: str, status: int) -> None:
+def test_a_server_that_fails_ends_a_call(storage, status):
     """Clients try again, but not without an end."""
     with serving(lambda _: Response(status=status)) as url:
         log = log_at(storage, url.removeprefix("http://"))

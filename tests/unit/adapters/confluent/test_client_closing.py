@@ -38,7 +38,7 @@ from ..conftest import CloseError, broken_parts
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 SERVERS: Final = {"bootstrap.servers": "127.0.0.1:1"}
 OPTIONS: Final = parse_source_options(
@@ -49,13 +49,13 @@ PARTITION: Final = TopicPartition("t", 0)
 
 
 @pytest.fixture
-def unreached() -> Cluster:
+def unreached():
     """Return a cluster that is never reached."""
     return Cluster(OPTIONS)
 
 
 @pytest.fixture
-def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
+def stuck(monkeypatch):
     """Yield a client whose threads last until the end of the test, beyond the deadline."""
     monkeypatch.setattr(client_closing, "MAX_CLOSE_S", 0.05)
     stuck = Stuck()
@@ -158,12 +158,7 @@ def group_reader(unreached: Cluster) -> Callable[[], None]:
         group_reader,
     ],
 )
-def test_a_client_that_does_not_end_is_left_to_itself(
-    client: Callable[[Cluster], Callable[[], None]],
-    stuck: Stuck,
-    unreached: Cluster,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_client_that_does_not_end_is_left_to_itself(client, stuck, unreached, caplog):
     """Closing it returns after the deadline, with one line in the log."""
     unreached.library = cast("ctypes.CDLL", stuck)
     client(unreached)()
@@ -173,9 +168,7 @@ def test_a_client_that_does_not_end_is_left_to_itself(
     assert line.startswith("A client of librdkafka is not closed after ")
 
 
-def test_a_login_check_that_does_not_end_is_left_to_itself(
-    stuck: Stuck, unreached: Cluster
-) -> None:
+def test_a_login_check_that_does_not_end_is_left_to_itself(stuck, unreached):
     """The check returns that no broker answered, although its client does not end."""
     library = cast("ctypes.CDLL", stuck)
     unreached.settings.timeout_s = 0.4
@@ -184,9 +177,7 @@ def test_a_login_check_that_does_not_end_is_left_to_itself(
     assert stuck.ended == 0
 
 
-def test_a_login_check_tries_no_empty_part_of_the_servers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_login_check_tries_no_empty_part_of_the_servers(monkeypatch):
     """Such a client would wait until the deadline, and no time would be left for the servers."""
     tried = []
 
@@ -201,7 +192,7 @@ def test_a_login_check_tries_no_empty_part_of_the_servers(
     assert tried == ["127.0.0.1:1"]
 
 
-def test_a_client_that_ends_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_ends_is_waited_for(caplog):
     """The client is closed when the call returns, which logs nothing."""
     closed: list[int] = []
     close_in_time(lambda: closed.append(threading.get_ident()))
@@ -211,7 +202,7 @@ def test_a_client_that_ends_is_waited_for(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize("is_collected", [False, True])
-def test_the_error_of_a_client_is_raised(is_collected: bool) -> None:
+def test_the_error_of_a_client_is_raised(is_collected):
     """The thread of the caller raises what closing has raised."""
     with pytest.raises(ZeroDivisionError):
         close_in_time(lambda: 1 // 0, is_collected=is_collected)
@@ -234,9 +225,7 @@ def stream_client() -> ConfluentStreamClient:
     ],
     ids=["client", "writer", "fetcher"],
 )
-def test_an_error_of_a_close_leaves_nothing_open(
-    owner_of: Callable[[Any], Any], parts: list[str]
-) -> None:
+def test_an_error_of_a_close_leaves_nothing_open(owner_of, parts):
     """The other parts are closed as well."""
     with closing(stream_client()) as client:
         owner = owner_of(client)
@@ -245,7 +234,7 @@ def test_an_error_of_a_close_leaves_nothing_open(
         assert closed == parts
 
 
-def test_what_closing_logs_leaves_no_thread() -> None:
+def test_what_closing_logs_leaves_no_thread():
     """The line's thread is no longer among the threads of the process."""
     before = set(threading.enumerate())
     close_in_time(lambda: client_closing.log.warning("closed"))
@@ -253,9 +242,7 @@ def test_what_closing_logs_leaves_no_thread() -> None:
 
 
 @pytest.mark.parametrize("is_collected", [False, True])
-def test_a_client_is_closed_where_no_thread_can_start(
-    is_collected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_is_closed_where_no_thread_can_start(is_collected, monkeypatch):
     """While the interpreter shuts down, the caller closes it."""
 
     def fail(*_: object) -> None:
@@ -268,7 +255,7 @@ def test_a_client_is_closed_where_no_thread_can_start(
     assert closed == [threading.get_ident()]
 
 
-def test_no_file_is_notified_after_closing(stuck: Stuck, unreached: Cluster) -> None:
+def test_no_file_is_notified_after_closing(stuck, unreached):
     """Threads that have not ended write to no file, whose number may be another's by then."""
     reading, writing = os.pipe()
     unreached.library = cast("ctypes.CDLL", stuck)

@@ -1,14 +1,11 @@
 """What librdkafka's events say of refused logins, failed handshakes and missing rights."""
 
-from __future__ import annotations
-
 import pytest
 from confluent_kafka import KafkaError
 
 from pyspark_kafka.adapters.confluent import cluster_errors
 from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.cluster_errors import (
-    ClusterErrors,
     is_plaintext,
     is_tls_failure,
     login_refusal,
@@ -49,7 +46,7 @@ ALL_DOWN = KafkaError._ALL_BROKERS_DOWN
 
 
 @pytest.fixture
-def cluster() -> Cluster:
+def cluster():
     """Return a cluster of a user, which is never reached."""
     given = {
         "bootstrap.servers": "b:9092",
@@ -67,7 +64,7 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture
-def errors(cluster: Cluster) -> ClusterErrors:
+def errors(cluster):
     """Return the errors of that cluster."""
     return cluster.errors
 
@@ -109,12 +106,12 @@ def errors(cluster: Cluster) -> ClusterErrors:
         (ALL_DOWN, "1/1 brokers are down", None),
     ],
 )
-def test_what_refuses_a_login(code: int, text: str, reason: str | None) -> None:
+def test_what_refuses_a_login(code, text, reason):
     """A broker's answer refuses it; a connection that is lost meanwhile does not."""
     assert login_refusal(KafkaError(code, text)) == reason
 
 
-def test_a_login_that_is_renewed_too_soon() -> None:
+def test_a_login_that_is_renewed_too_soon():
     """A broker refuses it as one without SASL does, and it is no refusal of a login."""
     text = (
         "SASL OAUTHBEARER mechanism handshake failed: Broker: Request not valid in current SASL "
@@ -172,14 +169,14 @@ def test_a_login_that_is_renewed_too_soon() -> None:
         (TRANSPORT, f"{BROKER}Connect to ipv4#127.0.0.1:1 failed: Connection refused", None),
     ],
 )
-def test_what_fails_a_handshake(code: int, text: str, failure: TlsFailure | None) -> None:
+def test_what_fails_a_handshake(code, text, failure):
     """TLS fails for a reason that the texts of OpenSSL name; a lost connection is none."""
     assert is_tls_failure(KafkaError(code, text)) is (failure is not None)
     if failure is not None:
         assert tls_error("b:9092", text, {}).failure is failure
 
 
-def test_a_reason_is_openssls_alone() -> None:
+def test_a_reason_is_openssls_alone():
     """What librdkafka puts around it names its own settings and threads."""
     told = str(tls_error("b:9092", ALERT, {}))
     assert (
@@ -188,7 +185,7 @@ def test_a_reason_is_openssls_alone() -> None:
     )
 
 
-def test_a_refused_login_is_remembered(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_login_is_remembered(cluster, monkeypatch):
     """No client is made that would log in again, for a time."""
     errors = cluster.errors
     errors.raise_refusal()
@@ -205,7 +202,7 @@ def test_a_refused_login_is_remembered(cluster: Cluster, monkeypatch: pytest.Mon
     errors.raise_refusal()
 
 
-def test_a_failed_handshake_is_raised_once(errors: ClusterErrors) -> None:
+def test_a_failed_handshake_is_raised_once(errors):
     """The certificate may be renewed until the next attempt."""
     errors.remember_error(KafkaError(TRANSPORT, ALERT))
     error = errors.error("a request", KafkaError(KafkaError._TIMED_OUT))
@@ -215,8 +212,8 @@ def test_a_failed_handshake_is_raised_once(errors: ClusterErrors) -> None:
 
 
 def test_a_handshake_with_certificates_that_were_replaced_is_forgotten(
-    errors: ClusterErrors, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    errors, cluster, monkeypatch
+):
     """The next client has other ones."""
     cluster.settings.config({}, {})
     errors.remember_error(KafkaError(TRANSPORT, ALERT))
@@ -241,9 +238,7 @@ TRANSACTIONAL_ID = transactional_id_right(Operation.WRITE, "id")
         ),
     ],
 )
-def test_missing_rights_are_those_on_what_was_refused(
-    errors: ClusterErrors, code: int, missing: list[object]
-) -> None:
+def test_missing_rights_are_those_on_what_was_refused(errors, code, missing):
     """A refused request names the rights of its kind of resource, and the user."""
     needed = (TOPIC, GROUP, TRANSACTIONAL_ID, IDEMPOTENT_WRITE)
     error = errors.error("a request", KafkaError(code), *needed)
@@ -252,7 +247,7 @@ def test_missing_rights_are_those_on_what_was_refused(
     assert error.principal == "User:ada"
 
 
-def test_a_refusal_without_a_known_right_is_a_failed_request(errors: ClusterErrors) -> None:
+def test_a_refusal_without_a_known_right_is_a_failed_request(errors):
     """An error names no unknown right."""
     error = errors.error("a request", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), TOPIC)
     assert isinstance(error, KafkaRequestError)
@@ -266,7 +261,7 @@ UNTRUSTED = (
 
 @pytest.mark.parametrize("place", ["probe", ".", "no/such/file"])
 @pytest.mark.parametrize("address", ["localhost:1", "localhost:99999", f"{'x' * 64}.example:1"])
-def test_an_untrusted_certificate_is_an_error_of_tls(place: str, address: str) -> None:
+def test_an_untrusted_certificate_is_an_error_of_tls(place, address):
     """However the trusted ones are given, and whatever address the metadata contain."""
     event = UNTRUSTED.replace("localhost:1", address)
     error = tls_error("b:9092", event, {"ssl.ca.location": place})
@@ -274,7 +269,7 @@ def test_an_untrusted_certificate_is_an_error_of_tls(place: str, address: str) -
 
 
 @pytest.mark.parametrize("address", ["localhost:99999", f"{'x' * 64}.example:1"])
-def test_an_address_that_cannot_be_one_is_not_plaintext(address: str) -> None:
+def test_an_address_that_cannot_be_one_is_not_plaintext(address):
     """Such an address is not reached, and the first error counts."""
     text = f"ssl://{address}/bootstrap: connecting to a PLAINTEXT broker listener?"
     assert not is_plaintext(KafkaError(TRANSPORT, text))

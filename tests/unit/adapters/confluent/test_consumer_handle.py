@@ -1,7 +1,5 @@
 """How large a response librdkafka accepts."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.adapters.confluent.cluster import Cluster
@@ -25,7 +23,7 @@ MIB = 1024 * 1024
         ({"kafka.fetch.max.bytes": "2147483135"}, 2**31 - 1),
     ],
 )
-def test_a_response_may_hold_a_fetch_and_a_record(given: dict[str, str], limit: int) -> None:
+def test_a_response_may_hold_a_fetch_and_a_record(given, limit):
     """The limit is no less than librdkafka asks for, with any size of fetches."""
     servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     options = parse_source_options(servers | given, QueryKind.BATCH)
@@ -36,7 +34,7 @@ def test_a_response_may_hold_a_fetch_and_a_record(given: dict[str, str], limit: 
     cluster.new_handle(CONSUMER, config).close()
 
 
-def test_a_size_that_is_not_a_number_is_refused_by_the_client() -> None:
+def test_a_size_that_is_not_a_number_is_refused_by_the_client():
     """The error names the setting, as with any other that librdkafka does not accept."""
     servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     given = {"kafka.message.max.bytes": "soon"}

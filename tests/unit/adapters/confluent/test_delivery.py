@@ -38,7 +38,7 @@ FATAL = KafkaError._FATAL
 
 
 @pytest.fixture
-def errors() -> ClusterErrors:
+def errors():
     """Return the errors of a cluster that is never reached."""
     options = parse_sink_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}, QueryKind.BATCH
@@ -63,13 +63,13 @@ def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undeliver
         (KafkaError._UNKNOWN_TOPIC, UnknownTopicError),
     ],
 )
-def test_each_failure_has_an_error(errors: ClusterErrors, code: int, kind: type) -> None:
+def test_each_failure_has_an_error(errors, code, kind):
     """A record that failed is of the kind that its reason is."""
     assert type(delivery_error(errors, undelivered(code))) is kind
 
 
 @pytest.mark.parametrize("code", [KafkaError._UNKNOWN_PARTITION, KafkaError._DESTROY])
-def test_a_partition_that_has_gone(errors: ClusterErrors, code: int) -> None:
+def test_a_partition_that_has_gone(errors, code):
     """The error says that the topic was deleted, also for a record that was still queued."""
     error = delivery_error(errors, undelivered(code))
     assert "why: the topic was deleted, and maybe recreated. Check" in str(error)
@@ -78,16 +78,14 @@ def test_a_partition_that_has_gone(errors: ClusterErrors, code: int) -> None:
 @pytest.mark.parametrize(
     "code", [NO_LEADERS, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.LISTENER_NOT_FOUND]
 )
-def test_a_leader_that_is_not_available_is_no_missing_right(
-    errors: ClusterErrors, code: int
-) -> None:
+def test_a_leader_that_is_not_available_is_no_missing_right(errors, code):
     """As with kafka-python, the error says what to do about leaders and listeners."""
     error = errors.error("a request for offsets", KafkaError(code))
     assert type(error) is LeaderUnavailableError
     assert "a request for offsets: " in str(error)
 
 
-def test_a_record_that_was_rejected_itself_is_reported() -> None:
+def test_a_record_that_was_rejected_itself_is_reported():
     """The other records of its batch fail as well, with an error of librdkafka's."""
     another, rejected = (
         undelivered(code) for code in (ANOTHER_INVALID_RECORD, KafkaError.INVALID_RECORD)
@@ -96,7 +94,7 @@ def test_a_record_that_was_rejected_itself_is_reported() -> None:
     assert to_report(rejected, another) is rejected
 
 
-def test_a_failure_names_the_record(errors: ClusterErrors) -> None:
+def test_a_failure_names_the_record(errors):
     """The error has the topic and the size, and the partition if one was chosen."""
     error = delivery_error(errors, undelivered(TIMED_OUT))
     assert isinstance(error, RecordDeliveryError)
@@ -106,13 +104,13 @@ def test_a_failure_names_the_record(errors: ClusterErrors) -> None:
     assert other.partition is None
 
 
-def test_why_a_record_waited_is_said(errors: ClusterErrors) -> None:
+def test_why_a_record_waited_is_said(errors):
     """The last error of a connection is what kept it."""
     errors.remember_error(KafkaError(TRANSPORT, "refused"))
     assert r"why (refused)" in str(delivery_error(errors, undelivered(TIMED_OUT)))
 
 
-def test_a_producer_that_can_go_no_further_says_why(errors: ClusterErrors) -> None:
+def test_a_producer_that_can_go_no_further_says_why(errors):
     """What librdkafka calls fatal is a request that failed, and no fault of the record's."""
     error = produce_error(errors, undelivered(FATAL, "an epoch too old"))
     assert isinstance(error, KafkaRequestError)
@@ -134,7 +132,7 @@ class Cluster:
     def wait(self, _seconds: float) -> None: ...
 
 
-def test_a_number_of_partitions_is_kept(errors: ClusterErrors) -> None:
+def test_a_number_of_partitions_is_kept(errors):
     """A number of partitions is kept until it is too old, or requested again."""
     topics = TopicPartitions(errors, 1, 1_000)
     cluster = Cluster(1, 2, 3)
@@ -147,25 +145,25 @@ def test_a_number_of_partitions_is_kept(errors: ClusterErrors) -> None:
     assert [always.count(cluster, "u") for _ in range(2)] == [1, 2]
 
 
-def test_a_topic_that_is_about_to_be_is_waited_for(errors: ClusterErrors) -> None:
+def test_a_topic_that_is_about_to_be_is_waited_for(errors):
     """One without a leader, too."""
     topics = TopicPartitions(errors, 10, 1_000)
     assert topics.count(Cluster(0, KafkaError.LEADER_NOT_AVAILABLE, 6), "t") == 6
 
 
-def test_a_topic_that_does_not_come_is_unknown(errors: ClusterErrors) -> None:
+def test_a_topic_that_does_not_come_is_unknown(errors):
     """After the time that there is, and not before."""
     with pytest.raises(UnknownTopicError, match="'t'"):
         TopicPartitions(errors, 0.1, 1_000).count(Cluster(0), "t")
 
 
-def test_what_a_broker_said_overrides_silence(errors: ClusterErrors) -> None:
+def test_what_a_broker_said_overrides_silence(errors):
     """The time for the last answer may be too short."""
     with pytest.raises(UnknownTopicError, match="'t'"):
         TopicPartitions(errors, 0.2, 1_000).count(Cluster(0, TRANSPORT), "t")
 
 
-def test_what_was_known_stands_while_no_broker_answers(errors: ClusterErrors) -> None:
+def test_what_was_known_stands_while_no_broker_answers(errors):
     """Records wait for one longer than that; without such knowledge it is an error."""
     topics = TopicPartitions(errors, 0, -1)
     assert topics.count(Cluster(4), "t") == 4

@@ -143,11 +143,10 @@ class Gathering:
         destroy(self.library.addresses, self.calls.addresses)
 
     def rows(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self.builder.finish().to_pylist()
-        return rows
+        return self.builder.finish().to_pylist()
 
 
-def test_every_part_of_a_message_is_written() -> None:
+def test_every_part_of_a_message_is_written():
     """Keys, values, headers, offsets and timestamps become a row."""
     headers = ((b"a", b"1"), (b"", None), (b"a", b""))
     gathering = Gathering([Sent(7, b"value", b"key", headers, (1_000, 2))])
@@ -169,7 +168,7 @@ def test_every_part_of_a_message_is_written() -> None:
     }
 
 
-def test_a_message_without_a_timestamp_has_kafkas_type_for_that() -> None:
+def test_a_message_without_a_timestamp_has_kafkas_type_for_that():
     """The type is -1, and the timestamp is a millisecond before the epoch."""
     gathering = Gathering([Sent(0, timestamp=(-1, 0))], Projection(("timestampType", "timestamp")))
     assert gathering.run() == status.DONE
@@ -177,7 +176,7 @@ def test_a_message_without_a_timestamp_has_kafkas_type_for_that() -> None:
     assert (row["timestampType"], row["timestamp"].timestamp()) == (-1, -0.001)
 
 
-def test_every_message_is_destroyed_once() -> None:
+def test_every_message_is_destroyed_once():
     """Written ones are destroyed at once, the others when they are dropped, and none twice."""
     gathering = Gathering([Sent(0), Sent(1), Sent(2), Sent(3, error=-191), Sent(4)])
     assert gathering.run(until_offset=2) == status.DONE
@@ -187,7 +186,7 @@ def test_every_message_is_destroyed_once() -> None:
     assert gathering.library.destroyed == {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}
 
 
-def test_what_lies_outside_of_the_range_is_not_written() -> None:
+def test_what_lies_outside_of_the_range_is_not_written():
     """Offsets that were passed already are dropped, and offsets from the end on are left."""
     gathering = Gathering([Sent(4), Sent(5), Sent(5), Sent(6), Sent(9)])
     gathering.builder.cursor[at.OFFSET] = 4
@@ -196,7 +195,7 @@ def test_what_lies_outside_of_the_range_is_not_written() -> None:
     assert [row["offset"] for row in gathering.rows()] == [5, 6]
 
 
-def test_a_message_that_is_none_is_left_for_the_caller() -> None:
+def test_a_message_that_is_none_is_left_for_the_caller():
     """What stands before it is written, and it is not destroyed."""
     gathering = Gathering([Sent(0), Sent(1, error=-191), Sent(2)])
     assert gathering.run() == EVENT
@@ -206,7 +205,7 @@ def test_a_message_that_is_none_is_left_for_the_caller() -> None:
 
 
 @pytest.mark.parametrize("beyond", [2**63 // 1_000 + 1, -(2**63 // 1_000) - 1])
-def test_a_timestamp_that_does_not_fit_is_reported(beyond: int) -> None:
+def test_a_timestamp_that_does_not_fit_is_reported(beyond):
     """The rows before it are returned, and projections without it are unaffected."""
     sent = [Sent(0), Sent(1, timestamp=(beyond, 1)), Sent(2)]
     gathering = Gathering(sent)
@@ -218,7 +217,7 @@ def test_a_timestamp_that_does_not_fit_is_reported(beyond: int) -> None:
     assert [row["offset"] for row in without.rows()] == [0, 1, 2]
 
 
-def test_headers_that_cannot_be_read_are_reported() -> None:
+def test_headers_that_cannot_be_read_are_reported():
     """Headers that cannot be read are an error, and not null."""
     gathering = Gathering([Sent(0), Sent(1, headers_error=BAD_MESSAGE)])
     assert gathering.run() == BAD_HEADERS
@@ -242,7 +241,7 @@ def test_headers_that_cannot_be_read_are_reported() -> None:
     ],
     ids=["key", "value", "headers", "header key", "header value"],
 )
-def test_a_large_message_waits_for_room(sent: Sent, full: int) -> None:
+def test_a_large_message_waits_for_room(sent, full):
     """A full column ends the batch, and grows where one message alone is too large."""
     gathering = Gathering([Sent(0), sent, Sent(2)], limits=RecordLimits(max_headers=1_000_000))
     assert gathering.run() == full
@@ -257,7 +256,7 @@ def test_a_large_message_waits_for_room(sent: Sent, full: int) -> None:
     assert gathering.library.destroyed == {0: 1, 1: 1, 2: 1}
 
 
-def test_rows_that_are_full_end_the_batch() -> None:
+def test_rows_that_are_full_end_the_batch():
     """The messages behind them stay for the next one."""
     count = column_buffers.MAX_ROWS + 2
     gathering = Gathering([Sent(number) for number in range(count)], Projection(("offset",)))
@@ -286,9 +285,7 @@ def test_rows_that_are_full_end_the_batch() -> None:
         ),
     ],
 )
-def test_a_message_beyond_a_limit_stays(
-    sent: Sent, limits: RecordLimits, result: int, size: int
-) -> None:
+def test_a_message_beyond_a_limit_stays(sent, limits, result, size):
     """The kernel stops before it and says how large it is; the message before it is a row."""
     gathering = Gathering([Sent(0, b"v"), sent], limits=limits)
     assert gathering.run() == result
@@ -297,7 +294,7 @@ def test_a_message_beyond_a_limit_stays(
     assert [row["offset"] for row in gathering.rows()] == [0]
 
 
-def test_a_message_at_the_limits_is_read() -> None:
+def test_a_message_at_the_limits_is_read():
     """Each limit is the largest size that is allowed; headers count only where they are read."""
     headers = ((b"a", b"12"), (b"b", None))
     gathering = Gathering([Sent(0, b"1", b"2", headers)], limits=RecordLimits(6, 2, 4))

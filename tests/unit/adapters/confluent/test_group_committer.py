@@ -90,7 +90,7 @@ def refused(code: int) -> Answer:
 
 
 @pytest.fixture
-def fetcher(monkeypatch: pytest.MonkeyPatch) -> ConfluentOffsetFetcher:
+def fetcher(monkeypatch):
     monkeypatch.setattr(group_committer, "Consumer", FakeConsumer)
     monkeypatch.setattr(offset_fetcher, "RETRY_S", 0.0)
     monkeypatch.setattr(FakeConsumer, "answers", [])
@@ -104,7 +104,7 @@ def fetcher(monkeypatch: pytest.MonkeyPatch) -> ConfluentOffsetFetcher:
     return ConfluentOffsetFetcher(parse_source_options(options, QueryKind.STREAM))
 
 
-def test_commits_of_a_group_share_a_consumer(fetcher: ConfluentOffsetFetcher) -> None:
+def test_commits_of_a_group_share_a_consumer(fetcher):
     """Only another group gets another consumer; all are closed."""
     FakeConsumer.answers += [committed] * 3
     for group in ("a", "a", "b"):
@@ -115,9 +115,7 @@ def test_commits_of_a_group_share_a_consumer(fetcher: ConfluentOffsetFetcher) ->
     assert FakeConsumer.made[1].is_closed
 
 
-def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(
-    fetcher: ConfluentOffsetFetcher,
-) -> None:
+def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(fetcher):
     """The consumer goes on connecting, and waits for a second only if it is closed."""
     FakeConsumer.answers += [failed(KafkaError._WAIT_COORD)] * 2 + [committed]
     fetcher.commit("a", OFFSETS)
@@ -126,7 +124,7 @@ def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(
     assert consumer.config["session.timeout.ms"] == "1000"
 
 
-def test_a_new_consumer_looks_for_another_coordinator(fetcher: ConfluentOffsetFetcher) -> None:
+def test_a_new_consumer_looks_for_another_coordinator(fetcher):
     """A broker that is not the coordinator any more is asked once."""
     FakeConsumer.answers += [refused(KafkaError.NOT_COORDINATOR), committed]
     fetcher.commit("a", OFFSETS)
@@ -143,9 +141,7 @@ def test_a_new_consumer_looks_for_another_coordinator(fetcher: ConfluentOffsetFe
         ({"default.api.timeout.ms": "9000", "socket.timeout.ms": "soon"}, "3000"),
     ],
 )
-def test_all_attempts_take_as_long_as_a_call(
-    monkeypatch: pytest.MonkeyPatch, given: Mapping[str, str], expected: str
-) -> None:
+def test_all_attempts_take_as_long_as_a_call(monkeypatch, given, expected):
     """Librdkafka sends a commit three times, and waits for all of them when it is closed."""
     options = {
         "client": "confluent",
@@ -176,9 +172,7 @@ def test_all_attempts_take_as_long_as_a_call(
     ],
     ids=["none", "no coordinator", "active group", "group refused", "topic refused"],
 )
-def test_a_failed_commit_is_an_error(
-    fetcher: ConfluentOffsetFetcher, answer: Answer, error: type[Exception]
-) -> None:
+def test_a_failed_commit_is_an_error(fetcher, answer, error):
     """No answer, and each refusal, is told; the next commit has another consumer."""
     FakeConsumer.answers.append(answer)
     with pytest.raises(error):

@@ -25,8 +25,6 @@ from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.ports.security.token_provider import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark_kafka.ports.security.token_provider import TokenProvider
 
 TOKEN = "not-to-be-shown"  # noqa: S105
@@ -45,7 +43,7 @@ class Issuer:
 
 
 @pytest.fixture
-def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
+def issuer(monkeypatch):
     """Have a module with an issuer."""
     made = Issuer()
     module = ModuleType("issuer_of_a_test")
@@ -69,13 +67,13 @@ def cluster_of_issuer() -> Cluster:
 
 
 @pytest.fixture
-def cluster(issuer: Issuer) -> Cluster:  # noqa: ARG001  # its settings name the issuer
+def cluster(issuer):  # noqa: ARG001  # its settings name the issuer
     """Return a cluster of the issuer, which is never reached."""
     return cluster_of_issuer()
 
 
 @pytest.fixture
-def handle(cluster: Cluster) -> Iterator[Handle]:
+def handle(cluster):
     """Yield a handle that has a token."""
     made = new_handle(cluster)
     yield made
@@ -96,7 +94,7 @@ def await_error(handle: Handle, cluster: Cluster, text: str) -> None:
         handle.poll(100)
 
 
-def test_no_client_without_a_token(issuer: Issuer, cluster: Cluster) -> None:
+def test_no_client_without_a_token(issuer, cluster):
     """The refusal of the first token is raised where a client is made."""
     issuer.error = AuthenticationError("the issuer", "OAUTHBEARER", "", "sealed")
     with pytest.raises(AuthenticationError, match="sealed"):
@@ -105,16 +103,14 @@ def test_no_client_without_a_token(issuer: Issuer, cluster: Cluster) -> None:
         new_handle(cluster)
 
 
-def test_a_handle_says_why_it_has_no_token(
-    issuer: Issuer, cluster: Cluster, handle: Handle
-) -> None:
+def test_a_handle_says_why_it_has_no_token(issuer, cluster, handle):
     """A handle asks for the next token by itself; the reason for none is its last error."""
     issuer.error = TokenUnavailableError("the issuer", "sealed")
     await_error(handle, cluster, "There is no token from the issuer for the login: sealed")
     assert TOKEN not in cluster.errors.last_error
 
 
-def test_a_token_that_librdkafka_does_not_accept(issuer: Issuer, handle: Handle) -> None:
+def test_a_token_that_librdkafka_does_not_accept(issuer, handle):
     """The error says why."""
     assert set_token(handle.library, handle.client, issuer()) == ""
     assert "expire" in set_token(handle.library, handle.client, Token(TOKEN, 1_000))
@@ -127,7 +123,7 @@ class FailingProvider:
         raise KeyError(TOKEN)
 
 
-def test_the_callback_for_tokens_goes_with_its_handle(cluster: Cluster) -> None:
+def test_the_callback_for_tokens_goes_with_its_handle(cluster):
     """A task that makes a producer for each partition would keep ever more of them."""
     handle = new_handle(cluster)
     refresh = weakref.ref(handle._parts.refresh)
@@ -137,7 +133,7 @@ def test_the_callback_for_tokens_goes_with_its_handle(cluster: Cluster) -> None:
     assert refresh() is None
 
 
-def test_an_unexpected_error_of_an_issuer_is_reported(cluster: Cluster, handle: Handle) -> None:
+def test_an_unexpected_error_of_an_issuer_is_reported(cluster, handle):
     """By its name: librdkafka would wait for a token in vain, and the text may hold a secret."""
     refresh = TokenRefresh(handle.library, cast("TokenProvider", FailingProvider()))
     refresh._refresh(handle.client, b"", 0)
@@ -146,7 +142,7 @@ def test_an_unexpected_error_of_an_issuer_is_reported(cluster: Cluster, handle: 
 
 
 @pytest.mark.parametrize(("kind", "owner"), [(PRODUCER, "producer"), (CONSUMER, "reader")])
-def test_a_closed_handle_is_not_used(cluster: Cluster, kind: int, owner: str) -> None:
+def test_a_closed_handle_is_not_used(cluster, kind, owner):
     """Its address may be another object's by then."""
     settings = cluster.settings
     config = settings.config({}, {})

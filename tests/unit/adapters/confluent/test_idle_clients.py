@@ -86,7 +86,7 @@ class Client:
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+def broker(monkeypatch):
     """Return a broker that has accepted the first login."""
     monkeypatch.setattr(clusters, "check_login", lambda *_: True)
     monkeypatch.setattr(idle_watch, "_EVERY_S", 0.001)
@@ -123,11 +123,7 @@ def writing(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
 
 
 @pytest.mark.parametrize("adapter", [fetching, describing, reading, writing])
-def test_an_idle_client_is_closed_when_its_login_is_refused(
-    broker: Broker,
-    monkeypatch: pytest.MonkeyPatch,
-    adapter: Callable[[Broker, pytest.MonkeyPatch], Use],
-) -> None:
+def test_an_idle_client_is_closed_when_its_login_is_refused(broker, monkeypatch, adapter):
     """An idle client is not called meanwhile, and its next use fails without another login."""
     use = adapter(broker, monkeypatch)
     for _ in range(2):

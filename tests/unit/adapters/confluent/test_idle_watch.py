@@ -32,7 +32,7 @@ class Adapter:
 
 
 @pytest.fixture(autouse=True)
-def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+def _often(monkeypatch):
     monkeypatch.setattr(idle_watch, "_EVERY_S", 0.001)
 
 
@@ -45,7 +45,7 @@ def watching() -> int:
     return names.count("pyspark-kafka-idle-watch")
 
 
-def test_events_are_handled_until_the_client_is_closed() -> None:
+def test_events_are_handled_until_the_client_is_closed():
     """One thread does it for all uses; a new client gets another one."""
     adapter, watched = Adapter(), watch()
     for _ in range(2):
@@ -59,7 +59,7 @@ def test_events_are_handled_until_the_client_is_closed() -> None:
         await_until(lambda: watching() == 0)
 
 
-def test_the_user_of_a_client_handles_its_events() -> None:
+def test_the_user_of_a_client_handles_its_events():
     """Two threads must not: one of them may close the client."""
     adapter, watched = Adapter(), watch()
     with watched.in_use():
@@ -73,7 +73,7 @@ def test_the_user_of_a_client_handles_its_events() -> None:
     await_until(lambda: watching() == 0)
 
 
-def test_an_adapter_without_references_is_not_watched() -> None:
+def test_an_adapter_without_references_is_not_watched():
     """The thread does not keep it."""
     adapters, watched = [Adapter()], watch()
     watched.start(adapters[0])
@@ -83,16 +83,14 @@ def test_an_adapter_without_references_is_not_watched() -> None:
     await_until(lambda: watching() == 0)
 
 
-def test_a_client_without_a_login_needs_no_watch() -> None:
+def test_a_client_without_a_login_needs_no_watch():
     """No login is repeated."""
     adapter = Adapter()
     watch(has_login=False).start(adapter)
     assert watching() == 0
 
 
-def test_an_unexpected_error_ends_no_watch(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unexpected_error_ends_no_watch(monkeypatch, caplog):
     """The error is logged once: a client whose events nobody handles may log in again and again."""
     adapter, watched = Adapter(), watch()
 

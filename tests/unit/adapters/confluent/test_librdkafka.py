@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import confluent_kafka
 import pytest
@@ -21,31 +21,27 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 SINK: Final = {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}
 SOURCE: Final = {**SINK, "subscribe": "t"}
 """Options for a broker that is never used."""
 
 
 @pytest.fixture
-def unloaded() -> Iterator[None]:
+def unloaded():
     """Reset the cached library before and after."""
     load.cache_clear()
     yield
     load.cache_clear()
 
 
-def test_the_library_is_the_one_that_confluent_kafka_uses() -> None:
+def test_the_library_is_the_one_that_confluent_kafka_uses():
     """Both have the same version."""
     library = load()
     assert library.rd_kafka_version() == confluent_kafka.libversion()[1]
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_a_library_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_there_is_reported(monkeypatch):
     """The error names the other client."""
     monkeypatch.setattr(confluent_kafka.cimpl, "__file__", "librdkafka-that-is-not.so")
     with pytest.raises(UnsupportedFeatureError) as caught:
@@ -57,7 +53,7 @@ def test_a_library_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_a_function_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_that_is_not_there_is_named(monkeypatch):
     """An extension may hide the functions of its library."""
     monkeypatch.setattr(confluent_kafka.cimpl, "__file__", ctypes.util.find_library("c") or "")
     with pytest.raises(UnsupportedFeatureError, match="rd_kafka_consume_batch_queue"):
@@ -65,9 +61,7 @@ def test_a_function_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_on_windows_the_library_is_opened_itself(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_on_windows_the_library_is_opened_itself(monkeypatch, tmp_path):
     """There the functions of a dependency are not found through the extension."""
     opened: list[str] = []
     library = tmp_path / "confluent_kafka.libs" / "librdkafka-0cb9.dll"
@@ -91,7 +85,7 @@ def test_on_windows_the_library_is_opened_itself(
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_machine_is_refused(monkeypatch):
     """The kernels read librdkafka's structures of a 64-bit little-endian machine."""
     monkeypatch.setattr(sys, "byteorder", "big")
     with pytest.raises(UnsupportedFeatureError, match="a 64-bit little-endian machine"):
@@ -110,9 +104,7 @@ def test_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["reader", "writer", "continuous"],
 )
-def test_nothing_runs_without_the_library(
-    make: Callable[[], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_runs_without_the_library(make, monkeypatch):
     """No client is made, and the error says what is missing and what to do."""
     monkeypatch.setattr(confluent_kafka.cimpl, "__file__", "librdkafka-that-is-not.so")
     with pytest.raises(UnsupportedFeatureError, match="use the client 'kafka-python'"):
@@ -120,7 +112,7 @@ def test_nothing_runs_without_the_library(
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_a_library_that_is_too_old_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_too_old_is_not_called(monkeypatch):
     """The error names the oldest version that is supported, and the one that was found."""
     monkeypatch.setattr(librdkafka, "OLDEST", (255, 0, 0))
     found = confluent_kafka.libversion()[0]

@@ -44,45 +44,45 @@ def line(topic: str, old: str, new: str) -> str:
 
 
 @pytest.fixture
-def ids() -> TopicIds:
+def ids():
     """Return the ids of a consumer that knows one topic."""
     ids = TopicIds()
     assert ids.read_line(line("t", NONE, OLD)) is None
     return ids
 
 
-def test_another_id_is_another_topic(ids: TopicIds) -> None:
+def test_another_id_is_another_topic(ids):
     """Another id is reported once, and counted."""
     assert ids.read_line(line("t", OLD, NEW)) == "t"
     assert ids.read_line(line("t", OLD, NEW)) is None
     assert (ids.recreations("t"), ids.recreations("u")) == (1, 0)
 
 
-def test_a_topic_that_was_forgotten_is_compared_with_its_last_id(ids: TopicIds) -> None:
+def test_a_topic_that_was_forgotten_is_compared_with_its_last_id(ids):
     """The library may have forgotten a topic, and then learns of it like of a new one."""
     assert ids.read_line(line("t", NONE, OLD)) is None
     assert ids.read_line(line("t", NONE, NEW)) == "t"
 
 
-def test_a_topic_whose_first_line_was_missed_is_compared_with_the_id_before() -> None:
+def test_a_topic_whose_first_line_was_missed_is_compared_with_the_id_before():
     """The line names both ids."""
     assert TopicIds().read_line(line("t", OLD, NEW)) == "t"
 
 
-def test_topics_do_not_share_ids(ids: TopicIds) -> None:
+def test_topics_do_not_share_ids(ids):
     """Each has its own."""
     assert ids.read_line(line("t.2", NONE, NEW)) is None
     assert ids.read_line(line("t", OLD, NEW)) == "t"
 
 
-def test_a_broker_that_lags_behind_says_nothing_new(ids: TopicIds) -> None:
+def test_a_broker_that_lags_behind_says_nothing_new(ids):
     """Its old id is no third topic, and neither is the new one that follows."""
     ids.read_line(line("t", OLD, NEW))
     assert ids.read_line(line("t", NEW, OLD)) is None
     assert ids.read_line(line("t", OLD, NEW)) is None
 
 
-def test_a_broker_without_ids_says_nothing(ids: TopicIds) -> None:
+def test_a_broker_without_ids_says_nothing(ids):
     """One of Kafka before 2.8, while the others are upgraded."""
     assert ids.read_line(line("t", OLD, NONE)) is None
     assert ids.read_line(line("t", NONE, OLD)) is None
@@ -90,7 +90,7 @@ def test_a_broker_without_ids_says_nothing(ids: TopicIds) -> None:
 
 
 @pytest.mark.parametrize("other", ["", "Topic t [0] Leader 1 Epoch 0", "Topic t changed"])
-def test_other_lines_are_ignored(ids: TopicIds, other: str) -> None:
+def test_other_lines_are_ignored(ids, other):
     """Nothing is counted."""
     assert ids.read_line(other) is None
     assert ids.recreations("t") == 0
@@ -99,12 +99,12 @@ def test_other_lines_are_ignored(ids: TopicIds, other: str) -> None:
 @pytest.mark.parametrize(
     ("given", "passed"), [({}, "metadata"), ({"debug": "conf,fetch"}, "conf,fetch,metadata")]
 )
-def test_the_users_own_lines_are_logged_as_well(given: dict[str, str], passed: str) -> None:
+def test_the_users_own_lines_are_logged_as_well(given, passed):
     """The context for ids is added to them."""
     assert topic_debug(given) == {"debug": passed}
 
 
-def test_an_id_is_compared_with_all_of_its_characters() -> None:
+def test_an_id_is_compared_with_all_of_its_characters():
     """A quarter of the ids end in the letter of which the id of no topic consists."""
     ids, before = TopicIds(), f"{OLD[:-1]}A"
     for old, new in ((before, NEW), (NEW, before), (before, NEW)):
@@ -112,7 +112,7 @@ def test_an_id_is_compared_with_all_of_its_characters() -> None:
     assert ids.recreations("t") == 1
 
 
-def test_an_error_says_where_a_log_was_truncated() -> None:
+def test_an_error_says_where_a_log_was_truncated():
     """The first offset that differs is the end of the leader's epoch."""
     error = KafkaError(CODE, TRUNCATED)
     assert knows_epochs(error)
@@ -123,13 +123,13 @@ def test_an_error_says_where_a_log_was_truncated() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 499, 500])
-def test_what_was_only_fetched_ahead_is_no_loss(offset: int) -> None:
+def test_what_was_only_fetched_ahead_is_no_loss(offset):
     """The truncated records were in librdkafka's queue, and never read."""
     require_same_log(PARTITION, offset, KafkaError(CODE, TRUNCATED))
 
 
 @pytest.mark.parametrize("text", [NO_EPOCH, OUT_OF_RANGE, ""])
-def test_other_errors_say_nothing(text: str) -> None:
+def test_other_errors_say_nothing(text):
     """An offset out of range has the same code; an unknown epoch has no end."""
     error = KafkaError(CODE, text)
     require_same_log(PARTITION, 1_500, error)

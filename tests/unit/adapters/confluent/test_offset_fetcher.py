@@ -101,7 +101,7 @@ def fetcher_of_t() -> ConfluentOffsetFetcher:
 
 
 @pytest.mark.parametrize("known", [MAX_ASKED, MAX_ASKED + 3])
-def test_many_partitions_take_several_requests(monkeypatch: pytest.MonkeyPatch, known: int) -> None:
+def test_many_partitions_take_several_requests(monkeypatch, known):
     """Partitions that do not exist are left out, also if a request names no others."""
     admin = BoundedAdmin(offset=7)
     monkeypatch.setattr(admin_sessions, "OffsetsAdmin", lambda _config, **_: admin)
@@ -112,7 +112,7 @@ def test_many_partitions_take_several_requests(monkeypatch: pytest.MonkeyPatch, 
     assert sum(admin.sizes) == known + 2 * MAX_ASKED
 
 
-def test_a_response_that_leaves_out_a_partition_is_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_leaves_out_a_partition_is_invalid(monkeypatch):
     """A partition without an answer would be taken for one that does not exist."""
     admin = BoundedAdmin(offset=7)
     answer = admin.request_offsets
@@ -124,7 +124,7 @@ def test_a_response_that_leaves_out_a_partition_is_invalid(monkeypatch: pytest.M
         fetcher_of_t().latest([TopicPartition("t", number) for number in range(2)])
 
 
-def test_a_request_that_hangs_leaves_time_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_hangs_leaves_time_for_another(monkeypatch):
     """A new client asks again when a third of the time is up, however short the time is."""
     timeouts: list[float] = []
     monkeypatch.setattr(admin_sessions, "OffsetsAdmin", lambda _config, **_: StuckAdmin(timeouts))
@@ -154,7 +154,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch):
     """Return the time of all deadlines."""
     return Clock(monkeypatch)
 
@@ -213,9 +213,7 @@ CALLS: Final[dict[str, Callable[[ConfluentOffsetFetcher], object]]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_the_requests_of_a_call_have_one_deadline(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_the_requests_of_a_call_have_one_deadline(clock, monkeypatch, call):
     """What one needs is not there for the others: a call takes as long as the port says."""
     client = SlowClient(clock)
     monkeypatch.setattr(admin_sessions, "OffsetsAdmin", client)
@@ -227,9 +225,7 @@ def test_the_requests_of_a_call_have_one_deadline(
     assert clock.now - begun <= API_TIMEOUT_S + 2 * admin_sessions.RETRY_S
 
 
-def test_the_requests_of_a_description_have_one_deadline(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_requests_of_a_description_have_one_deadline(clock, monkeypatch):
     """As those of the fetcher."""
     client = SlowClient(clock)
     monkeypatch.setattr(admin_sessions, "OffsetsAdmin", client)

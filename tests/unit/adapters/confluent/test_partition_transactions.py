@@ -70,7 +70,7 @@ WAITS: Final[dict[str, Callable[[PartitionTransactions], object]]] = {
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_transaction_that_does_not_end_in_time_ends_all_waits(wait: str) -> None:
+def test_a_transaction_that_does_not_end_in_time_ends_all_waits(wait):
     """A call of librdkafka's may take longer than its time-out."""
     producer = WaitingProducer()
     transactions = started(producer, timeout_s=0.05, max_bytes=1)
@@ -86,7 +86,7 @@ def test_a_transaction_that_does_not_end_in_time_ends_all_waits(wait: str) -> No
     transactions.await_end()
 
 
-def test_a_transaction_in_time_is_not_overdue() -> None:
+def test_a_transaction_in_time_is_not_overdue():
     producer = WaitingProducer()
     transactions = started(producer, timeout_s=60)
     transactions.add(PendingOutputs([], 7, 0))
@@ -118,7 +118,7 @@ class StoppingProducer(WaitingProducer):
     ],
     ids=["for a fence", "for room"],
 )
-def test_a_wait_ends_with_the_thread(wait: Callable[[PartitionTransactions], object]) -> None:
+def test_a_wait_ends_with_the_thread(wait):
     """Nothing that it waits for will come."""
     transactions = PartitionTransactions(
         T0,
@@ -135,7 +135,7 @@ def test_a_wait_ends_with_the_thread(wait: Callable[[PartitionTransactions], obj
     transactions.await_end()
 
 
-def test_the_commit_of_an_assigned_offset_acknowledges_nothing() -> None:
+def test_the_commit_of_an_assigned_offset_acknowledges_nothing():
     """That of outputs does, be it at the same offset: the offset may have been lost meanwhile."""
     producer = WaitingProducer()
     producer.may_commit.set()

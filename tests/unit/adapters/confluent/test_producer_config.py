@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
@@ -16,9 +15,6 @@ from pyspark_kafka.adapters.confluent.producer_config import (
 )
 from pyspark_kafka.domain.options.client_settings import ProducerSettings, read_java_settings
 from pyspark_kafka.domain.options.settings_table import COMPRESSIONS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 INT32_MAX = 2**31 - 1
@@ -70,9 +66,7 @@ def client_config(**settings: str) -> dict[str, str]:
     ],
     ids=str,
 )
-def test_javas_settings_are_librdkafkas(
-    settings: ProducerSettings, changed: dict[str, str]
-) -> None:
+def test_javas_settings_are_librdkafkas(settings, changed):
     """Each one changes what it is about, to what librdkafka can have."""
     made = producer_config(settings)
     assert {name: made[name] for name in made if DEFAULTS.get(name) != made[name]} == changed
@@ -89,9 +83,7 @@ def test_javas_settings_are_librdkafkas(
         (2**63 - 1, 1, INT32_MAX, INT32_MAX),
     ],
 )
-def test_the_buffer_holds_a_record(
-    memory: int, largest: int, kilobytes: int, messages: int
-) -> None:
+def test_the_buffer_holds_a_record(memory, largest, kilobytes, messages):
     """The buffer has the configured size, or the largest record's."""
     made = producer_config(ProducerSettings(buffer_memory=memory, max_request_size=largest))
     assert made["queue.buffering.max.kbytes"] == str(kilobytes)
@@ -127,12 +119,12 @@ def test_the_buffer_holds_a_record(
     ],
     ids=str,
 )
-def test_librdkafka_accepts_the_configuration(settings: ProducerSettings) -> None:
+def test_librdkafka_accepts_the_configuration(settings):
     """The native client accepts every setting that Java's producer accepts."""
     Producer({**SERVERS, **producer_config(settings)})
 
 
-def test_what_is_consumers_alone_is_left_out() -> None:
+def test_what_is_consumers_alone_is_left_out():
     """Nothing of it reaches librdkafka, and neither does what follows from it."""
     plain = client_config()
     given = {"fetch.max.bytes": "2000", "isolation.level": "read_committed", "group.id": "g"}
@@ -142,13 +134,13 @@ def test_what_is_consumers_alone_is_left_out() -> None:
     assert "message.max.bytes" not in plain
 
 
-def test_reports_of_what_was_delivered_are_not_to_be_had() -> None:
+def test_reports_of_what_was_delivered_are_not_to_be_had():
     """A setting of them would make an event of every record."""
     given = {"delivery.report.only.error": "false"}
     assert client_config(**given) == client_config()
 
 
-def test_all_settings_of_consumers_are_known(tmp_path: Path) -> None:
+def test_all_settings_of_consumers_are_known(tmp_path):
     """Settings of consumers are those that librdkafka's own table marks with a C."""
     library = load()
     process = ctypes.CDLL(None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +15,6 @@ from pyspark_kafka.adapters.confluent.range_consumer import (
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 RECREATED = "Topic t0 changed id from b2xk to bmV3"
 
@@ -43,19 +40,19 @@ class Handle:
 
 
 @pytest.fixture
-def handle() -> Handle:
+def handle():
     """Return a handle without fetches."""
     return Handle()
 
 
 @pytest.fixture
-def topic_ids() -> TopicIds:
+def topic_ids():
     """Return the ids of topics that were not created again."""
     return TopicIds()
 
 
 @pytest.fixture
-def ahead(handle: Any, topic_ids: TopicIds) -> FetchesAhead:
+def ahead(handle, topic_ids):
     """Return the fetches of three ranges, after the one of another partition."""
     made = FetchesAhead(handle, topic_ids)
     made.expect([OffsetRange(tp(number), 7, 9) for number in range(3)])
@@ -63,7 +60,7 @@ def ahead(handle: Any, topic_ids: TopicIds) -> FetchesAhead:
     return made
 
 
-def test_a_fetch_is_taken_by_its_reader(ahead: FetchesAhead, handle: Handle) -> None:
+def test_a_fetch_is_taken_by_its_reader(ahead, handle):
     """The reader goes on; only ranges that it has passed over are stopped."""
     taken: Any = ahead.take(tp(1), 7, NO_EPOCH)
     assert taken == "t1 from 7"
@@ -72,26 +69,20 @@ def test_a_fetch_is_taken_by_its_reader(ahead: FetchesAhead, handle: Handle) -> 
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(8, NO_EPOCH), (7, 3)])
-def test_a_fetch_from_elsewhere_is_stopped(
-    ahead: FetchesAhead, handle: Handle, offset: int, epoch: int
-) -> None:
+def test_a_fetch_from_elsewhere_is_stopped(ahead, handle, offset, epoch):
     """A partition has one fetch, and one that compares an epoch has to be started so."""
     assert ahead.take(tp(0), offset, epoch) is None
     assert handle.running == ["t1 from 7", "t2 from 7"]
 
 
-def test_a_fetch_of_a_recreated_topic_is_stopped(
-    ahead: FetchesAhead, handle: Handle, topic_ids: TopicIds
-) -> None:
+def test_a_fetch_of_a_recreated_topic_is_stopped(ahead, handle, topic_ids):
     """Its messages may be of both topics."""
     topic_ids.read_line(RECREATED)
     assert ahead.take(tp(0), 7, NO_EPOCH) is None
     assert handle.running == ["t1 from 7", "t2 from 7"]
 
 
-def test_the_partition_that_is_read_is_not_fetched_ahead(
-    ahead: FetchesAhead, handle: Handle
-) -> None:
+def test_the_partition_that_is_read_is_not_fetched_ahead(ahead, handle):
     """A second range of it is fetched once its first is read."""
     ahead.expect([OffsetRange(tp(0), 0, 5), OffsetRange(tp(0), 5, 9), OffsetRange(tp(1), 0, 1)])
     assert handle.running == []
@@ -100,7 +91,7 @@ def test_the_partition_that_is_read_is_not_fetched_ahead(
     assert handle.running == ["t1 from 0"]
 
 
-def test_few_fetches_run_ahead(ahead: FetchesAhead, handle: Handle) -> None:
+def test_few_fetches_run_ahead(ahead, handle):
     """However many ranges are expected."""
     ahead.expect([OffsetRange(tp(number), 0, 1) for number in range(10 * MAX_AHEAD)])
     ahead.start(tp(10 * MAX_AHEAD))
@@ -116,9 +107,7 @@ def test_few_fetches_run_ahead(ahead: FetchesAhead, handle: Handle) -> None:
         ({"fetch.message.max.bytes": "9", "queued.max.messages.kbytes": "8"}, "9", "8", "2"),
     ],
 )
-def test_a_fetch_ahead_takes_little(
-    given: Mapping[str, str], bytes_: str, kilobytes: str, milliseconds: str
-) -> None:
+def test_a_fetch_ahead_takes_little(given, bytes_, kilobytes, milliseconds):
     """Settings of the user's that ask for less are kept."""
     assert settings_ahead({"client.id": "me", **given}) == {
         "client.id": "me",

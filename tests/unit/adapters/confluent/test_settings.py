@@ -101,7 +101,7 @@ def added(settings: dict[str, str]) -> dict[str, str]:
         ("api.version.request", "false", {"api.version.request": "false"}),
     ],
 )
-def test_translation(name: str, value: str, config: dict[str, str]) -> None:
+def test_translation(name, value, config):
     """A Java client's setting becomes librdkafka's, which both of its clients accept."""
     made = {"log_level": "0"} | client_config(SERVERS | {name: value})
     assert config.items() <= made.items()
@@ -112,13 +112,13 @@ def test_translation(name: str, value: str, config: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "name", ["session.timeout.ms", "acks", "socket.connection.setup.timeout.max.ms"]
 )
-def test_without_effect(name: str) -> None:
+def test_without_effect(name):
     """A setting that a read has no use for, or librdkafka no equivalent of, is left out."""
     assert client_config(SERVERS | {name: "1"}) == client_config(SERVERS)
 
 
 @pytest.mark.parametrize("name", sorted(OWN_SETTINGS["confluent"]))
-def test_own_settings_exist(name: str) -> None:
+def test_own_settings_exist(name):
     """Every setting that queries may set without permission is one of librdkafka's."""
     assert _is_known(name)
 
@@ -141,9 +141,7 @@ def test_own_settings_exist(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("in_jaas", [True, False])
-def test_nothing_gets_into_the_command_of_kerberos(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, in_jaas: bool
-) -> None:
+def test_nothing_gets_into_the_command_of_kerberos(monkeypatch, name, value, in_jaas):
     """What a shell could read as more than a name is refused, and not repeated."""
     monkeypatch.setattr(confluent_settings, "_has_gssapi", lambda: True)
     kerberos = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
@@ -159,7 +157,7 @@ def test_nothing_gets_into_the_command_of_kerberos(
 
 
 @given(st.from_regex(r"\A[a-z0-9]+(/[a-z0-9.-]+)?(@[A-Z0-9.-]+)?\Z"))
-def test_principals_are_accepted(principal: str) -> None:
+def test_principals_are_accepted(principal):
     """Names of users, services and realms are given to the command as they are."""
     kerberos = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
     with pytest.MonkeyPatch.context() as patch:
@@ -169,14 +167,14 @@ def test_principals_are_accepted(principal: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["foo.bar", "error_cb", "logger", "fetch_min_bytes"])
-def test_not_known(name: str) -> None:
+def test_not_known(name):
     """A setting that librdkafka does not know, or takes as an object, is refused by its name."""
     told = f"Option 'kafka.{name}' is not known to the client 'confluent'."
     [problem] = problems({name: "1"})
     assert problem.startswith(told)
 
 
-def test_all_problems() -> None:
+def test_all_problems():
     """Problems of values, names, logins and stores are reported together."""
     told = problems(
         {
@@ -260,16 +258,14 @@ def test_all_problems() -> None:
         ({"sasl.mechanism": "AWS_MSK_IAM"}, {"sasl.mechanism": "OAUTHBEARER"}),
     ],
 )
-def test_login(
-    settings: dict[str, str], config: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_login(settings, config, monkeypatch):
     """A login is translated to librdkafka's names, if it has a provider of Kerberos for it."""
     monkeypatch.setattr(confluent_settings, "_has_gssapi", lambda: True)
     protocol = {"security.protocol": "SASL_PLAINTEXT"}
     assert added(protocol | settings) == {"security.protocol": "sasl_plaintext"} | config
 
 
-def test_kerberos_that_librdkafka_lacks() -> None:
+def test_kerberos_that_librdkafka_lacks():
     """Kerberos is refused in one line, as no wheel of confluent-kafka has a provider of it."""
     jaas = f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="me";'
     [told] = problems({"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": jaas})
@@ -279,7 +275,7 @@ def test_kerberos_that_librdkafka_lacks() -> None:
     )
 
 
-def test_delegation_tokens_that_librdkafka_lacks() -> None:
+def test_delegation_tokens_that_librdkafka_lacks():
     """Delegation tokens are refused in one line, which does not show the token's HMAC."""
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
     login = {
@@ -304,7 +300,7 @@ def ssl(stores: Path, suffix: str = "p12") -> dict[str, str]:
     }
 
 
-def test_stores(stores: Path) -> None:
+def test_stores(stores):
     """A PKCS12 keystore is librdkafka's to read; a truststore's certificates come as PEM."""
     made = client_config(SERVERS | ssl(stores))
     assert made["ssl.keystore.location"] == str(stores / "key.p12")
@@ -314,7 +310,7 @@ def test_stores(stores: Path) -> None:
     AdminClient(dict(made))
 
 
-def test_pem(stores: Path) -> None:
+def test_pem(stores):
     """A key and certificates in PEM are separated, in any order."""
     certificate = (stores / "me.pem").read_text().replace("\r", "")
     both = stores / "both.pem"
@@ -346,7 +342,7 @@ def test_pem(stores: Path) -> None:
         ({"ssl.enabled.protocols": "TLSv1.2"}, {}),
     ],
 )
-def test_tls(settings: dict[str, str], config: dict[str, str]) -> None:
+def test_tls(settings, config):
     """TLS settings are translated to librdkafka's names, and its own names pass."""
     basis = {"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "https"}
     assert added({"security.protocol": "SSL"} | settings) == basis | config
@@ -360,21 +356,21 @@ def test_tls(settings: dict[str, str], config: dict[str, str]) -> None:
         ({"ssl.keystore.location": "/nowhere"}, "'/nowhere' cannot be read (No such file"),
     ],
 )
-def test_unusable(stores: Path, settings: dict[str, str], text: str) -> None:
+def test_unusable(stores, settings, text):
     """What librdkafka cannot do, and a store that cannot be opened, is refused by its option."""
     [told] = problems(ssl(stores) | settings)
     assert text in told
     assert "hunter2" not in told
 
 
-def test_no_key(stores: Path) -> None:
+def test_no_key(stores):
     """A keystore in PEM that has no key is refused."""
     settings = {"ssl.keystore.location": str(stores / "me.pem")}
     [told] = problems(ssl(stores) | settings)
     assert told.endswith("holds no key")
 
 
-def test_jks(stores: Path) -> None:
+def test_jks(stores):
     """What JKS stores hold comes as PEM, which librdkafka uses."""
     made = client_config(SERVERS | ssl(stores, "jks"))
     assert made["ssl.ca.pem"].startswith("-----BEGIN CERTIFICATE-----\n")
@@ -383,7 +379,7 @@ def test_jks(stores: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["p12", "jks"])
-def test_secrets_are_hidden_where_settings_are_represented(stores: Path, suffix: str) -> None:
+def test_secrets_are_hidden_where_settings_are_represented(stores, suffix):
     """As by tools that show the variables of a traceback; librdkafka gets the texts."""
     login = {"security.protocol": "SASL_SSL", "sasl.username": "ann", "sasl.password": "hush"}
     passwords = {"sasl.mechanism": "PLAIN", "ssl.key.password": PASSWORD}
@@ -395,14 +391,14 @@ def test_secrets_are_hidden_where_settings_are_represented(stores: Path, suffix:
     AdminClient(dict(made))
 
 
-def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library(stores, monkeypatch):
     """Without the library that reads PKCS12, the extra that brings it is named."""
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[tls\]"):
         client_config(SERVERS | ssl(stores))
 
 
-def test_every_number() -> None:
+def test_every_number():
     """Every number that Java's consumer takes is translated, or left out for a reason."""
     numbers = {setting.name for setting in SETTINGS if is_number(setting)}
     assert len(numbers) > 15

@@ -1,7 +1,5 @@
 """The pipe that ends a wait from other threads."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from pyspark_kafka.adapters.confluent.exactly_once_writer import WakePipe
 
 
-def test_a_closed_pipe_writes_to_no_other_file() -> None:
+def test_a_closed_pipe_writes_to_no_other_file():
     """A transaction may end after its client was closed, when another file has the number."""
     pipe = WakePipe()
     pipe.close()

@@ -20,14 +20,14 @@ from pyspark_kafka.testing import await_until
 from ....servers.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 PARTITIONS: Final = [TopicPartition("t", number) for number in range(100)]
 FIRST, SECOND = PARTITIONS[:2]
 
 
 @pytest.fixture
-def cluster() -> Iterator[MockCluster]:
+def cluster():
     """Yield a broker with a topic."""
     with MockCluster() as made:
         made.create_topic(FIRST.topic, len(PARTITIONS))
@@ -35,7 +35,7 @@ def cluster() -> Iterator[MockCluster]:
 
 
 @pytest.fixture
-def settings(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
+def settings(monkeypatch):
     """Return the settings of each handle that is created."""
     made: list[Mapping[str, str]] = []
 
@@ -48,7 +48,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
 
 
 @pytest.fixture
-def consumer(cluster: MockCluster) -> Iterator[StreamFetcher]:
+def consumer(cluster):
     """Yield a consumer of the cluster."""
     options = {**cluster.options, "subscribe": FIRST.topic, "maxRecordBytes": "1000"}
     wake = WakePipe()
@@ -82,9 +82,7 @@ def read_to(consumer: StreamFetcher, ends: Mapping[TopicPartition, int]) -> list
     return values
 
 
-def test_all_queues_have_a_limit_together_however_partitions_are_assigned(
-    consumer: StreamFetcher, settings: list[Mapping[str, str]]
-) -> None:
+def test_all_queues_have_a_limit_together_however_partitions_are_assigned(consumer, settings):
     """The limit is one of each queue, and a consumer's settings do not change."""
     assigned = 0
     for count in (1, 16, 33, 50):
@@ -98,8 +96,8 @@ def test_all_queues_have_a_limit_together_however_partitions_are_assigned(
 
 
 def test_one_consumer_is_made_for_partitions_that_are_assigned_one_after_the_other(
-    consumer: StreamFetcher, settings: list[Mapping[str, str]]
-) -> None:
+    consumer, settings
+):
     """The first one of a task is replaced before it has fetched anything."""
     for partition in PARTITIONS:
         consumer.assign({partition: 0})
@@ -108,9 +106,7 @@ def test_one_consumer_is_made_for_partitions_that_are_assigned_one_after_the_oth
     assert len(settings) == 2
 
 
-def test_reading_goes_on_with_another_consumer(
-    cluster: MockCluster, consumer: StreamFetcher, settings: list[Mapping[str, str]]
-) -> None:
+def test_reading_goes_on_with_another_consumer(cluster, consumer, settings):
     """Each record is read once, though the consumer is replaced for more partitions."""
     produce(cluster, FIRST, b"0", b"1")
     produce(cluster, SECOND, b"a")
@@ -130,9 +126,7 @@ LEAVE: Final[Mapping[str, Callable[[StreamFetcher], object]]] = {
 
 
 @pytest.mark.parametrize("leave", LEAVE)
-def test_an_error_is_forgotten_with_its_partition(
-    cluster: MockCluster, consumer: StreamFetcher, leave: str
-) -> None:
+def test_an_error_is_forgotten_with_its_partition(cluster, consumer, leave):
     """Neither a partition that was revoked nor one that is read elsewhere fails the task."""
     produce(cluster, FIRST, b"0", bytes(2_000), b"2")
     consumer.assign({FIRST: 0})
@@ -145,9 +139,7 @@ def test_an_error_is_forgotten_with_its_partition(
     assert sorted(read_to(consumer, ends)) == [b"2", b"a"][-len(ends) :]
 
 
-def test_errors_of_two_partitions_are_raised_one_after_the_other(
-    cluster: MockCluster, consumer: StreamFetcher
-) -> None:
+def test_errors_of_two_partitions_are_raised_one_after_the_other(cluster, consumer):
     """The second one is not lost while the first one is handled."""
     for partition in (FIRST, SECOND):
         produce(cluster, partition, b"0", bytes(2_000))
@@ -167,9 +159,7 @@ def test_errors_of_two_partitions_are_raised_one_after_the_other(
     assert not consumer.poll()
 
 
-def test_what_a_recreated_topic_takes_back_was_not_passed(
-    cluster: MockCluster, consumer: StreamFetcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_recreated_topic_takes_back_was_not_passed(cluster, consumer, monkeypatch):
     """The error names the offset up to which the caller got records."""
     handle_events = ConsumerHandle.handle_events
 
@@ -188,7 +178,7 @@ def test_what_a_recreated_topic_takes_back_was_not_passed(
     assert (caught.value.partition, caught.value.offset) == (FIRST, 2)
 
 
-def test_a_topic_is_left_with_its_last_partition(consumer: StreamFetcher) -> None:
+def test_a_topic_is_left_with_its_last_partition(consumer):
     """A task whose partitions come and go does not ask for the metadata of ever more topics."""
     consumer.assign({FIRST: 0, SECOND: 0})
     consumer.poll()

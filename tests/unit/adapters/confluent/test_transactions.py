@@ -30,8 +30,6 @@ from pyspark_kafka.testing import await_until
 from ....servers.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 
 T0 = TopicPartition("input", 0)
@@ -41,7 +39,7 @@ SLACK_S: Final = 5.0
 
 
 @pytest.fixture
-def cluster() -> Iterator[MockCluster]:
+def cluster():
     """Yield a broker with the input topic."""
     with MockCluster() as made:
         made.create_topic(T0.topic)
@@ -75,7 +73,7 @@ def await_commit(transactions: PartitionTransactions, offset: int) -> None:
     await_until(lambda: transactions.take_committed() == offset)
 
 
-def test_a_transaction_goes_on_after_idle_connections_ended(cluster: MockCluster) -> None:
+def test_a_transaction_goes_on_after_idle_connections_ended(cluster):
     """Brokers end a connection without requests (``connections.max.idle.ms``)."""
     transactions = transactions_of(cluster, reconnect_backoff_max_ms="10")
     for offset in range(1, 4):
@@ -85,7 +83,7 @@ def test_a_transaction_goes_on_after_idle_connections_ended(cluster: MockCluster
     transactions.await_end()
 
 
-def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster: MockCluster) -> None:
+def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster):
     """The thread ends with the request's time-out, and its producer with it."""
     timeouts = {"default_api_timeout_ms": "400", "request_timeout_ms": "400"}
     before = threads()
@@ -103,9 +101,7 @@ def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster: MockCluster) 
 
 
 @pytest.mark.parametrize("brokers_catch_up", [True, False])
-def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(
-    cluster: MockCluster, *, brokers_catch_up: bool
-) -> None:
+def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(cluster, *, brokers_catch_up):
     """A broker may lag behind the one that was asked for the topic; its answers are spaced."""
     counts: list[int] = []
 
@@ -141,7 +137,7 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(
 
 
 @pytest.fixture
-def writer(cluster: MockCluster) -> Iterator[ExactlyOnceWriter]:
+def writer(cluster):
     """Yield a writer of the cluster, for a task."""
     source = parse_source_options({**cluster.options, "subscribe": T0.topic}, QueryKind.STREAM)
     sink = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
@@ -163,7 +159,7 @@ def revoke(writer: ExactlyOnceWriter) -> None:
     await_until(is_forgotten)
 
 
-def test_what_was_revoked_is_forgotten_once_it_is_committed(writer: ExactlyOnceWriter) -> None:
+def test_what_was_revoked_is_forgotten_once_it_is_committed(writer):
     """Partitions come and go for as long as a task lives."""
     writer.assign(PartitionOffsets({T0: 0}))
     writer.write(PolledRecords(T0, None, 1), [])
@@ -171,7 +167,7 @@ def test_what_was_revoked_is_forgotten_once_it_is_committed(writer: ExactlyOnceW
     assert writer.take_acknowledged() == {T0: 1}
 
 
-def test_an_offset_is_acknowledged_that_was_assigned_before(writer: ExactlyOnceWriter) -> None:
+def test_an_offset_is_acknowledged_that_was_assigned_before(writer):
     """Where a partition comes back below it, what is read up to there is written again."""
     writer.assign(PartitionOffsets({T0: 0}))
     writer.assign(PartitionOffsets({T0: 100}))

@@ -34,14 +34,14 @@ def decode(*received: bytes) -> list[bytes]:
 
 
 @given(st.lists(st.binary(max_size=20), max_size=5), st.integers(1, 50))
-def test_frames_arrive_in_pieces_of_any_size(payloads: list[bytes], size: int) -> None:
+def test_frames_arrive_in_pieces_of_any_size(payloads, size):
     """Payloads are returned in order, however the bytes are cut."""
     stream = b"".join(encode(*payloads))
     pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
     assert decode(*pieces) == payloads
 
 
-def test_the_largest_payload_fits() -> None:
+def test_the_largest_payload_fits():
     """The limit is inclusive; what exceeds it is not sent."""
     largest = bytes(MAX_PAYLOAD_BYTES)
     assert decode(*encode(largest)) == [largest]
@@ -49,7 +49,7 @@ def test_the_largest_payload_fits() -> None:
         encode(largest + b"x")
 
 
-def test_a_frame_that_is_too_large_is_not_awaited() -> None:
+def test_a_frame_that_is_too_large_is_not_awaited():
     """The length alone is enough to refuse it."""
     [frame] = encode(b"x")
     with pytest.raises(FrameError, match="too large"):
@@ -57,7 +57,7 @@ def test_a_frame_that_is_too_large_is_not_awaited() -> None:
 
 
 @given(st.data())
-def test_no_changed_frame_is_read(data: st.DataObject) -> None:
+def test_no_changed_frame_is_read(data):
     """Any changed bit makes a frame unreadable, or incomplete."""
     [frame] = encode(b'{"type":"TaskDrained"}')
     bit = data.draw(st.integers(0, 8 * len(frame) - 1))
@@ -68,20 +68,20 @@ def test_no_changed_frame_is_read(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 0), (1,), (1, 0), (0, 2)])
-def test_no_frame_is_repeated_moved_or_left_out(order: tuple[int, ...]) -> None:
+def test_no_frame_is_repeated_moved_or_left_out(order):
     """A frame is authentic only at its place."""
     frames = encode(b"0", PING, b"2")
     with pytest.raises(FrameError, match="not authentic"):
         decode(*(frames[number] for number in order))
 
 
-def test_frames_of_another_key_are_not_read() -> None:
+def test_frames_of_another_key_are_not_read():
     """The key of another connection, or of the other direction, does not help."""
     with pytest.raises(FrameError, match="not authentic"):
         decode(FrameWriter(new_key()).encode(b"x"))
 
 
-def test_a_proof_is_of_one_side_key_and_connection() -> None:
+def test_a_proof_is_of_one_side_key_and_connection():
     """No proof can be used for the other side, with another key, or another time."""
     handshake = Handshake(KEY, new_nonce(), new_nonce())
     others = [
@@ -96,13 +96,13 @@ def test_a_proof_is_of_one_side_key_and_connection() -> None:
     assert not handshake.is_proof(Role.TASK, b"")
 
 
-def test_each_direction_has_its_own_key() -> None:
+def test_each_direction_has_its_own_key():
     """A side's frames cannot be sent back to it."""
     handshake = Handshake(KEY, new_nonce(), new_nonce())
     assert len({handshake.frame_key(role) for role in Role} | {KEY}) == 3
 
 
-def test_a_handshake_does_not_show_its_key() -> None:
+def test_a_handshake_does_not_show_its_key():
     """Its ``repr`` is without the key."""
     shown = repr(Handshake(b"k" * 32, b"d" * 32, b"t" * 32))
     assert "kkkk" not in shown

@@ -68,8 +68,7 @@ def with_wrong_checksum(frame: bytes) -> bytes:
 
 def raw_snappy(body: bytes) -> bytes:
     """Compress as librdkafka does: one block without a frame."""
-    packed: bytes = snappy.compress(body)
-    return packed
+    return snappy.compress(body)
 
 
 def sizeless_zstd(body: bytes) -> bytes:

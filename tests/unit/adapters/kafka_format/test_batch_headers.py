@@ -32,18 +32,18 @@ def visible(aborted: Aborted, *batches: Batch | bytes, first: int = 0, end: int 
     return [row.offset for row in found]
 
 
-def test_committed() -> None:
+def test_committed():
     """Transactions that a fetch does not call aborted are read, but for their markers."""
     assert visible([], sent(0, 1), Batch.marker(2, 1, COMMIT), sent(3, 1)) == [0, 1, 3, 4]
 
 
-def test_aborted() -> None:
+def test_aborted():
     """An aborted transaction is left out; its producer's next one is not."""
     batches = (sent(0, 1), sent(2, 1, GZIP), Batch.marker(4, 1, ABORT), sent(5, 1), plain(7))
     assert visible([(0, 1)], *batches) == [5, 6, 7, 8]
 
 
-def test_producers_side_by_side() -> None:
+def test_producers_side_by_side():
     """Producers whose batches alternate have transactions of their own."""
     batches = (
         sent(0, 1),
@@ -62,7 +62,7 @@ def test_producers_side_by_side() -> None:
     assert visible([(14, 2), (4, 3), (0, 1)], *batches) == [2, 3, 9, 10, 11, 12]
 
 
-def test_aborted_again_and_again() -> None:
+def test_aborted_again_and_again():
     """Each of a producer's aborted transactions begins with its own first offset."""
     batches = (
         sent(0, 1),
@@ -76,49 +76,49 @@ def test_aborted_again_and_again() -> None:
     assert visible([(6, 1), (0, 1)], *batches) == [3, 4, 9, 10]
 
 
-def test_two_that_begin_alike() -> None:
+def test_two_that_begin_alike():
     """Transactions of two producers may be said to begin with the same offset."""
     batches = (sent(0, 1), sent(2, 2), Batch.marker(4, 1, ABORT), Batch.marker(5, 2, ABORT))
     assert visible([(0, 2), (0, 1)], *batches, sent(6, 2)) == [6, 7]
 
 
 @pytest.mark.parametrize("first", range(8))
-def test_begun_before_the_range(first: int) -> None:
+def test_begun_before_the_range(first):
     """What stands before the range in a stretch counts, though it is not read."""
     batches = (plain(0), sent(2, 1), Batch.marker(4, 1, ABORT), sent(5, 1))
     offsets = [offset for offset in (0, 1, 5, 6) if offset >= first]
     assert visible([(2, 1)], *batches, first=first) == offsets
 
 
-def test_begun_before_the_stretch() -> None:
+def test_begun_before_the_stretch():
     """A transaction that began before the stretch is aborted from its first batch on."""
     assert visible([(3, 1)], sent(10, 1), Batch.marker(12, 1, ABORT), sent(13, 1)) == [13, 14]
 
 
 @pytest.mark.parametrize("end", range(10))
-def test_range_ends(end: int) -> None:
+def test_range_ends(end):
     """A range may end in a transaction."""
     batches = (sent(0, 1), sent(2, 2), Batch.marker(4, 1, ABORT), sent(5, 1))
     assert visible([(0, 1)], *batches, end=end) == [at for at in (2, 3, 5, 6) if at < end]
 
 
-def test_not_in_the_transaction() -> None:
+def test_not_in_the_transaction():
     """Batches of the same producer's that are in no transaction, and messages, are not aborted."""
     batches = (message_set(1, [Record(0)]), plain(1, producer=1), sent(3, 1), plain(5, producer=1))
     assert visible([(0, 1)], *batches) == [0, 1, 2, 5, 6]
 
 
-def test_a_marker_that_compaction_has_emptied() -> None:
+def test_a_marker_that_compaction_has_emptied():
     """A marker whose record is gone ends nothing."""
     emptied = Batch(base_offset=2, attributes=TRANSACTIONAL | 0x20, producer_id=1)
     assert visible([(0, 1)], sent(0, 1), emptied, sent(3, 1), plain(5)) == [5, 6]
 
 
-def test_the_batch_in_which_a_transaction_begins() -> None:
+def test_the_batch_in_which_a_transaction_begins():
     """A first offset within a batch aborts that batch: batches are of one transaction."""
     assert visible([(1, 1)], sent(0, 1)) == []
 
 
-def test_after_the_batch() -> None:
+def test_after_the_batch():
     """A transaction that begins behind a batch does not abort it."""
     assert visible([(2, 1)], sent(0, 1), sent(2, 1)) == [0, 1]

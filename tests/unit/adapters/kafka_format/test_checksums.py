@@ -67,7 +67,7 @@ def rows_until_an_error(fetched: bytes) -> Iterator[Row]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_each_bit_of_a_batch(codec: int) -> None:
+def test_each_bit_of_a_batch(codec):
     """One wrong bit of a batch is found, wherever the checksum or the format can tell."""
     written = bytes(Batch.of(RECORDS, codec))
     right = rows(written)
@@ -86,7 +86,7 @@ def test_each_bit_of_a_batch(codec: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [0, GZIP, SNAPPY, LZ4])
-def test_each_bit_of_a_message(magic: int, codec: int) -> None:
+def test_each_bit_of_a_message(magic, codec):
     """One wrong bit of a message, by itself or with others in it, is found likewise."""
     last = wrapped(magic, codec, MESSAGES) if codec else message_set(magic, MESSAGES[:1])
     right = rows(last)
@@ -101,7 +101,7 @@ def test_each_bit_of_a_message(magic: int, codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_each_bit_in_the_midst(codec: int) -> None:
+def test_each_bit_in_the_midst(codec):
     """Behind a wrong bit, offsets do not go back, and the rows before it are right."""
     before, after = Batch.of([Record(0, b"before")], codec), Batch.of([Record(3)], codec)
     fetched = log(before, Batch.of(RECORDS, codec), after)
@@ -114,7 +114,7 @@ def test_each_bit_in_the_midst(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_unchecked(codec: int) -> None:
+def test_unchecked(codec):
     """With ``check_crcs=false`` a wrong checksum is ignored."""
     wrong = bytearray(bytes(Batch.of(RECORDS, codec)))
     wrong[17] ^= 1
@@ -123,7 +123,7 @@ def test_unchecked(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
-def test_unchecked_compressed_messages(codec: int) -> None:
+def test_unchecked_compressed_messages(codec):
     """With ``check_crcs=false`` so is the checksum of a message with others in it."""
     wrong = bytearray(wrapped(1, codec, MESSAGES))
     wrong[12] ^= 1
@@ -131,7 +131,7 @@ def test_unchecked_compressed_messages(codec: int) -> None:
     assert rows(bytes(wrong), check_crcs=False) == rows(wrapped(1, codec, MESSAGES))
 
 
-def test_what_is_not_wanted_is_not_checked() -> None:
+def test_what_is_not_wanted_is_not_checked():
     """A batch behind the range does not fail it."""
     wrong = bytearray(bytes(Batch.of([Record(1)])))
     wrong[-1] ^= 1
@@ -139,7 +139,7 @@ def test_what_is_not_wanted_is_not_checked() -> None:
 
 
 @pytest.mark.parametrize("codec", [0, GZIP])
-def test_messages_that_are_not_wanted_are_not_checked(codec: int) -> None:
+def test_messages_that_are_not_wanted_are_not_checked(codec):
     """A message behind the range does not fail it, though its first offset is not known."""
     wrong = bytearray(wrapped(1, codec, [Record(1)]) if codec else message_set(1, [Record(1)]))
     wrong[-1] ^= 1
@@ -148,7 +148,7 @@ def test_messages_that_are_not_wanted_are_not_checked(codec: int) -> None:
 
 
 @pytest.mark.parametrize("attribute", [CONTROL, TRANSACTIONAL])
-def test_headers_that_are_wrong(attribute: int) -> None:
+def test_headers_that_are_wrong(attribute):
     """A corrupt header does not make the decoder skip a batch."""
     wrong = bytearray(bytes(Batch.of(RECORDS, producer_id=1)))
     wrong[22] ^= attribute

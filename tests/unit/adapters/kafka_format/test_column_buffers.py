@@ -25,7 +25,7 @@ from .batches import CODECS, Batch, Record
 from .reading import END, T, rows_of
 
 
-def test_what_is_let_go_of_is_lent_again() -> None:
+def test_what_is_let_go_of_is_lent_again():
     """What is lent comes back when its lease is gone, and is lent again."""
     numbers = count()
     pool = BufferPool(lambda: next(numbers))
@@ -37,7 +37,7 @@ def test_what_is_let_go_of_is_lent_again() -> None:
     assert pool.acquire() == 3
 
 
-def test_what_was_let_go_of_first_is_lent_first() -> None:
+def test_what_was_let_go_of_first_is_lent_first():
     """What was used longest ago is the next to be lent."""
     pool = BufferPool(object)
     first, second = pool.acquire(), pool.acquire()
@@ -46,7 +46,7 @@ def test_what_was_let_go_of_first_is_lent_first() -> None:
     assert pool.acquire() is second
 
 
-def test_no_more_than_a_few_are_kept() -> None:
+def test_no_more_than_a_few_are_kept():
     """What comes back when there are enough is let go of."""
     numbers = count()
     pool = BufferPool(lambda: next(numbers))
@@ -57,7 +57,7 @@ def test_no_more_than_a_few_are_kept() -> None:
     assert pool.acquire() == MAX_IDLE + 3
 
 
-def test_a_lease_lasts_as_long_as_its_buffers() -> None:
+def test_a_lease_lasts_as_long_as_its_buffers():
     """The last buffer, or what was made of it, ends the lease."""
     pool = BufferPool(lambda: np.arange(10, dtype=np.uint8))
     array = pool.acquire()
@@ -82,7 +82,7 @@ def stretch(number: int, records: int = 40) -> FetchedRecords:
     return FetchedRecords.of(bytes(Batch.of(written, CODECS[number % 5])))
 
 
-def test_batches_own_their_memory() -> None:
+def test_batches_own_their_memory():
     """Batches that are kept do not change when others are decoded behind them."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     batches, seen = [], []
@@ -97,7 +97,7 @@ def test_batches_own_their_memory() -> None:
     ]
 
 
-def test_columns_own_their_memory() -> None:
+def test_columns_own_their_memory():
     """One column, or a part of it, keeps its memory when its batch is gone."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     columns = []
@@ -112,7 +112,7 @@ def test_columns_own_their_memory() -> None:
         assert kept[7].to_pylist() == [[{"key": "h", "value": str(number).encode()}]] * 5
 
 
-def test_decoders_take_turns() -> None:
+def test_decoders_take_turns():
     """Decoders that have the same memory one after the other leave one another's batches alone."""
     memory = DecoderMemory()
     batches, seen = [], []
@@ -126,7 +126,7 @@ def test_decoders_take_turns() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_decoders_side_by_side(codec: int) -> None:
+def test_decoders_side_by_side(codec):
     """Decoders that have the same memory at the same time do not read one another's records."""
     memory = DecoderMemory()
     readings = []
@@ -139,7 +139,7 @@ def test_decoders_side_by_side(codec: int) -> None:
         assert set(second.column(0).to_pylist()) == {b"b" * 50}
 
 
-def test_memory_that_a_large_record_needed_is_used_once() -> None:
+def test_memory_that_a_large_record_needed_is_used_once():
     """The pool keeps no columns that have grown far: a process lives longer than their records."""
     memory = DecoderMemory()
     records = [Record(0, b"x" * MAX_POOLED_BYTES), Record(1, b"y")]
@@ -155,7 +155,7 @@ def test_memory_that_a_large_record_needed_is_used_once() -> None:
     assert max(idle) < MAX_POOLED_BYTES
 
 
-def test_memory_is_used_again() -> None:
+def test_memory_is_used_again():
     """A batch that is released before the next one is reused for it."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     places = set()
@@ -177,7 +177,7 @@ def decoded_text(value: bytes) -> str:
     return found
 
 
-def test_texts_are_not_copied() -> None:
+def test_texts_are_not_copied():
     """Where all bytes are UTF-8, the texts have the memory of the bytes."""
     binary = pa.array(["a", "ü", "主题", "😀", ""], pa.string()).cast(pa.binary())
     texts = valid_utf8(binary)
@@ -210,6 +210,6 @@ def test_texts_are_not_copied() -> None:
         (b"\xed\xed\xa0\x80\x80", 3 * LOST),
     ],
 )
-def test_other_bytes(value: bytes, expected: str) -> None:
+def test_other_bytes(value, expected):
     """Bytes of no text become as many U+FFFD as in Java's strings."""
     assert decoded_text(value) == expected

@@ -47,7 +47,7 @@ def read(codec: Codec, compressed: bytes) -> bytes:
 
 
 @given(st.sampled_from(PACKERS), plains)
-def test_what_is_written_is_read(codec: Codec, plain: bytes) -> None:
+def test_what_is_written_is_read(codec, plain):
     """What a codec writes, our reader and kafka-python's read."""
     packed = Compressor(codec).compress(memoryview(plain))
     assert read(codec, packed) == plain
@@ -55,19 +55,19 @@ def test_what_is_written_is_read(codec: Codec, plain: bytes) -> None:
 
 
 @pytest.mark.parametrize("codec", PACKERS)
-def test_blocks(codec: Codec) -> None:
+def test_blocks(codec):
     """More than one block is read likewise, and is fewer bytes than before."""
     packed = Compressor(codec).compress(memoryview(PLAIN))
     assert read(codec, packed) == PEERS[codec](packed) == PLAIN
     assert len(packed) < len(PLAIN)
 
 
-def test_none() -> None:
+def test_none():
     """Without a codec the bytes stay as they are."""
     assert Compressor().compress(memoryview(PLAIN)) == PLAIN
 
 
-def test_again() -> None:
+def test_again():
     """A compressor is used again and again."""
     for codec in PACKERS:
         compressor = Compressor(codec)
@@ -75,7 +75,7 @@ def test_again() -> None:
         assert [read(codec, each) for each in packed] == [PLAIN, b"x", PLAIN]
 
 
-def test_the_frame_of_snappy() -> None:
+def test_the_frame_of_snappy():
     """Snappy stands in the frame of snappy-java, in blocks of 32 kB."""
     packed = Compressor(Codec.SNAPPY).compress(memoryview(PLAIN))
     assert packed == snappy_encode(PLAIN)
@@ -83,7 +83,7 @@ def test_the_frame_of_snappy() -> None:
 
 
 @pytest.mark.parametrize("level", [None, 1, 12])
-def test_the_frame_of_lz4(level: int | None) -> None:
+def test_the_frame_of_lz4(level):
     """Lz4 stands in the frame that Java writes: independent blocks of 64 kB and no sum of them."""
     packed = Compressor(Codec.LZ4, level).compress(memoryview(PLAIN))
     assert packed[:6] == b"\x04\x22\x4d\x18\x60\x40"
@@ -91,7 +91,7 @@ def test_the_frame_of_lz4(level: int | None) -> None:
 
 
 @pytest.mark.parametrize("codec", LEVELS)
-def test_levels(codec: Codec) -> None:
+def test_levels(codec):
     """Every level of Kafka's is taken, and the highest makes less than the lowest."""
     levels = LEVELS[codec]
     tried = {*levels[:3], *levels[-3:], 9}
@@ -101,7 +101,7 @@ def test_levels(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize(("codec", "level"), [(Codec.GZIP, 6), (Codec.LZ4, 9), (Codec.ZSTD, 3)])
-def test_usual_levels(codec: Codec, level: int) -> None:
+def test_usual_levels(codec, level):
     """Without a level it is the one that Java has without one."""
     usual = Compressor(codec).compress(memoryview(PLAIN))
     assert Compressor(codec, level).compress(memoryview(PLAIN)) == usual
@@ -120,7 +120,7 @@ def test_usual_levels(codec: Codec, level: int) -> None:
         (Codec.ZSTD, -131_073),
     ],
 )
-def test_levels_that_there_are_not(codec: Codec, level: int) -> None:
+def test_levels_that_there_are_not(codec, level):
     """A level that Kafka does not have is refused."""
     with pytest.raises(ValueError, match=f"^the codec {codec.name.lower()} has no level {level}$"):
         Compressor(codec, level)

@@ -66,7 +66,7 @@ WRITERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("at_once", [1_000, 32_768, 65_536, len(PLAIN) - 1, len(PLAIN), 2**20])
-def test_what_writers_write(name: str, at_once: int) -> None:
+def test_what_writers_write(name, at_once):
     """All that is written is read, in pieces of any size."""
     codec, write = WRITERS[name]
     assert read(codec, write(PLAIN), at_once=at_once) == PLAIN
@@ -74,14 +74,14 @@ def test_what_writers_write(name: str, at_once: int) -> None:
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("plain", [b"", b"x", b"0123456789"])
-def test_a_few_bytes(name: str, plain: bytes) -> None:
+def test_a_few_bytes(name, plain):
     """Few bytes, and none, are read, one at a time."""
     codec, write = WRITERS[name]
     assert read(codec, write(plain), at_once=1) == plain
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name.startswith("lz4")])
-def test_the_wrong_checksum_of_format_0(name: str) -> None:
+def test_the_wrong_checksum_of_format_0(name):
     """A frame of lz4 may have any checksum in its header in format 0 (KAFKA-3160), not later."""
     frame = bytearray(WRITERS[name][1](PLAIN))
     place = 14 if frame[4] & 0x08 else 6
@@ -94,7 +94,7 @@ def test_the_wrong_checksum_of_format_0(name: str) -> None:
 
 
 @pytest.mark.parametrize("codec", [GZIP, LZ4])
-def test_every_cut(codec: int) -> None:
+def test_every_cut(codec):
     """Compressed bytes that are cut off fail, or give what there is before the cut."""
     packed = compress(codec, PLAIN[:300])
     for cut in range(1, len(packed)):
@@ -102,7 +102,7 @@ def test_every_cut(codec: int) -> None:
             read(codec, packed[:cut])
 
 
-def test_every_cut_of_zstd() -> None:
+def test_every_cut_of_zstd():
     """What is cut off of zstd gives what there is before the cut: its end says no more."""
     packed = compress(ZSTD, PLAIN[:300])
     for cut in range(len(packed)):
@@ -112,7 +112,7 @@ def test_every_cut_of_zstd() -> None:
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 @pytest.mark.parametrize("size", [*range(1, 20), 100])
-def test_other_bytes(codec: int, magic: int, size: int) -> None:
+def test_other_bytes(codec, magic, size):
     """Bytes that no codec wrote fail in one of the known ways."""
     with pytest.raises(FAILURES):
         read(codec, b"\xf3" * size, magic)
@@ -132,20 +132,20 @@ def test_other_bytes(codec: int, magic: int, size: int) -> None:
         b"\xff" * 5,
     ],
 )
-def test_frames_of_snappy(framed: bytes) -> None:
+def test_frames_of_snappy(framed):
     """Lengths of blocks that do not fit fail."""
     with pytest.raises(FAILURES):
         read(SNAPPY, framed)
 
 
-def test_a_block_that_announces_too_much() -> None:
+def test_a_block_that_announces_too_much():
     """A block of snappy is not given the memory that it announces, if it cannot fill it."""
     with pytest.raises(ValueError, match="declares a larger size than it can have"):
         read(SNAPPY, b"\xff\xff\xff\xff\x0f" + bytes(100))
 
 
 @pytest.mark.parametrize("codec", [-1, 5, 6, 7])
-def test_unknown_codecs(codec: int) -> None:
+def test_unknown_codecs(codec):
     """A codec that Kafka does not have is refused by its number."""
     with pytest.raises(ValueError, match=f"^its codec {codec} is unknown$"):
         open_stream(codec, memoryview(b""), 2)

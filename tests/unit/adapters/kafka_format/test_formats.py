@@ -65,26 +65,26 @@ def legacy(magic: int, codec: int, records: list[Record]) -> bytes:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_batches(codec: int) -> None:
+def test_batches(codec):
     """Batches of each codec become rows, null and empty keys and values among them."""
     fetched = log(Batch.of(RECORDS, codec))
     assert rows(fetched) == expected(2) == rows_of_peer(fetched)
 
 
 @pytest.mark.parametrize(("magic", "codec"), LEGACY)
-def test_messages(magic: int, codec: int) -> None:
+def test_messages(magic, codec):
     """Messages of formats 0 and 1 become rows; format 0 has no timestamp."""
     assert rows(legacy(magic, codec, RECORDS)) == expected(magic)
 
 
 @pytest.mark.parametrize(("magic", "codec"), [pair for pair in LEGACY if pair != (0, LZ4)])
-def test_messages_beside_the_peer(magic: int, codec: int) -> None:
+def test_messages_beside_the_peer(magic, codec):
     """kafka-python reads the same out of messages."""
     fetched = legacy(magic, codec, RECORDS)
     assert rows(fetched) == rows_of_peer(fetched)
 
 
-def test_formats_behind_one_another() -> None:
+def test_formats_behind_one_another():
     """A log that outlived its format has rows of all, and headers only where there are some."""
     headers = (("h", b"1"), ("h", b"2"))
     fetched = log(
@@ -102,14 +102,14 @@ def test_formats_behind_one_another() -> None:
     ]
 
 
-def test_headers() -> None:
+def test_headers():
     """Headers keep their order, keys that come twice or are empty, and null and empty values."""
     headers = (("b", b"1"), ("a", None), ("b", b""), ("", b"2"), ("ü", b"\xff"))
     fetched = log(Batch.of([Record(0, headers=headers), Record(1), Record(2, headers=headers)]))
     assert [row.headers for row in rows(fetched)] == [headers, None, headers]
 
 
-def test_header_keys_of_other_bytes() -> None:
+def test_header_keys_of_other_bytes():
     """Invalid UTF-8 in a header's key becomes U+FFFD; its value is unchanged."""
     batch = raw_batch(
         raw_record(0, headers=[(b"a\xff\xc3", b"\xff"), (b"\xed\xa0\x80", None)]),
@@ -122,33 +122,33 @@ def test_header_keys_of_other_bytes() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_append_time(codec: int) -> None:
+def test_append_time(codec):
     """Where the broker has put the time, all records of a batch have it."""
     batch = Batch.of(RECORDS, codec, attributes=APPEND_TIME, max_timestamp=T0 + 1)
     assert {(row.timestamp, row.timestamp_type) for row in rows(bytes(batch))} == {(T0 + 1, 1)}
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
-def test_append_time_of_compressed_messages(codec: int) -> None:
+def test_append_time_of_compressed_messages(codec):
     """Compressed messages of format 1 have the time that the broker put on what holds them."""
     fetched = wrapped(1, codec, RECORDS, timestamp=T0 + 1, attributes=APPEND_TIME)
     assert {(row.timestamp, row.timestamp_type) for row in rows(fetched)} == {(T0 + 1, 1)}
 
 
-def test_create_time_of_compressed_messages() -> None:
+def test_create_time_of_compressed_messages():
     """Their timestamps have the type of the message that holds them, as in Java."""
     inner = message(1, 0, b"v", timestamp=5, attributes=APPEND_TIME)
     fetched = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(5, 0)]
 
 
-def test_append_time_of_a_message() -> None:
+def test_append_time_of_a_message():
     """A message by itself says which type its timestamp has."""
     fetched = log(message(1, 3, b"v", attributes=APPEND_TIME), message(1, 4, b"v", timestamp=5))
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(T0, 1), (5, 0)]
 
 
-def test_no_timestamp() -> None:
+def test_no_timestamp():
     """A record without a timestamp has -1."""
     fetched = log(Batch.of([Record(0, timestamp=-1)]), message(1, 1, b"v", timestamp=-1))
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(-1, 0), (-1, 0)]
@@ -158,7 +158,7 @@ LAST = (2**63 - 1) // 1_000
 
 
 @pytest.mark.parametrize("timestamp", [LAST, -LAST, 0])
-def test_timestamps_that_fit(timestamp: int) -> None:
+def test_timestamps_that_fit(timestamp):
     """The first and the last millisecond that fit Spark's microseconds are read."""
     fetched = log(Batch.of([Record(0, timestamp=timestamp)]), message(1, 1, b"", None, timestamp))
     assert [row.timestamp for row in rows(fetched)] == [timestamp, timestamp]
@@ -166,7 +166,7 @@ def test_timestamps_that_fit(timestamp: int) -> None:
 
 @pytest.mark.parametrize("timestamp", [LAST + 1, -LAST - 1, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("magic", [1, 2])
-def test_timestamps_that_do_not_fit(magic: int, timestamp: int) -> None:
+def test_timestamps_that_do_not_fit(magic, timestamp):
     """A timestamp that overflows fails by its offset, and what stands before it is read."""
     late = raw_batch(raw_record(), base_offset=6, base_timestamp=timestamp)
     fetched = log(
@@ -181,7 +181,7 @@ def test_timestamps_that_do_not_fit(magic: int, timestamp: int) -> None:
     assert batch.to_pydict() == {"offset": [5, 6], "timestampType": [0, 0]}
 
 
-def test_timestamps_that_overflow_by_their_delta() -> None:
+def test_timestamps_that_overflow_by_their_delta():
     """A sum that leaves 64 bits does not come round to a timestamp that fits."""
     batch = raw_batch(raw_record(timestamp_delta=1), base_timestamp=2**63 - 1)
     with pytest.raises(MalformedTimestampError):
@@ -189,7 +189,7 @@ def test_timestamps_that_overflow_by_their_delta() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_compaction(codec: int) -> None:
+def test_compaction(codec):
     """Compaction leaves gaps between offsets, and behind the last record of a batch."""
     batch = Batch.of([Record(5), Record(9), Record(14)], codec, last_delta=20)
     fetched = log(batch, Batch.of([Record(26)], codec))
@@ -197,7 +197,7 @@ def test_compaction(codec: int) -> None:
     assert FetchedRecords.of(bytes(batch)).next_offset == 26
 
 
-def test_empty_batches() -> None:
+def test_empty_batches():
     """Compaction leaves batches without records, which keep their offsets."""
     fetched = log(Batch(base_offset=0, last_delta=9), Batch.of([Record(10)]))
     assert [row.offset for row in rows(fetched)] == [10]
@@ -206,19 +206,19 @@ def test_empty_batches() -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2, 3])
-def test_control_batches(kind: int) -> None:
+def test_control_batches(kind):
     """Control batches are not records."""
     fetched = log(Batch.of([Record(0)]), Batch.marker(1, 7, kind), Batch.of([Record(2)]))
     assert [row.offset for row in rows(fetched)] == [0, 2]
 
 
-def test_control_batches_without_records() -> None:
+def test_control_batches_without_records():
     """A marker that compaction has removed leaves a control batch without a record."""
     fetched = log(Batch(base_offset=0, attributes=CONTROL), Batch.of([Record(1)]))
     assert [row.offset for row in rows(fetched)] == [1]
 
 
-def test_delete_horizon() -> None:
+def test_delete_horizon():
     """An attribute that says nothing about the records changes nothing."""
     batch = Batch.of(RECORDS)
     assert rows(bytes(replace(batch, attributes=0x40))) == expected(2)
@@ -227,20 +227,20 @@ def test_delete_horizon() -> None:
 @pytest.mark.parametrize(
     ("codec", "packer"), [(SNAPPY, raw_snappy), (ZSTD, sizeless_zstd)], ids=["snappy", "zstd"]
 )
-def test_other_writers(codec: int, packer: object) -> None:
+def test_other_writers(codec, packer):
     """Snappy without a frame and zstd without a size, as other clients write them, are read."""
     assert rows(bytes(Batch.of(RECORDS, codec, packer=packer))) == expected(2)
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_unknown_codecs(codec: int) -> None:
+def test_unknown_codecs(codec):
     """A codec that Kafka does not have is said by its number, behind the rows before it."""
     with pytest.raises(CorruptBatchError, match=rf"offset 1 .* its codec {codec} is unknown"):
         rows(log(Batch.of([Record(0)]), Batch(base_offset=1, codec=codec, packer=bytes)))
 
 
 @pytest.mark.parametrize("magic", [3, 0x7F, 0x80, 0xFF])
-def test_unknown_formats(magic: int) -> None:
+def test_unknown_formats(magic):
     """A format of the future is refused, behind the rows before it, and only where it is wanted."""
     later = bytearray(bytes(Batch.of([Record(1)])))
     later[16] = magic
@@ -250,7 +250,7 @@ def test_unknown_formats(magic: int) -> None:
     assert len(rows(fetched, 0, 1)) == 1
 
 
-def test_messages_within_messages_within_messages() -> None:
+def test_messages_within_messages_within_messages():
     """Messages are compressed once, or refused."""
     inner = wrapped(1, GZIP, [Record(0)])
     twice = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
@@ -259,20 +259,20 @@ def test_messages_within_messages_within_messages() -> None:
 
 
 @pytest.mark.parametrize("inner_offset", [-(2**63), -5, -1])
-def test_negative_offsets_of_compressed_messages(inner_offset: int) -> None:
+def test_negative_offsets_of_compressed_messages(inner_offset):
     """Compressed messages whose offsets count below their first are refused."""
     inner = message(1, inner_offset, b"v")
     with pytest.raises(CorruptBatchError, match="offsets"):
         rows(message(1, 5, gzip.compress(inner, mtime=0), attributes=GZIP))
 
 
-def test_nothing() -> None:
+def test_nothing():
     """Nothing fetched is nothing read."""
     assert rows(b"") == []
     assert FetchedRecords.of(b"").next_offset is None
 
 
-def test_the_last_offsets() -> None:
+def test_the_last_offsets():
     """Offsets up to the last one that can have one behind it are read."""
     last = END - 1
     assert [row.offset for row in rows(bytes(Batch.of([Record(last - 1), Record(last)])))] == [

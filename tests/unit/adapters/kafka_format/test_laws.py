@@ -63,9 +63,7 @@ formats = st.sampled_from(
 
 
 @given(records(), st.lists(formats, min_size=1, max_size=4), st.data())
-def test_rows_are_records(
-    found: list[Record], kinds: list[tuple[int, int]], data: st.DataObject
-) -> None:
+def test_rows_are_records(found, kinds, data):
     """Any range of any records in any formats has the rows that kafka-python reads."""
     share = -(-len(found) // len(kinds))
     parts = [found[start : start + share] for start in range(0, len(found), share)]
@@ -81,7 +79,7 @@ def test_rows_are_records(
 
 
 @given(records(), formats, st.data())
-def test_cut_off(found: list[Record], kind: tuple[int, int], data: st.DataObject) -> None:
+def test_cut_off(found, kind, data):
     """What is cut off at its end has the rows of its whole batches."""
     fetched = written(found, *kind)
     whole = rows(fetched)
@@ -106,20 +104,20 @@ def read(blob: bytes, *, check_crcs: bool) -> None:
 
 
 @given(st.binary(max_size=300), st.booleans())
-def test_any_bytes(blob: bytes, check_crcs: bool) -> None:
+def test_any_bytes(blob, check_crcs):
     """Any bytes become rows or are refused."""
     read(blob, check_crcs=check_crcs)
 
 
 @given(st.sampled_from([0, 1, 2]), st.binary(max_size=200))
-def test_any_bytes_behind_a_beginning(magic: int, blob: bytes) -> None:
+def test_any_bytes_behind_a_beginning(magic, blob):
     """Bytes that begin as a batch does become rows or are refused."""
     size = max(len(blob), 49) - 5
     read(bytes(8) + size.to_bytes(4) + bytes(4) + bytes([magic]) + blob, check_crcs=False)
 
 
 @given(records(), formats, st.integers(0, 2**32))
-def test_changed_bytes(found: list[Record], kind: tuple[int, int], seed: int) -> None:
+def test_changed_bytes(found, kind, seed):
     """Batches in which some bytes were changed become rows or are refused."""
     changed = mutated(dice(seed), written(found, *kind))
     for check_crcs in (True, False):
@@ -128,7 +126,7 @@ def test_changed_bytes(found: list[Record], kind: tuple[int, int], seed: int) ->
 
 @given(st.integers(0, 2**64))
 @settings(max_examples=1_000)
-def test_hostile_batches(seed: int) -> None:
+def test_hostile_batches(seed):
     """Batches whose checksums are right and whose records are hostile become rows or are refused.
 
     With much memory and with little that is the same, and nothing outside of it is touched.

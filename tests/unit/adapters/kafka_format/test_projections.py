@@ -1,7 +1,5 @@
 """Which columns are decoded."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
@@ -22,7 +20,7 @@ FETCHED = log(
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_one_column(column: str) -> None:
+def test_one_column(column):
     """One column alone is the same as among all."""
     (every,) = decoded(FETCHED)
     (one,) = decoded(FETCHED, projection=Projection((column,)))
@@ -33,7 +31,7 @@ def test_one_column(column: str) -> None:
 @pytest.mark.parametrize(
     "columns", [COLUMNS, tuple(reversed(COLUMNS)), ("value", "key"), ("headers", "offset", "topic")]
 )
-def test_the_order_of_columns(columns: tuple[str, ...]) -> None:
+def test_the_order_of_columns(columns):
     """Columns come in the order in which they are projected."""
     (every,) = decoded(FETCHED)
     (some,) = decoded(FETCHED, projection=Projection(columns))
@@ -42,7 +40,7 @@ def test_the_order_of_columns(columns: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_headers_are_ignored(column: str) -> None:
+def test_headers_are_ignored(column):
     """Headers that are not projected are not looked at."""
     headers = b"\x0a\xff\xff\xff"  # five of them, and no sense
     record = b"\0\0\0\x02k\x02v" + headers
@@ -55,7 +53,7 @@ def test_headers_are_ignored(column: str) -> None:
 
 
 @pytest.mark.parametrize(("column", "unread"), [("key", "values"), ("value", "keys")])
-def test_bytes_are_ignored(column: str, unread: str) -> None:
+def test_bytes_are_ignored(column, unread):
     """The bytes of a column that is not projected are not copied."""
     decoder = RecordDecoder(T, Projection((column,)))
     buffers = decoder._builder.buffers

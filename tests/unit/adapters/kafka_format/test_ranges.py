@@ -36,7 +36,7 @@ def stretches() -> list[bytes]:
 
 
 @pytest.mark.parametrize("fetched", stretches())
-def test_every_range(fetched: bytes) -> None:
+def test_every_range(fetched):
     """Each range is read, even if it begins or ends within a batch or a gap."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     stretch = FetchedRecords.of(fetched)
@@ -57,7 +57,7 @@ CUT = log(
 )
 
 
-def test_every_cut() -> None:
+def test_every_cut():
     """A stretch that is cut off anywhere has the rows of its whole batches."""
     whole = rows(CUT)
     ends = {batch.end: batch.last_offset + 1 for batch in FetchedRecords.of(CUT).index.batches}
@@ -69,7 +69,7 @@ def test_every_cut() -> None:
         assert rows(CUT[:cut]) == whole[:behind] if behind else rows(CUT[:cut]) == []
 
 
-def test_many_batches() -> None:
+def test_many_batches():
     """A stretch of some thousand small batches is read whole."""
     fetched = log(*(Batch.of(records([offset]), offset % 5) for offset in range(3_000)))
     assert [row.offset for row in rows(fetched)] == list(range(3_000))
@@ -77,7 +77,7 @@ def test_many_batches() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("before", CODECS)
-def test_what_stands_before_corrupt_bytes(before: int, codec: int) -> None:
+def test_what_stands_before_corrupt_bytes(before, codec):
     """Rows that stand before corrupt bytes are handed out before the error is raised."""
     bad = bytearray(bytes(Batch.of(records([7, 8]), codec)))
     bad[-1] ^= 1
@@ -89,7 +89,7 @@ def test_what_stands_before_corrupt_bytes(before: int, codec: int) -> None:
     assert [row.offset for row in rows(fetched, 0, 7)] == [4, 5, 6]
 
 
-def test_a_decoder_after_an_error() -> None:
+def test_a_decoder_after_an_error():
     """A decoder that met corrupt bytes reads others."""
     bad = bytearray(bytes(Batch.of(records([7, 8]))))
     bad[-1] ^= 1
@@ -100,7 +100,7 @@ def test_a_decoder_after_an_error() -> None:
     assert [row.offset for row in rows_of(decoder.decode(good, 0, END))] == [7, 8]
 
 
-def test_a_decoder_that_was_left() -> None:
+def test_a_decoder_that_was_left():
     """An abandoned decode leaves nothing for the next one."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     many = FetchedRecords.of(bytes(Batch.of(records(list(range(20_000))))))
@@ -119,7 +119,7 @@ def test_a_decoder_that_was_left() -> None:
         log(message_set(0, records([5, 6])), Batch.of(records([6]), LZ4)),
     ],
 )
-def test_batches_that_go_back(fetched: bytes) -> None:
+def test_batches_that_go_back(fetched):
     """Offsets ascend from batch to batch: one that was read before is not read again."""
     with pytest.raises(CorruptBatchError, match="the offsets of its records do not ascend"):
         rows(fetched)
@@ -127,7 +127,7 @@ def test_batches_that_go_back(fetched: bytes) -> None:
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 @pytest.mark.parametrize("deltas", [(1, 0), (0, 0), (0, 5)])
-def test_records_that_go_back(codec: int, deltas: tuple[int, int]) -> None:
+def test_records_that_go_back(codec, deltas):
     """Offsets ascend within a batch, up to its last one."""
     written = [Record(10 + delta) for delta in deltas]
     batch = Batch.of([Record(10)], codec)
@@ -138,7 +138,7 @@ def test_records_that_go_back(codec: int, deltas: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_nothing_behind_the_range_is_looked_at(codec: int) -> None:
+def test_nothing_behind_the_range_is_looked_at(codec):
     """Behind the batch in which a range ends, a batch with any offsets is ignored."""
     fetched = log(Batch.of(records([5, 6, 7]), codec), Batch.of(records([1]), codec))
     assert [row.offset for row in rows(fetched, 0, 7)] == [5, 6]

@@ -116,9 +116,7 @@ def of_peer(
 
 
 @given(records(), records(), records(), st.sampled_from(Codec))
-def test_records_are_read_as_they_were(
-    before: list[Record], found: list[Record], behind: list[Record], codec: Codec
-) -> None:
+def test_records_are_read_as_they_were(before, found, behind, codec):
     """What is encoded of any slice, our reader and kafka-python's read, in every codec."""
     batch = arrow(before + found + behind).slice(len(before), len(found))
     written = encoded(batch, codec)
@@ -126,9 +124,7 @@ def test_records_are_read_as_they_were(
 
 
 @given(records(), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1), st.booleans())
-def test_bytes_of_kafka_python(
-    found: list[Record], epoch: int, sequence: int, is_transactional: bool
-) -> None:
+def test_bytes_of_kafka_python(found, epoch, sequence, is_transactional):
     """The bytes are those that kafka-python writes, which knows Java's format."""
     assert encoded(arrow(found)) == of_peer(found)
     producer = ProducerIdAndEpoch(2**40 + 1, epoch, is_transactional)
@@ -137,7 +133,7 @@ def test_bytes_of_kafka_python(
 
 
 @given(records(), st.data())
-def test_any_rows(found: list[Record], data: st.DataObject) -> None:
+def test_any_rows(found, data):
     """Rows are taken in the order that is asked for, the same one more than once as well."""
     columns = ProducerColumns.of(arrow(found), NOW)
     taken = data.draw(st.lists(st.integers(0, len(found) - 1), min_size=1, max_size=len(found)))
@@ -146,7 +142,7 @@ def test_any_rows(found: list[Record], data: st.DataObject) -> None:
 
 
 @given(records())
-def test_large_columns(found: list[Record]) -> None:
+def test_large_columns(found):
     """Columns with offsets of 64 bits give the same bytes, as slices too."""
     pairs = pa.large_list(
         pa.struct([pa.field("key", pa.large_string()), pa.field("value", pa.large_binary())])
@@ -155,7 +151,7 @@ def test_large_columns(found: list[Record]) -> None:
     assert encoded(batch.slice(1, len(found))) == of_peer(found)
 
 
-def test_columns_beyond_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_beyond_32_bits(monkeypatch):
     """Offsets that do not fit 32 bits are taken as they are."""
     found = [Record(0, b"first"), Record(1, None, b"key"), Record(2, b"")]
     batch = arrow([Record(0), *found], pa.large_binary()).slice(1)
@@ -166,7 +162,7 @@ def test_columns_beyond_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_texts(kind: pa.DataType) -> None:
+def test_texts(kind):
     """Texts are written as UTF-8."""
     batch = pa.record_batch(
         {"key": pa.array(["ä", None], kind), "value": pa.array(["", "€"], kind)}
@@ -178,7 +174,7 @@ def test_texts(kind: pa.DataType) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, pa.null()])
-def test_columns_that_are_absent(kind: pa.DataType | None) -> None:
+def test_columns_that_are_absent(kind):
     """Columns that are absent, or of nothing but nulls, stand for null, no headers and now."""
     names = ["key", "value", "headers", "timestamp"]
     absent = {name: pa.array([None, None], kind) for name in names} if kind else {}
@@ -188,16 +184,16 @@ def test_columns_that_are_absent(kind: pa.DataType | None) -> None:
 
 @pytest.mark.parametrize(("unit", "many"), [("ms", 1), ("us", 1_000), ("ns", 1_000_000)])
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Zurich"])
-def test_timestamps(unit: str, many: int, zone: str | None) -> None:
+def test_timestamps(unit, many, zone):
     """Timestamps are rounded down to milliseconds, before 1970 as well, and null is now."""
     ticks = [None, 0, many, 2 * many - 1, -1, -many, -many - 1, None]
-    kind: pa.DataType = pa.timestamp(unit, tz=zone)  # type: ignore[call-overload]  # of a literal
+    kind: pa.DataType = pa.timestamp(unit, tz=zone)  # of a literal
     batch = pa.record_batch({"timestamp": pa.array([5, *ticks], kind)}).slice(1)
     expected = [NOW, *(tick // many for tick in ticks[1:-1] if tick is not None), NOW]
     assert [row.timestamp for row in rows(encoded(batch))] == expected
 
 
-def test_the_greatest_timestamp() -> None:
+def test_the_greatest_timestamp():
     """A batch begins with its first timestamp, and says its greatest."""
     written = encoded(arrow([Record(0, timestamp=time) for time in (5, -7, 9, 2)]))
     header = DefaultRecordBatch(written)
@@ -206,7 +202,7 @@ def test_the_greatest_timestamp() -> None:
     assert DefaultRecordBatch(written).max_timestamp == -7
 
 
-def test_timestamps_that_are_far_apart() -> None:
+def test_timestamps_that_are_far_apart():
     """A difference that no long holds goes round, as in Java, and there is room for any."""
     ends = [-(2**63), 2**63 - 1, 0]
     columns = ProducerColumns.of(pa.record_batch({"timestamp": pa.array(ends, MS)}), NOW)
@@ -227,14 +223,14 @@ HEADERLESS: Final = [
 
 
 @pytest.mark.parametrize("headers", HEADERLESS)
-def test_headers_without_a_key(headers: list[Any]) -> None:
+def test_headers_without_a_key(headers):
     """A header whose key is null, or that is null itself, is refused."""
     batch = pa.record_batch({"headers": pa.array(headers, HEADERS)})
     with pytest.raises(InvalidRecordError, match="A record cannot be written: a header has no key"):
         ProducerColumns.of(batch, NOW)
 
 
-def test_headers_that_nobody_sees() -> None:
+def test_headers_that_nobody_sees():
     """Values under a null list, or outside of a slice, are not headers."""
     pairs = pa.array(
         [{"key": None, "value": b"x"}, {"key": "k", "value": None}], HEADERS.value_type
@@ -247,7 +243,7 @@ def test_headers_that_nobody_sees() -> None:
         assert rows(encoded(batch))[-1].headers == (("k", None),)
 
 
-def test_null_pairs_in_slices() -> None:
+def test_null_pairs_in_slices():
     """Nulls among sliced pairs are the slice's."""
     pairs = pa.array(
         [None, {"key": "a", "value": None}, {"key": "b", "value": b"x"}], HEADERS.value_type
@@ -259,7 +255,7 @@ def test_null_pairs_in_slices() -> None:
     assert [row.headers for row in rows(written)] == [(("a", None),), (("b", b"x"),)]
 
 
-def test_buffers_that_are_not_aligned() -> None:
+def test_buffers_that_are_not_aligned():
     """Buffers may begin at any byte."""
     ends = pa.py_buffer(b"\0" + struct.pack("<3i", 0, 1, 3)).slice(1)
     value = pa.Array.from_buffers(pa.binary(), 2, [None, ends, pa.py_buffer(b"abc")])
@@ -284,14 +280,14 @@ def test_buffers_that_are_not_aligned() -> None:
         ),
     ],
 )
-def test_types_that_are_not_written(name: str, kind: pa.DataType, expected: str) -> None:
+def test_types_that_are_not_written(name, kind, expected):
     """A column of another type is refused by its name."""
     with pytest.raises(TypeError, match=expected):
         ProducerColumns.of(pa.record_batch({name: pa.array([None], kind)}), NOW)
 
 
 @given(records())
-def test_bounds_of_sizes(found: list[Record]) -> None:
+def test_bounds_of_sizes(found):
     """A record has as many bytes as was said, or fewer, and not many fewer."""
     columns = ProducerColumns.of(arrow(found), NOW)
     encoder = RecordEncoder(Compressor())
@@ -303,7 +299,7 @@ def test_bounds_of_sizes(found: list[Record]) -> None:
 
 
 @given(records(), st.data(), st.sampled_from([0, 61, 100, 300, 9_000, 100_000]))
-def test_chunks(found: list[Record], data: st.DataObject, most: int) -> None:
+def test_chunks(found, data, most):
     """Chunks have all rows in their order, and none could take the next row as well."""
     columns = ProducerColumns.of(arrow(found), NOW)
     taken = np.array(
@@ -321,7 +317,7 @@ def test_chunks(found: list[Record], data: st.DataObject, most: int) -> None:
 
 
 @given(records(), st.data())
-def test_payload(found: list[Record], data: st.DataObject) -> None:
+def test_payload(found, data):
     """The payload is the bytes of keys, values and headers."""
     columns = ProducerColumns.of(arrow(found), NOW)
     taken = data.draw(st.lists(st.integers(0, len(found) - 1), max_size=12))
@@ -339,14 +335,14 @@ def test_payload(found: list[Record], data: st.DataObject) -> None:
     assert payload == sum(len(part) for part in parts if part is not None)
 
 
-def test_large_values() -> None:
+def test_large_values():
     """Lengths of three and four bytes are written."""
     found = [Record(0, bytes(2**20 - 1), bytes(2**20)), Record(1, b"", bytes(2**21))]
     assert encoded(arrow(found)) == of_peer(found)
 
 
 @given(records(), st.data())
-def test_room(found: list[Record], data: st.DataObject) -> None:
+def test_room(found, data):
     """Where a record may be larger than what is left, no more is written, nor behind the room."""
     columns = ProducerColumns.of(arrow(found), NOW)
     bounds = columns.sizes
@@ -360,7 +356,7 @@ def test_room(found: list[Record], data: st.DataObject) -> None:
     assert set(memory[room:]) == {0xAA}
 
 
-def test_many_records() -> None:
+def test_many_records():
     """Offsets of more than one byte are written, and small records make a large batch."""
     found = [Record(0, b"%d" % place, None, T0 + place) for place in range(20_000)]
     written = encoded(arrow(found))
@@ -369,7 +365,7 @@ def test_many_records() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
-def test_no_sequence_without_a_producer(codec: Codec) -> None:
+def test_no_sequence_without_a_producer(codec):
     """A producer without an id has no sequence."""
     header = DefaultRecordBatch(encoded(arrow([Record(0)]), codec, NOBODY, 7))
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
@@ -377,7 +373,7 @@ def test_no_sequence_without_a_producer(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", Codec)
 @pytest.mark.parametrize("is_transactional", [False, True])
-def test_headers_of_batches(codec: Codec, is_transactional: bool) -> None:
+def test_headers_of_batches(codec, is_transactional):
     """A batch's header says its codec, its producer and its place in the producer's sequence."""
     producer = ProducerIdAndEpoch(2**62, 2**15 - 1, is_transactional)
     header = DefaultRecordBatch(encoded(arrow([Record(0)] * 3), codec, producer, 2**31 - 1))
@@ -390,7 +386,7 @@ def test_headers_of_batches(codec: Codec, is_transactional: bool) -> None:
 
 
 @pytest.mark.parametrize("row", [-1, 2, 2**40])
-def test_rows_that_there_are_not(row: int) -> None:
+def test_rows_that_there_are_not(row):
     """A row that there is not is refused before anything is read or written."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     encoder = RecordEncoder(Compressor())
@@ -403,7 +399,7 @@ def test_rows_that_there_are_not(row: int) -> None:
             columns.payload_bytes(taken)
 
 
-def test_more_rows_than_there_are() -> None:
+def test_more_rows_than_there_are():
     """More rows than there are, with some repeated, are refused: they have no bound."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     encoder = RecordEncoder(Compressor())
@@ -414,7 +410,7 @@ def test_more_rows_than_there_are() -> None:
         encoder.encode(columns, taken, NOBODY, -1)
 
 
-def test_no_rows() -> None:
+def test_no_rows():
     """Without rows there is no chunk and no batch."""
     columns = ProducerColumns.of(arrow([]), NOW)
     encoder = RecordEncoder(Compressor())
@@ -424,7 +420,7 @@ def test_no_rows() -> None:
         encoder.encode(columns, all_rows(columns), NOBODY, -1)
 
 
-def test_a_batch_that_is_too_large() -> None:
+def test_a_batch_that_is_too_large():
     """A batch whose length no int holds is refused, and no memory is taken for it."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     huge = replace(columns, sizes=np.full(2, 2**30, np.int64))
@@ -432,7 +428,7 @@ def test_a_batch_that_is_too_large() -> None:
         RecordEncoder(Compressor()).encode(huge, all_rows(huge), NOBODY, -1)
 
 
-def test_memory_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_used_again(monkeypatch):
     """What was encoded does not change with the next, and a large batch's memory is not kept."""
     monkeypatch.setattr(record_encoder, "MAX_BUFFERED", 1_000)
     encoder = RecordEncoder(Compressor())
@@ -445,7 +441,7 @@ def test_memory_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(encoder._scratch) <= 1_000
 
 
-def test_the_source_is_kept() -> None:
+def test_the_source_is_kept():
     """The columns keep the memory that they look at, and no longer than they are there."""
     lease = Lease()
     ends = np.array([0, 3], np.int32)

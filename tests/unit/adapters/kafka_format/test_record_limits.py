@@ -66,7 +66,7 @@ def until_error(fetched: bytes, start: int = 0) -> tuple[list[int], OversizedRec
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("option", LARGE)
-def test_an_oversized_record_is_an_error(option: str, codec: int) -> None:
+def test_an_oversized_record_is_an_error(option, codec):
     """The records before it are yielded; a read may begin after it, and end before it."""
     fetched = bytes(Batch.of(written(option, 3), codec))
     found, error = until_error(fetched)
@@ -80,7 +80,7 @@ def test_an_oversized_record_is_an_error(option: str, codec: int) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("option", LARGE)
 @pytest.mark.parametrize("larges", [(0,), (5,), (2, 3), (0, 1, 2, 3, 4, 5)])
-def test_oversized_records_are_skipped(option: str, codec: int, larges: tuple[int, ...]) -> None:
+def test_oversized_records_are_skipped(option, codec, larges):
     """All others are read, in this batch and the next, and what is skipped is counted."""
     more = [SMALL._replace(offset=offset) for offset in (6, 7)]
     fetched = log(Batch.of(written(option, *larges), codec), Batch.of(more, codec))
@@ -94,7 +94,7 @@ def test_oversized_records_are_skipped(option: str, codec: int, larges: tuple[in
 
 @pytest.mark.parametrize("codec", [NONE, GZIP, SNAPPY, LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_messages(magic: int, codec: int) -> None:
+def test_messages(magic, codec):
     """The messages of formats 0 and 1 have the limit of bytes."""
     records = written("maxRecordBytes", 3)
     if codec:
@@ -109,7 +109,7 @@ def test_messages(magic: int, codec: int) -> None:
     assert [row.offset for row in rows(fetched, 4, oversized=oversized())] == [4, 5]
 
 
-def test_headers_that_are_not_read_have_no_limit() -> None:
+def test_headers_that_are_not_read_have_no_limit():
     """Only what is read takes memory."""
     fetched = bytes(Batch.of(written("maxRecordHeaders", 3)))
     decoder = RecordDecoder(T, Projection(("value",)), oversized=oversized())
@@ -128,7 +128,7 @@ def test_headers_that_are_not_read_have_no_limit() -> None:
         (varint(3 * MIB) + b"\0" + b"\xff" * 10 + bytes(3 * MIB - 11), "more bytes than"),
     ],
 )
-def test_a_large_record_that_is_corrupt(body: bytes, reason: str, codec: int) -> None:
+def test_a_large_record_that_is_corrupt(body, reason, codec):
     """What is cut off or wrong is corrupt with any declared length, and is never skipped."""
     fetched = bytes(raw_batch(body, count=1, codec=codec))
     for skips in (True, False):
@@ -141,7 +141,7 @@ def test_a_large_record_that_is_corrupt(body: bytes, reason: str, codec: int) ->
             rows(fetched, oversized=oversized(skips=skips))
 
 
-def test_bombs_take_little_memory() -> None:
+def test_bombs_take_little_memory():
     """512 MiB of one record in some kilobytes end in the error, or are skipped, within 1 GiB.
 
     That is the address space of the process, code and Arrow's reserve included.

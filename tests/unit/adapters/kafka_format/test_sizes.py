@@ -63,7 +63,7 @@ def at_most(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_many_records(codec: int) -> None:
+def test_many_records(codec):
     """A batch of more rows than an Arrow batch has becomes several."""
     fetched = bytes(Batch.of([Record(offset, b"%d" % offset) for offset in range(20_000)], codec))
     batches = decoded(fetched)
@@ -74,7 +74,7 @@ def test_many_records(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_more_than_is_decompressed_at_once(codec: int) -> None:
+def test_more_than_is_decompressed_at_once(codec):
     """A batch that is larger than the memory for decompressing is read piece by piece."""
     written = [Record(offset, unlike(offset, 9_000 + offset)) for offset in range(500)]
     fetched = log(Batch.of(written[:499], codec), Batch.of(written[499:], codec))
@@ -85,7 +85,7 @@ def test_more_than_is_decompressed_at_once(codec: int) -> None:
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_large_message_sets(magic: int, codec: int) -> None:
+def test_large_message_sets(magic, codec):
     """Compressed messages are read, however many bytes they become."""
     written = [Record(offset, unlike(offset, 9_000)) for offset in range(300)]
     found = rows(wrapped(magic, codec, written))
@@ -96,7 +96,7 @@ def test_large_message_sets(magic: int, codec: int) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("field", ["key", "value"])
-def test_large_records(field: str, codec: int) -> None:
+def test_large_records(field, codec):
     """A record that is larger than all memory there is at first is read, and its neighbours."""
     much = unlike(7, 5 * MIB)
     large = Record(0, key=much) if field == "key" else Record(0, value=much)
@@ -108,7 +108,7 @@ def test_large_records(field: str, codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, LZ4])
-def test_many_headers(codec: int) -> None:
+def test_many_headers(codec):
     """A record may have more headers than there is room for at first."""
     headers = tuple(("k", b"%d" % number) for number in range(DEFAULT_HEADERS + 10))
     few = (("a", None),)
@@ -123,7 +123,7 @@ def test_many_headers(codec: int) -> None:
     assert [row.headers for row in found] == [few, headers, None, few]
 
 
-def test_many_records_with_headers() -> None:
+def test_many_records_with_headers():
     """Rows are handed out where the headers of many records have no more room together."""
     headers = tuple(("k", b"%d" % number) for number in range(DEFAULT_HEADERS // 100))
     fetched = bytes(Batch.of([Record(offset, headers=headers) for offset in range(250)]))
@@ -134,7 +134,7 @@ def test_many_records_with_headers() -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, ZSTD])
-def test_large_headers(codec: int) -> None:
+def test_large_headers(codec):
     """The keys and the values of headers may be larger than the memory there is at first."""
     headers = (("k" * (DEFAULT_BYTES + 9), None), ("a", b"v" * (DEFAULT_BYTES + 9)))
     written = [Record(0, headers=(("b", b"1"),)), Record(1, headers=headers), Record(2)]
@@ -142,14 +142,14 @@ def test_large_headers(codec: int) -> None:
     assert [row.headers for row in found] == [(("b", b"1"),), headers, None]
 
 
-def test_headers_that_cannot_be() -> None:
+def test_headers_that_cannot_be():
     """A count of headers that their bytes cannot hold takes no memory."""
     body = b"\0\0\0" + sized(b"k") + sized(b"v") + varint(2**30) + bytes(1_000)
     with pytest.raises(CorruptBatchError, match="a length does not fit its record"):
         rows(bytes(raw_batch(sized(body))))
 
 
-def test_many_records_of_few_bytes() -> None:
+def test_many_records_of_few_bytes():
     """A batch that becomes 200 MB of many records takes no more memory than a small one."""
     body = b"".join(raw_record(offset, key=None, value=bytes(10_000)) for offset in range(20_000))
     batch = raw_batch(body, count=20_000, last_delta=19_999, codec=ZSTD)
@@ -165,7 +165,7 @@ def test_many_records_of_few_bytes() -> None:
     assert total == 20_000
 
 
-def test_one_record_of_few_bytes() -> None:
+def test_one_record_of_few_bytes():
     """A record that becomes 200 MB is read if it is allowed, and takes a few times its size."""
     size = 200 * 1_000_000
     fetched = bytes(raw_batch(raw_record(value=bytes(size)), codec=ZSTD))
@@ -176,7 +176,7 @@ def test_one_record_of_few_bytes() -> None:
 
 
 @pytest.mark.parametrize("codec", [GZIP, LZ4, ZSTD])
-def test_what_no_record_holds(codec: int) -> None:
+def test_what_no_record_holds(codec):
     """Bytes behind the last record are refused, without all of them being decompressed."""
     fetched = bytes(raw_batch(raw_record(), bytes(64 * MIB), codec=codec, count=1))
     refused = pytest.raises(CorruptBatchError, match="there are bytes after its last record")
@@ -185,7 +185,7 @@ def test_what_no_record_holds(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_batches_that_fill_the_memory_together(codec: int) -> None:
+def test_batches_that_fill_the_memory_together(codec):
     """Batches that are decompressed one behind the other are as many as there is room for."""
     written = [
         [Record(10 * number + at, unlike(10 * number + at, 60_000)) for at in range(10)]
@@ -198,7 +198,7 @@ def test_batches_that_fill_the_memory_together(codec: int) -> None:
 
 
 @pytest.mark.parametrize("field", ["key", "value", "header's key", "header's value"])
-def test_fields_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+def test_fields_that_arrow_cannot_hold(monkeypatch, field):
     """A field that is larger than an Arrow column is refused, behind the rows before it."""
     monkeypatch.setattr(column_buffers, "MAX_BYTES", 3 * MIB)
     much = unlike(7, 3 * MIB + 1)
@@ -216,7 +216,7 @@ def test_fields_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, field: s
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
-def test_records_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, codec: int) -> None:
+def test_records_that_arrow_cannot_hold(monkeypatch, codec):
     """A compressed record that is larger than that is not decompressed to its end."""
     monkeypatch.setattr(record_blocks, "MAX_BYTES", 3 * MIB)
     large = Record(1, unlike(7, 3 * MIB))
@@ -228,7 +228,7 @@ def test_records_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, codec: 
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_large_message_sets_of_few_bytes(magic: int) -> None:
+def test_large_message_sets_of_few_bytes(magic):
     """Compressed messages that become 64 MB take no more memory than a few."""
     fetched = wrapped(magic, LZ4, [Record(offset, bytes(MIB)) for offset in range(64)])
     with at_most(32 * MIB):

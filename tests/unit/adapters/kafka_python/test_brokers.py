@@ -48,7 +48,7 @@ def data(
     return FetchedData(error, NO_REPLICA, (), memoryview(bytearray(records)))
 
 
-def test_what_was_begun_is_not_expected() -> None:
+def test_what_was_begun_is_not_expected():
     """Ranges that were passed over are dropped; one that was not announced changes nothing."""
     expected = expecting(0, 1, 2, 3)
     expected.begin(tp(1), 7)
@@ -57,7 +57,7 @@ def test_what_was_begun_is_not_expected() -> None:
     assert together(expected) == [2, 3]
 
 
-def test_a_request_names_a_partition_once() -> None:
+def test_a_request_names_a_partition_once():
     """A second range of it comes with a later request, as do those of other brokers."""
     expected = expecting(0, 1, 0, 2)
     assert together(expected) == [0, 1, 2]
@@ -65,12 +65,12 @@ def test_a_request_names_a_partition_once() -> None:
     assert [one.partition.partition for one in even] == [0, 2]
 
 
-def test_a_request_has_a_bound() -> None:
+def test_a_request_has_a_bound():
     """However many ranges are expected."""
     assert len(together(expecting(*range(10 * MAX_TOGETHER)))) == MAX_TOGETHER
 
 
-def test_a_range_that_begins_again_changes_nothing() -> None:
+def test_a_range_that_begins_again_changes_nothing():
     """Reading a range that was passed over changes nothing either."""
     expected = expecting(0, 1, 2, 3)
     for number in (2, 2, 0):
@@ -78,7 +78,7 @@ def test_a_range_that_begins_again_changes_nothing() -> None:
         assert together(expected) == [3]
 
 
-def test_the_start_of_a_range_is_found_without_a_search() -> None:
+def test_the_start_of_a_range_is_found_without_a_search():
     """The ranges of a task are compared a few times each, however many there are."""
     compared = 0
 
@@ -103,7 +103,7 @@ def test_the_start_of_a_range_is_found_without_a_search() -> None:
     assert compared < 10 * count
 
 
-def test_held_data_are_taken_once() -> None:
+def test_held_data_are_taken_once():
     """Held data are a copy: the memory of the response is used again."""
     expected, sent = expecting(0), data(BATCH)
     expected.hold({tp(0): sent}, {tp(0): FROM_7}, is_by_id=True)
@@ -114,7 +114,7 @@ def test_held_data_are_taken_once() -> None:
     assert expected.take(tp(0)) is None
 
 
-def test_only_whole_batches_are_held() -> None:
+def test_only_whole_batches_are_held():
     """What failed, is empty, cut off, or was not sent is fetched again, alone."""
     expected = expecting(0, 1, 2, 3)
     sent = {
@@ -127,7 +127,7 @@ def test_only_whole_batches_are_held() -> None:
     assert [expected.take(tp(number)) for number in range(5)] == [None] * 5
 
 
-def test_a_new_expectation_drops_what_is_held() -> None:
+def test_a_new_expectation_drops_what_is_held():
     """A task that ended early leaves nothing for the next one."""
     expected = expecting(0)
     expected.hold({tp(0): data(BATCH)}, {tp(0): FROM_7}, is_by_id=True)
@@ -178,7 +178,7 @@ def ask(answer: object, epochs: FetchedEpochs, leader_epoch: int = 7) -> EpochEn
     return find_other_log(metadata, NODE, PARTITION, position, epochs)
 
 
-def test_a_new_leader_is_asked_once() -> None:
+def test_a_new_leader_is_asked_once():
     """The request has the epoch that was read, and the leader's own; older leaders have the log."""
     metadata, epochs = Metadata(answered(5, 10)), epochs_read()
     assert [ask(metadata, epochs, leader) for leader in (5, 7, 7, 6)] == [None] * 4
@@ -190,14 +190,14 @@ def test_a_new_leader_is_asked_once() -> None:
 
 
 @pytest.mark.parametrize(("epoch", "end_offset"), [(5, 9), (4, 12), (-1, -1)])
-def test_a_leader_with_another_log_is_asked_again(epoch: int, end_offset: int) -> None:
+def test_a_leader_with_another_log_is_asked_again(epoch, end_offset):
     """The caller decides what the leader's answer means."""
     metadata, epochs = Metadata(answered(epoch, end_offset)), epochs_read()
     assert [ask(metadata, epochs) for _ in range(2)] == [EpochEndOffset(epoch, end_offset)] * 2
     assert len(metadata.requests) == 2
 
 
-def test_a_leader_that_does_not_know_is_asked_later() -> None:
+def test_a_leader_that_does_not_know_is_asked_later():
     """An error, and an answer without the partition, say nothing."""
     epochs = epochs_read()
     fenced = kafka_errors.FencedLeaderEpochError
@@ -208,7 +208,7 @@ def test_a_leader_that_does_not_know_is_asked_later() -> None:
     assert not epochs.is_confirmed(7)
 
 
-def test_a_broker_that_is_too_old_is_read_without_asking() -> None:
+def test_a_broker_that_is_too_old_is_read_without_asking():
     """Before Kafka 2.3 only brokers may ask."""
     epochs = epochs_read()
     assert ask(kafka_errors.IncompatibleBrokerVersion(), epochs) is None

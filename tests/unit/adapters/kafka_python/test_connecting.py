@@ -37,7 +37,7 @@ sys.exit("it connected")
 
 
 @pytest.mark.parametrize("client", ["KafkaAdminClient", "KafkaConsumer"])
-def test_a_client_that_cannot_connect_says_why_and_leaves_no_thread(client: str) -> None:
+def test_a_client_that_cannot_connect_says_why_and_leaves_no_thread(client):
     """A failed connection is the reason of the error, and its network thread ends.
 
     In a process of its own: kafka-python leaves the socket of a refused connection to the garbage
@@ -57,7 +57,7 @@ def _late(line: Line, frame: bytes) -> None:
     line.send(framed(frame))
 
 
-def test_a_connection_that_is_being_made_has_no_other_requests() -> None:
+def test_a_connection_that_is_being_made_has_no_other_requests():
     """The metadata are asked for meanwhile: their answer must not come over the taken socket."""
     with hostile_broker(Lie("ApiVersions", send=_late, after=1)) as broker:
         servers = broker.bootstrap_servers

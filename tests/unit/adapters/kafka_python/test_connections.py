@@ -48,7 +48,7 @@ from tests.servers.certificates import Authority
 from ..kafka_format.batches import Batch, Record, log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 TIMEOUT_S = 0.3
 LONG_S = 20.0
@@ -69,9 +69,7 @@ BATCH = log(Batch.of([Record(0)]))
 
 
 @pytest.fixture(params=[Selector, selectors.SelectSelector], ids=["here", "windows"])
-def sockets(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[socket.socket, socket.socket]]:
+def sockets(request, monkeypatch):
     """Yield the client's end of a connection, and the broker's."""
     monkeypatch.setattr(connections, "Selector", request.param)
     ours, theirs = socket.socketpair()
@@ -91,9 +89,7 @@ def opened(ours: socket.socket, timeout_s: float = TIMEOUT_S) -> FetchConnection
     return FetchConnection(connected, SETTINGS, round(1_000 * timeout_s))
 
 
-def test_a_response_that_comes_a_byte_at_a_time(
-    sockets: tuple[socket.socket, socket.socket],
-) -> None:
+def test_a_response_that_comes_a_byte_at_a_time(sockets):
     """The time-out is the one of the whole response: each byte comes well within it."""
     ours, theirs = sockets
     has_ended = threading.Event()
@@ -116,7 +112,7 @@ def test_a_response_that_comes_a_byte_at_a_time(
         sending.join()
 
 
-def test_a_deadline_that_is_earlier(sockets: tuple[socket.socket, socket.socket]) -> None:
+def test_a_deadline_that_is_earlier(sockets):
     """A call may have less time left than a response would have."""
     connection = opened(sockets[0])
     begun = time.monotonic()
@@ -125,7 +121,7 @@ def test_a_deadline_that_is_earlier(sockets: tuple[socket.socket, socket.socket]
     assert time.monotonic() - begun < TIMEOUT_S
 
 
-def test_a_broker_that_reads_nothing(sockets: tuple[socket.socket, socket.socket]) -> None:
+def test_a_broker_that_reads_nothing(sockets):
     """Sending ends in time as well."""
     connection = opened(sockets[0])
     begun = time.monotonic()
@@ -134,7 +130,7 @@ def test_a_broker_that_reads_nothing(sockets: tuple[socket.socket, socket.socket
     assert time.monotonic() - begun < 2 * TIMEOUT_S + 1
 
 
-def test_a_large_request_arrives(sockets: tuple[socket.socket, socket.socket]) -> None:
+def test_a_large_request_arrives(sockets):
     """A request that does not fit into the socket's buffers is sent in parts."""
     ours, theirs = sockets
     request = bytes(range(256)) * 40_000
@@ -151,9 +147,7 @@ def test_a_large_request_arrives(sockets: tuple[socket.socket, socket.socket]) -
     assert received == request
 
 
-def test_a_response_that_is_larger_than_what_was_asked_for(
-    sockets: tuple[socket.socket, socket.socket],
-) -> None:
+def test_a_response_that_is_larger_than_what_was_asked_for(sockets):
     """The size alone is refused, with the broker's name, before memory is taken for the frame."""
     ours, theirs = sockets
     theirs.sendall(struct.pack(">i", 2**31 - 1))
@@ -163,7 +157,7 @@ def test_a_response_that_is_larger_than_what_was_asked_for(
     buffer.view.assert_not_called()
 
 
-def test_memory_is_taken_as_bytes_come(sockets: tuple[socket.socket, socket.socket]) -> None:
+def test_memory_is_taken_as_bytes_come(sockets):
     """A large response that is only announced takes no memory."""
     ours, theirs = sockets
     theirs.sendall(struct.pack(">i", ANNOUNCED_BYTES) + bytes(1_000))
@@ -185,9 +179,7 @@ def _resident_bytes() -> int:
     return pages * resource.getpagesize()
 
 
-def test_a_response_that_came_while_the_caller_was_busy(
-    sockets: tuple[socket.socket, socket.socket],
-) -> None:
+def test_a_response_that_came_while_the_caller_was_busy(sockets):
     """A late response is received; without one the request is overdue."""
     ours, theirs = sockets
     connection = opened(ours)
@@ -202,9 +194,7 @@ def test_a_response_that_came_while_the_caller_was_busy(
 
 
 @pytest.mark.parametrize("ids", [{"t": UUID(int=1)}, {"t": UUID(int=1), "other": UUID(int=2)}])
-def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(
-    sockets: tuple[socket.socket, socket.socket], ids: dict[str, UUID]
-) -> None:
+def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(sockets, ids):
     """Otherwise it has names, and its response proves the id of no topic, nor of a range held."""
     ours, theirs = sockets
     is_by_id = len(ids) == 2
@@ -253,7 +243,7 @@ def fetched(version: int, ids: Mapping[str, UUID | None]) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def contexts(tmp_path_factory):
     """Return what TLS is shaken hands with: the client's settings, and the broker's."""
     directory = tmp_path_factory.mktemp("tls")
     authority = Authority()
@@ -265,9 +255,7 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, 
     return client, broker
 
 
-def test_large_requests_and_responses_over_tls(
-    sockets: tuple[socket.socket, socket.socket], contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> None:
+def test_large_requests_and_responses_over_tls(sockets, contexts):
     """Frames are sent and received whole, though TLS splits them."""
     content = bytes(range(256)) * 40_000
     received = bytearray()
@@ -293,7 +281,7 @@ TRANSACTION = Transaction("an id", 2**40, 7)
 
 
 @pytest.mark.parametrize("version", [1, 3])
-def test_a_request_is_the_same_but_for_its_correlation_id(version: int) -> None:
+def test_a_request_is_the_same_but_for_its_correlation_id(version):
     """Nothing else differs, with and without compact fields, for versions in any order."""
     request = CoordinatorRequest(end_request(TRANSACTION, commit=True), EndTxnResponse)
     for correlation_id in (1, 2**31 - 1):

@@ -43,12 +43,12 @@ from pyspark_kafka.domain.writing.batch import Failure, ProduceError
         (kafka_errors.for_code(9_999), ProduceError.FATAL),
     ],
 )
-def test_errors_have_a_class(error: type[Exception], expected: ProduceError) -> None:
+def test_errors_have_a_class(error, expected):
     """An error gets the class that the table has for its nearest base class."""
     assert failure_of(error, "why") == Failure(expected, "why")
 
 
-def test_an_error_without_a_message_has_a_reason() -> None:
+def test_an_error_without_a_message_has_a_reason():
     """Kafka's description of it, or its name."""
     described = failure_of(kafka_errors.NotLeaderForPartitionError, "").reason
     assert described.startswith("This error is thrown if the client attempts to send messages")
@@ -63,9 +63,7 @@ def test_an_error_without_a_message_has_a_reason() -> None:
         (kafka_errors.ListenerNotFoundError, "There is no listener"),
     ],
 )
-def test_a_broker_that_is_not_available_is_named(
-    error: kafka_errors.KafkaError | type[kafka_errors.KafkaError], reason: str
-) -> None:
+def test_a_broker_that_is_not_available_is_named(error, reason):
     """The error says what to do about leaders and listeners, and nothing about rights."""
     raised = ErrorMapper("broker:9092", 1).request_error("a request for offsets", error, ())
     assert type(raised) is LeaderUnavailableError
@@ -74,7 +72,7 @@ def test_a_broker_that_is_not_available_is_named(
         assert reason_of(error) == reason
 
 
-def test_a_call_is_repeated_while_its_errors_may_pass() -> None:
+def test_a_call_is_repeated_while_its_errors_may_pass():
     """Others are raised at once, and the last one when the time is up."""
     errors = [kafka_errors.CoordinatorNotAvailableError(), ConnectionResetError()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
@@ -19,15 +19,12 @@ from kafka.protocol.sasl import (
 
 from pyspark_kafka.adapters.kafka_python import log_filter
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 SECRET = "canary-6f1c"  # noqa: S105
 PROOF = f"\0reader\0{SECRET}".encode()
 
 
 @pytest.fixture(autouse=True)
-def all_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def all_logged(caplog):
     """Log everything, from a time when the clients have been loaded."""
     import_module("pyspark_kafka.adapters.kafka_python.cluster_metadata")
     with caplog.at_level(1):
@@ -44,7 +41,7 @@ def answer(protocol: KafkaProtocol, number: int, response: Any) -> None:
 @pytest.mark.parametrize(
     "request_of_login", [SaslAuthenticateRequest(PROOF, version=1), SaslBytesRequest(PROOF)]
 )
-def test_a_sent_login_is_hidden(caplog: pytest.LogCaptureFixture, request_of_login: Any) -> None:
+def test_a_sent_login_is_hidden(caplog, request_of_login):
     """Neither the request nor the frame shows the password, by either version of SASL."""
     protocol = KafkaProtocol(client_id="c")
     protocol.send_request(request_of_login)
@@ -53,7 +50,7 @@ def test_a_sent_login_is_hidden(caplog: pytest.LogCaptureFixture, request_of_log
     assert SECRET not in caplog.text
 
 
-def test_a_received_login_is_hidden(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_received_login_is_hidden(caplog):
     """Neither the response nor the frame shows SCRAM's messages."""
     protocol = KafkaProtocol(client_id="c")
     protocol.send_request(SaslAuthenticateRequest(b"", version=1))
@@ -65,14 +62,14 @@ def test_a_received_login_is_hidden(caplog: pytest.LogCaptureFixture) -> None:
     assert SECRET not in caplog.text
 
 
-def test_a_connection_hides_logins(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_connection_hides_logins(caplog):
     """The connection logs requests once more, by a logger of its own."""
     logger = logging.getLogger("kafka.net.connection")
     logger.debug("%s Request %d: %s", "c", 1, SaslAuthenticateRequest(PROOF, version=1))
     assert caplog.messages == ["c Request 1: SaslAuthenticateRequest([hidden])"]
 
 
-def test_settings_of_an_admin_client_are_hidden(caplog: pytest.LogCaptureFixture) -> None:
+def test_settings_of_an_admin_client_are_hidden(caplog):
     """The admin client logs its settings without passwords, and without a proxy's."""
     with pytest.raises(KafkaConfigurationError):
         KafkaAdminClient(
@@ -86,21 +83,21 @@ def test_settings_of_an_admin_client_are_hidden(caplog: pytest.LogCaptureFixture
     assert SECRET not in caplog.text
 
 
-def test_an_error_of_a_connection_hides_a_password(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_a_connection_hides_a_password(caplog):
     """An error that names a proxy's URL is logged without its login."""
     error = ValueError(f"Unable to parse proxy_url: socks5://me:{SECRET}@proxy")
     logging.getLogger("kafka.net.manager").error("Connection failed: %s", error)
     assert caplog.messages == ["Connection failed: Unable to parse proxy_url: socks5://proxy"]
 
 
-def test_other_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_requests_are_logged(caplog):
     """A request that is no login is logged as kafka-python does."""
     protocol = KafkaProtocol(client_id="c")
     protocol.send_request(MetadataRequest(version=1))
     assert "Sending request 1 MetadataRequest(version=1" in caplog.text
 
 
-def test_a_secret_in_place_of_a_topic_is_hidden(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_secret_in_place_of_a_topic_is_hidden(caplog):
     """A login that was pasted into the option for topics is asked for, and not logged."""
     protocol = KafkaProtocol(client_id="c")
     name = f'PlainLoginModule required username="u" password="{SECRET}";'
@@ -111,7 +108,7 @@ def test_a_secret_in_place_of_a_topic_is_hidden(caplog: pytest.LogCaptureFixture
     assert SECRET not in caplog.text
 
 
-def test_the_filter_is_added_once() -> None:
+def test_the_filter_is_added_once():
     """A second call adds no second filter."""
     log_filter.hide_secrets()
     assert [len(logging.getLogger(name).filters) for name in log_filter.LOGGERS] == [1, 1, 1, 1]

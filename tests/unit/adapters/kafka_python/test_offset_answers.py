@@ -80,7 +80,7 @@ def _fetcher(admin: TalkativeAdmin) -> KafkaPythonOffsetFetcher:
     return fetcher
 
 
-def test_answers_about_others_are_ignored() -> None:
+def test_answers_about_others_are_ignored():
     """Only what was asked for is returned, on the first way and on the second, shorter one."""
     fetcher = _fetcher(TalkativeAdmin())
     assert fetcher.partitions(Subscribe(("t",))) == {WANTED}
@@ -90,7 +90,7 @@ def test_answers_about_others_are_ignored() -> None:
     assert fetcher.committed("g", [WANTED]) == {WANTED: 3}
 
 
-def test_an_answer_about_another_group_is_none() -> None:
+def test_an_answer_about_another_group_is_none():
     """A group whose offset a response leaves out has not lost it."""
     with pytest.raises(InvalidResponseError, match=r"committed offsets .* leaves out t-0"):
         _fetcher(TalkativeAdmin("h")).committed("g", [WANTED])

@@ -26,7 +26,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from ..kafka_format.batches import Batch, Record, log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyspark_kafka.adapters.fetching import Fetched
     from pyspark_kafka.adapters.kafka_python.connections import FetchConnection, ReceiveBuffer
@@ -102,7 +102,7 @@ class Script:
 
 
 @pytest.fixture
-def scripted() -> Iterator[Callable[..., Script]]:
+def scripted():
     """Yield a function that makes a range of which brokers answer with what it is given."""
     ours, theirs = socket.socketpair()
     # It is always readable.
@@ -143,7 +143,7 @@ def read(fetcher: RangeFetcher, *epochs: int) -> int:
     return position
 
 
-def test_a_leader_is_asked_until_it_has_the_same_records(scripted: Callable[..., Script]) -> None:
+def test_a_leader_is_asked_until_it_has_the_same_records(scripted):
     """The error has the exact offset; the position stays where it is meanwhile."""
     script = scripted(
         fetched(1, 0, 9),
@@ -162,16 +162,14 @@ def test_a_leader_is_asked_until_it_has_the_same_records(scripted: Callable[...,
     assert (caught.value.offset, caught.value.diverges_at) == (30, 10)
 
 
-def test_a_response_may_take_no_longer_than_a_poll(scripted: Callable[..., Script]) -> None:
+def test_a_response_may_take_no_longer_than_a_poll(scripted):
     """A broker may send a byte at a time, with time-outs of its own that are longer."""
     script = scripted(fetched(1, 0, 9))
     read(script.range, 1)
     assert script.connection.waits[0] <= POLL_MS / 1_000
 
 
-def test_a_log_that_begins_after_the_difference_was_truncated_too(
-    scripted: Callable[..., Script],
-) -> None:
+def test_a_log_that_begins_after_the_difference_was_truncated_too(scripted):
     """An offset out of range is the answer to a question about the difference."""
     out_of_range = failed(kafka_errors.OffsetOutOfRangeError)
     script = scripted(fetched(1, 0, 9), diverging(1, 4), out_of_range)
@@ -185,9 +183,7 @@ def test_a_log_that_begins_after_the_difference_was_truncated_too(
 @pytest.mark.parametrize(
     "error", [kafka_errors.FencedLeaderEpochError, kafka_errors.UnknownLeaderEpochError]
 )
-def test_a_broker_with_another_epoch_is_left(
-    scripted: Callable[..., Script], error: type[kafka_errors.KafkaError]
-) -> None:
+def test_a_broker_with_another_epoch_is_left(scripted, error):
     """The metadata are old, or the broker's are: they are asked for again, and the leader too."""
     script = scripted(fetched(1, 0, 9), failed(error), fetched(1, 10, 19))
     position = read(script.range, 1)
@@ -196,7 +192,7 @@ def test_a_broker_with_another_epoch_is_left(
     assert offset_after(script.range.fetch(position)) == 20
 
 
-def test_a_replica_that_lags_is_left_for_the_leader(scripted: Callable[..., Script]) -> None:
+def test_a_replica_that_lags_is_left_for_the_leader(scripted):
     """Only the leader knows where the log ends."""
     script = scripted(fetched(1, 0, 9), diverging(1, 4), fetched(1, 10, 19))
     position = read(script.range, 1)
@@ -205,7 +201,7 @@ def test_a_replica_that_lags_is_left_for_the_leader(scripted: Callable[..., Scri
     assert offset_after(script.range.fetch(position)) == 20
 
 
-def test_an_answer_that_tells_nothing_moves_no_offset(scripted: Callable[..., Script]) -> None:
+def test_an_answer_that_tells_nothing_moves_no_offset(scripted):
     """The leader is not asked for that epoch again, and reading goes on."""
     script = scripted(fetched(2, 0, 9), diverging(-1, -1), fetched(2, 10, 19), fetched(3, 20, 29))
     position = read(script.range, 2)
@@ -215,9 +211,7 @@ def test_an_answer_that_tells_nothing_moves_no_offset(scripted: Callable[..., Sc
     assert script.connection.asked[1:4] == [(10, 2), (10, -1), (20, 2)]
 
 
-def test_an_epoch_that_goes_back_after_doubt_is_another_log(
-    scripted: Callable[..., Script],
-) -> None:
+def test_an_epoch_that_goes_back_after_doubt_is_another_log(scripted):
     """A leader has an earlier epoch up to a larger offset than was read."""
     script = scripted(fetched(2, 0, 9), fetched(4, 10, 19), diverging(3, 40), fetched(3, 20))
     position = read(script.range, 2, 4)
@@ -227,9 +221,7 @@ def test_an_epoch_that_goes_back_after_doubt_is_another_log(
     assert (caught.value.offset, caught.value.diverges_at) == (20, 10)
 
 
-def test_closing_a_reader_closes_the_connection_of_a_range_that_is_open(
-    scripted: Callable[..., Script], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_a_reader_closes_the_connection_of_a_range_that_is_open(scripted, monkeypatch):
     """The range gives its connection back later, or never."""
     made = Mock(in_flight=None)
     monkeypatch.setattr(brokers_module, "FetchConnection", lambda *_: made)

@@ -21,7 +21,7 @@ USER = Login("SCRAM-SHA-256", "user", Secret("pencil"))
 
 
 @pytest.fixture(autouse=True)
-def _nonce(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nonce(monkeypatch):
     monkeypatch.setattr("secrets.token_urlsafe", lambda _: NONCE)
 
 
@@ -34,7 +34,7 @@ def challenge(nonce: str = SERVER_NONCE, salt: str = SALT, iterations: str = "40
     return f"r={nonce},s={salt},i={iterations}".encode()
 
 
-def test_rfc_7677() -> None:
+def test_rfc_7677():
     """The messages are the same as in the example of RFC 7677."""
     messages, first = started()
     assert first == f"n,,n=user,r={NONCE}"
@@ -45,13 +45,13 @@ def test_rfc_7677() -> None:
         messages.send(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
 
 
-def test_escaped_user_name() -> None:
+def test_escaped_user_name():
     """Commas and equals signs of a user name are escaped, as RFC 5802 says."""
     _, first = started(Login("SCRAM-SHA-256", "a=b,c=3D", Secret("pencil")))
     assert first == f"n,,n=a=3Db=2Cc=3D3D,r={NONCE}"
 
 
-def test_delegation_token() -> None:
+def test_delegation_token():
     """A delegation token is announced by the extension of KIP-48, which the proof covers."""
     login = Login("SCRAM-SHA-256", "user", Secret("pencil"), is_delegation_token=True)
     messages, first = started(login)
@@ -75,7 +75,7 @@ def test_delegation_token() -> None:
         (b"e=unknown-user", "'unknown-user'"),
     ],
 )
-def test_refused_challenge(message: bytes, reason: str) -> None:
+def test_refused_challenge(message, reason):
     """A challenge that Java's client refuses is refused, before the password is used."""
     messages, _ = started()
     with pytest.raises(SaslAuthenticationFailedError, match=reason) as caught:
@@ -84,7 +84,7 @@ def test_refused_challenge(message: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize("iterations", ["4096", "100000"])
-def test_iterations(iterations: str) -> None:
+def test_iterations(iterations):
     """The bounds of the iterations are allowed, and so are extensions that are not known."""
     messages, _ = started()
     assert messages.send(challenge(iterations=iterations) + b",x=y").startswith(b"c=biws,r=")
@@ -99,7 +99,7 @@ def test_iterations(iterations: str) -> None:
         (b"e=invalid-proof", "'invalid-proof'"),
     ],
 )
-def test_refused_signature(message: bytes, reason: str) -> None:
+def test_refused_signature(message, reason):
     """A broker that does not know the password is refused, and so is any other last message."""
     messages, _ = started()
     messages.send(challenge())

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import socket
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
 
 from pyspark_kafka.adapters.kafka_python.connections import RawConnection
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def clock(monkeypatch):
     """Return the time by which connections go, which stands still."""
     now = SimpleNamespace(seconds=1_000.0)
     monkeypatch.setattr(
@@ -26,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 @pytest.fixture
-def client_socket() -> Iterator[socket.socket]:
+def client_socket():
     """Yield a socket whose other end stays open."""
     client, broker = socket.socketpair()
     with client, broker:
@@ -42,9 +38,7 @@ def connection(client_socket: socket.socket, session_ms: int) -> RawConnection:
     return RawConnection(Mock(transport=transport, _reauth=reauth), 1_000)
 
 
-def test_a_session_is_left_before_it_ends(
-    clock: SimpleNamespace, client_socket: socket.socket
-) -> None:
+def test_a_session_is_left_before_it_ends(clock, client_socket):
     """Another connection is opened after 85 % of a session, before the broker closes this one."""
     connected = connection(client_socket, 10_000)
     clock.seconds += 8.4
@@ -54,7 +48,7 @@ def test_a_session_is_left_before_it_ends(
     assert connected.is_stale
 
 
-def test_a_session_without_an_end(clock: SimpleNamespace, client_socket: socket.socket) -> None:
+def test_a_session_without_an_end(clock, client_socket):
     """A connection stays if the broker bounds no session, as by default."""
     connected = connection(client_socket, 0)
     clock.seconds += 1e9

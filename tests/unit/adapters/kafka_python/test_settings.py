@@ -62,14 +62,14 @@ def problems(settings: dict[str, str]) -> tuple[str, ...]:
         "http://host:1?hush",
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_not_shown(name: str, url: str) -> None:
+def test_a_proxy_that_cannot_be_used_is_not_shown(name, url):
     """kafka-python would log its URL at each connection, and the error would repeat a part."""
     (problem,) = problems({name: url, "sasl.mechanism": "PLAIN"})
     assert problem.startswith(f"Option 'kafka.{name}': a proxy must be a URL with host and port")
     assert "hush" not in problem
 
 
-def test_a_proxy_is_passed() -> None:
+def test_a_proxy_is_passed():
     """A password may be part of the URL."""
     config = client_config(SERVERS | {"proxy.url": "socks5h://user:p%23@[::1]:1080"})
     assert config["proxy_url"] == "socks5h://user:p%23@[::1]:1080"
@@ -145,7 +145,7 @@ def test_a_proxy_is_passed() -> None:
         ),
     ],
 )
-def test_translation(name: str, value: str, config: dict[str, Any]) -> None:
+def test_translation(name, value, config):
     """A Java client's setting becomes one of kafka-python's."""
     made = client_config(SERVERS | {name: value})
     assert config.items() <= made.items()
@@ -153,13 +153,13 @@ def test_translation(name: str, value: str, config: dict[str, Any]) -> None:
     assert made.keys() <= known.keys()
 
 
-def test_a_broker_that_is_back_is_noticed_soon() -> None:
+def test_a_broker_that_is_back_is_noticed_soon():
     """The longest pause between attempts to connect is by default Java's, not kafka-python's."""
     assert translated()["reconnect_backoff_max_ms"] == 1_000
     assert translated(reconnect__backoff__max__ms="5000")["reconnect_backoff_max_ms"] == 5_000
 
 
-def test_left_to_the_system() -> None:
+def test_left_to_the_system():
     """A buffer of -1 bytes is the system's to choose."""
     assert "socket_options" not in translated(receive__buffer__bytes="-1")
 
@@ -167,7 +167,7 @@ def test_left_to_the_system() -> None:
 @pytest.mark.parametrize(
     "name", [name for name, known in TRANSLATIONS.items() if isinstance(known, Ignored)]
 )
-def test_without_effect(name: str) -> None:
+def test_without_effect(name):
     """A setting that kafka-python has no equivalent of is accepted and left out."""
     assert client_config(SERVERS | {name: _plausible(name)}) == client_config(SERVERS)
 
@@ -177,7 +177,7 @@ def _plausible(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(OWN_SETTINGS))
-def test_own_settings_exist(name: str) -> None:
+def test_own_settings_exist(name):
     """Every listed setting is one of kafka-python's."""
     known = name.replace(".", "_")
     assert known in KafkaConsumer.DEFAULT_CONFIG
@@ -194,7 +194,7 @@ def test_own_settings_exist(name: str) -> None:
         *("metric_group_prefix", "sasl_oauth_token_provider"),
     ],
 )
-def test_not_known(name: str) -> None:
+def test_not_known(name):
     """What kafka-python does not know, takes as an object or has no use for is refused by name."""
     name = name.replace("_", ".")
     assert problems({name: "1"}) == (
@@ -202,7 +202,7 @@ def test_not_known(name: str) -> None:
     )
 
 
-def test_all_problems() -> None:
+def test_all_problems():
     """Problems of values, names, logins and stores are reported together."""
     told = problems(
         {
@@ -221,7 +221,7 @@ def test_all_problems() -> None:
     ]
 
 
-def test_version() -> None:
+def test_version():
     """A broker's version is set by librdkafka's names."""
     version = {"api.version.request": "false", "broker.version.fallback": "2.1.0"}
     assert client_config(SERVERS | version)["api_version"] == (2, 1)
@@ -236,7 +236,7 @@ def test_version() -> None:
         {"sasl_plain_username": "u", "sasl_plain_password": "hush"},
     ],
 )
-def test_password(settings: dict[str, str]) -> None:
+def test_password(settings):
     """A user's name and password are taken from any of the three ways to give them."""
     protocol = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     config = client_config(SERVERS | protocol | settings)
@@ -253,7 +253,7 @@ def test_password(settings: dict[str, str]) -> None:
     ("options", "mechanism"),
     [("", "AWS_MSK_IAM"), ('awsProfileName="prod"', "OAUTHBEARER")],
 )
-def test_aws(options: str, mechanism: str) -> None:
+def test_aws(options, mechanism):
     """kafka-python's own mechanism for AWS has the default credentials; tokens have others."""
     settings = {
         "security.protocol": "SASL_SSL",
@@ -265,7 +265,7 @@ def test_aws(options: str, mechanism: str) -> None:
     assert client_config(SERVERS | settings)["sasl_mechanism"] == "AWS_MSK_IAM"
 
 
-def test_aws_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aws_without_its_library(monkeypatch):
     """The extra is named before kafka-python misses it while it connects."""
     monkeypatch.setitem(sys.modules, "botocore", None)
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
@@ -279,7 +279,7 @@ OAUTH = {
 }
 
 
-def test_tokens_that_cannot_be_had() -> None:
+def test_tokens_that_cannot_be_had():
     """What gets tokens is looked for with the settings, and librdkafka's ways are its own."""
     handler = {"sasl.login.callback.handler.class": "no_such_module:token"}
     [problem] = problems(OAUTH | handler)
@@ -288,7 +288,7 @@ def test_tokens_that_cannot_be_had() -> None:
     assert "the client 'confluent' has librdkafka's other ways" in problem
 
 
-def test_a_token_is_sent_with_its_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_sent_with_its_extensions(monkeypatch):
     """The first message is as in RFC 7628; the answer to a refusal is one byte."""
     token = Token("abc.def", 2**60, "me", (("logicalCluster", "lkc-1"),))
     module = ModuleType("tokens_of_a_test")
@@ -309,7 +309,7 @@ def test_a_token_is_sent_with_its_extensions(monkeypatch: pytest.MonkeyPatch) ->
         refused.receive(b"")
 
 
-def test_clients_of_others() -> None:
+def test_clients_of_others():
     """Clients that a program makes by itself keep the mechanisms of kafka-python."""
     login = {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}
     client_config(SERVERS | login | {"security.protocol": "SASL_SSL"})
@@ -325,7 +325,7 @@ def kerberos(options: str) -> dict[str, str]:
     }
 
 
-def test_kerberos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kerberos(tmp_path, monkeypatch):
     """Kerberos goes by the ticket cache or by a keytab, which has to be there."""
     monkeypatch.setitem(sys.modules, "gssapi", ModuleType("gssapi"))
     config = client_config(SERVERS | kerberos('useTicketCache=true serviceName="k"'))
@@ -340,7 +340,7 @@ def test_kerberos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client_config(SERVERS | kerberos(f'useKeyTab=true keyTab="{keytab}" principal="me"'))
 
 
-def test_kerberos_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kerberos_without_its_package(monkeypatch):
     """Without the package for Kerberos, the extra is named that installs it."""
     monkeypatch.setitem(sys.modules, "gssapi", None)
     [package] = problems(kerberos("useTicketCache=true"))
@@ -356,7 +356,7 @@ def trust(stores: Path, suffix: str = "p12") -> dict[str, str]:
     }
 
 
-def test_truststore(stores: Path) -> None:
+def test_truststore(stores):
     """A PKCS12 truststore holds what is trusted, and nothing else is."""
     context = client_config(SERVERS | trust(stores))["ssl_context"].context
     assert context.cert_store_stats()["x509"] == 1
@@ -365,7 +365,7 @@ def test_truststore(stores: Path) -> None:
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_pem_truststore(stores: Path) -> None:
+def test_pem_truststore(stores):
     """A truststore may be PEM: a file, librdkafka's file, or a text."""
     text = (stores / "me.pem").read_text()
     for settings in (
@@ -390,7 +390,7 @@ def test_pem_truststore(stores: Path) -> None:
         ({"ssl_check_hostname": "false"}, "TLSv1_2", "TLSv1_3", False),
     ],
 )
-def test_context(settings: dict[str, str], minimum: str, maximum: str, checks: bool) -> None:
+def test_context(settings, minimum, maximum, checks):
     """Versions and the check of the host's name follow the settings."""
     context = client_config(SERVERS | {"security.protocol": "SSL"} | settings)[
         "ssl_context"
@@ -399,7 +399,7 @@ def test_context(settings: dict[str, str], minimum: str, maximum: str, checks: b
     assert context.check_hostname is checks
 
 
-def test_suites() -> None:
+def test_suites():
     """Only the named suites of TLS 1.2 are offered, besides the suites of TLS 1.3."""
     suites = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_AES_128_GCM_SHA256"
     settings = {"security.protocol": "SSL", "ssl.cipher.suites": suites}
@@ -410,7 +410,7 @@ def test_suites() -> None:
     }
 
 
-def test_unknown_suites() -> None:
+def test_unknown_suites():
     """A list of suites that OpenSSL does not have is refused."""
     [text] = problems({"security.protocol": "SSL", "ssl.cipher.suites": "nonsense"})
     assert text.startswith("Option 'kafka.ssl.cipher.suites' names no suite")
@@ -424,7 +424,7 @@ def key(stores: Path, suffix: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("suffix", ["p12", "jks"])
-def test_keystore(stores: Path, suffix: str) -> None:
+def test_keystore(stores, suffix):
     """A keystore's key and a truststore are loaded, whichever format ``keytool`` gave them."""
     context = client_config(SERVERS | trust(stores, suffix) | key(stores, suffix))["ssl_context"]
     assert context.context.cert_store_stats()["x509"] == 1
@@ -437,21 +437,21 @@ def test_keystore(stores: Path, suffix: str) -> None:
         ({"ssl.truststore.location": "/nowhere"}, "'/nowhere' cannot be read (No such file"),
     ],
 )
-def test_unusable_store(stores: Path, settings: dict[str, str], text: str) -> None:
+def test_unusable_store(stores, settings, text):
     """A store that cannot be opened is refused by its option, and its password is not told."""
     [told] = problems(trust(stores) | settings)
     assert text in told
     assert "hunter2" not in told
 
 
-def test_key_of_another(stores: Path) -> None:
+def test_key_of_another(stores):
     """A keystore without a key is refused."""
     settings = {"ssl.keystore.location": str(stores / "trust.p12")}
     [told] = problems(trust(stores) | key(stores, "p12") | settings)
     assert told == "Option 'kafka.ssl.keystore.location' holds no private key"
 
 
-def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library(stores, monkeypatch):
     """Without the library that reads PKCS12, the extra that brings it is named."""
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization.pkcs12", None)
@@ -459,7 +459,7 @@ def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         client_config(SERVERS | trust(stores))
 
 
-def test_every_number() -> None:
+def test_every_number():
     """Every number that Java's consumer takes is translated, or left out for a reason."""
     numbers = {setting.name for setting in SETTINGS if is_number(setting)}
     assert len(numbers) > 15

@@ -35,8 +35,6 @@ from tests.servers.silent_listeners import silent_listener
 from ..conftest import CloseError, broken_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
     from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 
@@ -84,13 +82,13 @@ class Connection:
 
 
 @pytest.fixture
-def metadata() -> Metadata:
+def metadata():
     """Return the metadata of a cluster."""
     return Metadata()
 
 
 @pytest.fixture
-def brokers(metadata: Metadata) -> Brokers:
+def brokers(metadata):
     """Return the brokers of a cluster."""
     options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     made = Brokers(parse_source_options(options, QueryKind.STREAM))
@@ -99,14 +97,14 @@ def brokers(metadata: Metadata) -> Brokers:
 
 
 @pytest.fixture
-def fetcher(brokers: Brokers) -> Fetcher:
+def fetcher(brokers):
     """Return a fetcher of two partitions, which connects to nothing."""
     made = Fetcher(brokers, is_continuous=True)
     made.assign([brokers.cursor(each, ALL_COLUMNS, 0) for each in (FIRST, SECOND)])
     return made
 
 
-def test_a_broker_with_a_backlog_does_not_keep_others_waiting(fetcher: Fetcher) -> None:
+def test_a_broker_with_a_backlog_does_not_keep_others_waiting(fetcher):
     """The next response may be there whenever the last one is taken."""
 
     def fetched(partition: TopicPartition) -> FetchedBatches:
@@ -122,9 +120,7 @@ def test_a_broker_with_a_backlog_does_not_keep_others_waiting(fetcher: Fetcher) 
     assert served == [FIRST, SECOND, FIRST]
 
 
-def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(
-    fetcher: Fetcher, metadata: Metadata
-) -> None:
+def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(fetcher, metadata):
     """A task that lives for long does not keep a socket and a buffer for each broker ever seen."""
     left, stays = Connection(), Connection()
     for partition, node, connection in ((FIRST, 1, left), (SECOND, 2, stays)):
@@ -140,7 +136,7 @@ def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(
     assert 2 not in fetcher._nodes
 
 
-def test_the_pause_that_a_broker_asked_for_is_kept(fetcher: Fetcher, brokers: Brokers) -> None:
+def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
     """A broker is asked nothing before the end, though it leads nothing meanwhile (KIP-219)."""
     brokers.not_before[1] = time.monotonic() + 100
     for _ in range(2):
@@ -153,9 +149,7 @@ def test_the_pause_that_a_broker_asked_for_is_kept(fetcher: Fetcher, brokers: Br
 
 
 @pytest.mark.parametrize("asks_by_id", [True, False])
-def test_a_topic_is_fetched_by_id_if_its_request_had_ids(
-    fetcher: Fetcher, *, asks_by_id: bool
-) -> None:
+def test_a_topic_is_fetched_by_id_if_its_request_had_ids(fetcher, *, asks_by_id):
     """Not if the broker would take ids, and another topic of the request has none."""
     position = fetcher._cursors[FIRST]
     fetcher._follow(position, 1)
@@ -168,8 +162,8 @@ def test_a_topic_is_fetched_by_id_if_its_request_had_ids(
 
 @pytest.mark.parametrize("replica", [None, 2])
 def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
-    brokers: Brokers, metadata: Metadata, replica: int | None
-) -> None:
+    brokers, metadata, replica
+):
     """With TLS and SASL, each new connection pays another login."""
     connections = {node: Connection(error=ConnectionResetError()) for node in (1, 2, 3)}
     brokers.connections = cast("dict[int, FetchConnection]", dict(connections))
@@ -186,9 +180,7 @@ def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
     assert brokers.replica(FIRST) is None
 
 
-def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(
-    brokers: Brokers, metadata: Metadata, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, metadata, monkeypatch):
     """The leader may name a nearer one (KIP-392)."""
     leader, replica = Connection(), Connection()
     brokers.connections = cast("dict[int, FetchConnection]", {1: leader, 2: replica})
@@ -224,7 +216,7 @@ def short_call() -> Iterator[None]:
     assert time.monotonic() - begun < LONG_S / 2
 
 
-def test_a_silent_broker_does_not_keep_a_poll() -> None:
+def test_a_silent_broker_does_not_keep_a_poll():
     """The driver takes a task for lost that does not report."""
     with silent_listener() as listener, closing(client_of(listener.address)) as client:
         client.assign(PartitionOffsets({FIRST: 0}))
@@ -240,9 +232,7 @@ def _silent(line: Line, _frame: bytes) -> None:
     ("api", "sink"),
     [("InitProducerId", {}), ("Metadata", {}), ("FindCoordinator", EXACTLY_ONCE)],
 )
-def test_a_sinks_silent_broker_does_not_keep_a_poll(
-    monkeypatch: pytest.MonkeyPatch, api: str, sink: dict[str, str]
-) -> None:
+def test_a_sinks_silent_broker_does_not_keep_a_poll(monkeypatch, api, sink):
     """What was written is sent with the polls that follow."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.1)
     with (
@@ -275,9 +265,7 @@ def _forget_connections(client: KafkaPythonStreamClient) -> None:
         sink._factory.metadata._stale.add(FIRST)
 
 
-def test_a_broker_that_lists_no_offsets_does_not_keep_a_poll(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broker_that_lists_no_offsets_does_not_keep_a_poll(monkeypatch):
     """A task asks for them where the broker does not hold its offset."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.1)
     with hostile_broker(Lie("ListOffsets", send=_silent)) as broker:
@@ -289,9 +277,7 @@ def test_a_broker_that_lists_no_offsets_does_not_keep_a_poll(
                     assert not client.poll(0.1)
 
 
-def test_a_broker_that_needs_longer_than_an_attempt_is_reached(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broker_that_needs_longer_than_an_attempt_is_reached(monkeypatch):
     """Each attempt that ran out of time is followed by a longer one."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.02)
 
@@ -307,9 +293,7 @@ def test_a_broker_that_needs_longer_than_an_attempt_is_reached(
             await_until(lambda: client.poll(0.1) != [])
 
 
-def test_a_broker_that_never_gives_a_producer_id_is_an_error_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broker_that_never_gives_a_producer_id_is_an_error_in_time(monkeypatch):
     """The attempts are repeated for as long as the client's time-out says."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.05)
     with (
@@ -324,7 +308,7 @@ def test_a_broker_that_never_gives_a_producer_id_is_an_error_in_time(
             client.poll(5.0)
 
 
-def test_a_transaction_is_not_aborted_while_a_request_of_it_is_on_its_way() -> None:
+def test_a_transaction_is_not_aborted_while_a_request_of_it_is_on_its_way():
     """Handled after the abort, it would keep the group's offset pending for ever."""
     with hostile_broker(Lie("TxnOffsetCommit", send=_silent)) as broker:
         client = client_of(broker.bootstrap_servers, {"topic": "t", **EXACTLY_ONCE})
@@ -357,9 +341,7 @@ def writer_of(client: Any) -> _TransactionalWriter:
     ],
     ids=["client", "sink", "writer"],
 )
-def test_an_error_of_a_close_leaves_nothing_open(
-    sink: dict[str, str], owner_of: Callable[[Any], Any], parts: list[str]
-) -> None:
+def test_an_error_of_a_close_leaves_nothing_open(sink, owner_of, parts):
     """The other parts are closed as well."""
     with closing(client_of("127.0.0.1:1", {"topic": "t", **sink})) as client:
         owner = owner_of(client)
@@ -368,7 +350,7 @@ def test_an_error_of_a_close_leaves_nothing_open(
         assert closed == parts
 
 
-def test_an_error_of_a_writers_close_leaves_no_other_open() -> None:
+def test_an_error_of_a_writers_close_leaves_no_other_open():
     """What all of them use is closed as well."""
     with closing(client_of("127.0.0.1:1", {"topic": "t", **EXACTLY_ONCE})) as client:
         sink: Any = client._sink

@@ -22,7 +22,7 @@ from pyspark_kafka.adapters.kafka_python.transports import (
 from pyspark_kafka.ports.clock import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator, Iterator
+    from collections.abc import Coroutine, Generator
 
 
 @types.coroutine
@@ -51,7 +51,7 @@ class StoppedNetwork:
 
 
 @pytest.fixture
-def listener() -> Iterator[socket.socket]:
+def listener():
     """Yield a socket to which connections are made, and which answers nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening
@@ -81,9 +81,7 @@ def _is_closed(listener: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("steps", [1, 2], ids=["connect", "handshake"])
-def test_a_connection_that_is_never_finished_is_closed_with_its_manager(
-    listener: socket.socket, steps: int
-) -> None:
+def test_a_connection_that_is_never_finished_is_closed_with_its_manager(listener, steps):
     """No socket is left to the garbage collector, which would warn."""
     owner = OpenSockets()
     opening = _begin(listener, owner, with_tls=True)
@@ -97,7 +95,7 @@ def test_a_connection_that_is_never_finished_is_closed_with_its_manager(
     gc.collect()
 
 
-def test_a_transport_with_bytes_to_send_is_closed_at_once(listener: socket.socket) -> None:
+def test_a_transport_with_bytes_to_send_is_closed_at_once(listener):
     """Nothing waits for an event loop that has ended."""
     owner = OpenSockets()
     transport = _opened(listener, owner)
@@ -107,7 +105,7 @@ def test_a_transport_with_bytes_to_send_is_closed_at_once(listener: socket.socke
     assert _is_closed(listener)
 
 
-def test_a_socket_that_was_taken_stays_open(listener: socket.socket) -> None:
+def test_a_socket_that_was_taken_stays_open(listener):
     """The one that takes it closes it."""
     owner = OpenSockets()
     with _opened(listener, owner).take_socket() as taken:
@@ -150,7 +148,7 @@ class Undecodable:
 @pytest.mark.parametrize(
     "raised", [struct.error("1 byte"), IndexError("out of bounds"), OverflowError("too large")]
 )
-def test_a_connection_whose_responses_cannot_be_decoded_is_closed(raised: Exception) -> None:
+def test_a_connection_whose_responses_cannot_be_decoded_is_closed(raised):
     """Requests fail at once; the error is retried over another connection."""
     network = NetworkSelector()
     ours, theirs = socket.socketpair()

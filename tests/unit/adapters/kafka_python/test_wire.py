@@ -105,7 +105,7 @@ def read_one(frame: bytes | bytearray, version: int) -> FetchedData:
 
 
 @VERSIONS
-def test_an_answer_is_read(version: int) -> None:
+def test_an_answer_is_read(version):
     """Each version's fields are found where kafka-python writes them."""
     frame = answer(version, partition(version))
     assert read(frame, version).throttle_s == 1.5
@@ -117,7 +117,7 @@ def test_an_answer_is_read(version: int) -> None:
 
 
 @FIXED_VERSIONS
-def test_records_stay_where_they_were_received(version: int) -> None:
+def test_records_stay_where_they_were_received(version):
     """Records are a view of the frame, and no copy."""
     frame = bytearray(answer(version, partition(version)))
     found = read_one(frame, version)
@@ -131,7 +131,7 @@ def test_records_stay_where_they_were_received(version: int) -> None:
     [{"records": None}, {"records": b""}, {"aborted_transactions": None}],
     ids=["null records", "empty records", "null transactions"],
 )
-def test_what_may_be_null_may_be_null(version: int, given: dict[str, Any]) -> None:
+def test_what_may_be_null_may_be_null(version, given):
     """Null records and null aborted transactions are none."""
     found = read_one(answer(version, partition(version, **given)), version)
     assert bytes(found.records) == (RECORDS if "records" not in given else b"")
@@ -147,7 +147,7 @@ def test_what_may_be_null_may_be_null(version: int, given: dict[str, Any]) -> No
         kafka_errors.UnknownError,
     ],
 )
-def test_a_partitions_error_is_reported(version: int, error: type[kafka_errors.KafkaError]) -> None:
+def test_a_partitions_error_is_reported(version, error):
     """A partition's error code becomes kafka-python's error, -1 included."""
     fields = {"error_code": error.errno, "records": None, "aborted_transactions": None}
     assert read_one(answer(version, partition(version, **fields)), version).error is error
@@ -155,7 +155,7 @@ def test_a_partitions_error_is_reported(version: int, error: type[kafka_errors.K
 
 @pytest.mark.parametrize("version", [*range(7, MAX_FETCH_VERSION + 1), BY_ID_VERSION])
 @pytest.mark.parametrize("with_partition", [True, False])
-def test_an_error_of_the_whole_answer_is_reported(version: int, with_partition: bool) -> None:
+def test_an_error_of_the_whole_answer_is_reported(version, with_partition):
     """A broker that fails a whole request says so at the top, with the partition or without."""
     failed = kafka_errors.ClusterAuthorizationFailedError.errno
     fields = {"error_code": failed, "records": RECORDS, "aborted_transactions": None}
@@ -166,13 +166,13 @@ def test_an_error_of_the_whole_answer_is_reported(version: int, with_partition: 
 
 
 @VERSIONS
-def test_an_answer_without_a_topic_is_an_error(version: int) -> None:
+def test_an_answer_without_a_topic_is_an_error(version):
     """An answer that says nothing of the partition and names no error counts as unknown error."""
     assert read_one(answer(version), version).error is kafka_errors.UnknownError
 
 
 @VERSIONS
-def test_an_answer_that_breaks_off_is_none(version: int) -> None:
+def test_an_answer_that_breaks_off_is_none(version):
     """Cut off at any byte, an answer is an error of the protocol and nothing else."""
     frame = answer(version, partition(version))
     for size in range(len(frame)):
@@ -181,7 +181,7 @@ def test_an_answer_that_breaks_off_is_none(version: int) -> None:
 
 
 @VERSIONS
-def test_any_byte_may_be_wrong(version: int) -> None:
+def test_any_byte_may_be_wrong(version):
     """With any one byte changed, an answer is read or is an error of the protocol."""
     frame = answer(version, partition(version))
     for place in range(len(frame)):
@@ -196,7 +196,7 @@ def test_any_byte_may_be_wrong(version: int) -> None:
 
 
 @VERSIONS
-def test_another_requests_answer_is_refused(version: int) -> None:
+def test_another_requests_answer_is_refused(version):
     """An answer with another correlation id is an error of the protocol."""
     frame = answer(version, partition(version))
     with pytest.raises(kafka_errors.KafkaProtocolError):
@@ -205,7 +205,7 @@ def test_another_requests_answer_is_refused(version: int) -> None:
 
 @FIXED_VERSIONS
 @pytest.mark.parametrize("size", [len(RECORDS) + 1, INT32_MAX])
-def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) -> None:
+def test_more_records_than_there_are_bytes_are_refused(version, size):
     """A size of records that reaches behind the frame is an error of the protocol."""
     frame = bytearray(answer(version, partition(version)))
     struct.pack_into(">i", frame, len(frame) - len(RECORDS) - 4, size)
@@ -215,9 +215,7 @@ def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) 
 
 @FIXED_VERSIONS
 @pytest.mark.parametrize("count", [3, 100_000, INT32_MAX])
-def test_more_aborted_transactions_than_there_are_bytes_are_refused(
-    version: int, count: int
-) -> None:
+def test_more_aborted_transactions_than_there_are_bytes_are_refused(version, count):
     """A hostile number of aborted transactions ends with the frame's bytes, and not with memory."""
     frame = bytearray(answer(version, partition(version, records=None)))
     behind = 2 * 16 + 4 + (4 if version >= 11 else 0)
@@ -228,7 +226,7 @@ def test_more_aborted_transactions_than_there_are_bytes_are_refused(
 
 @FIXED_VERSIONS
 @pytest.mark.parametrize("size", [-1, -(2**15), 2**15 - 1])
-def test_a_topics_name_of_a_hostile_size_is_refused(version: int, size: int) -> None:
+def test_a_topics_name_of_a_hostile_size_is_refused(version, size):
     """A name's size that is negative, or reaches behind the frame, is an error of the protocol."""
     frame = bytearray(answer(version, partition(version)))
     struct.pack_into(">h", frame, frame.index("tøpic".encode()) - 2, size)
@@ -237,7 +235,7 @@ def test_a_topics_name_of_a_hostile_size_is_refused(version: int, size: int) -> 
 
 
 @VERSIONS
-def test_an_answer_of_several_partitions_is_read(version: int) -> None:
+def test_an_answer_of_several_partitions_is_read(version):
     """Each partition of each topic is found with its own error and records."""
     topics = {
         TopicPartition(topic, number): b"%d of " % number + topic.encode()
@@ -266,7 +264,7 @@ def test_an_answer_of_several_partitions_is_read(version: int) -> None:
 
 
 @VERSIONS
-def test_a_request_is_what_kafka_python_reads(version: int) -> None:
+def test_a_request_is_what_kafka_python_reads(version):
     """A request asks for partitions at offsets, in their order, with what the settings say."""
     settings = FetchSettings(
         client_id="me",
@@ -314,7 +312,7 @@ def test_a_request_is_what_kafka_python_reads(version: int) -> None:
 
 
 @VERSIONS
-def test_a_broker_whose_log_is_the_same_names_no_epoch(version: int) -> None:
+def test_a_broker_whose_log_is_the_same_names_no_epoch(version):
     """Most responses have no diverging epoch, and versions before 12 cannot have one."""
     assert read_one(answer(version, partition(version)), version).diverging is None
 
@@ -323,9 +321,7 @@ def test_a_broker_whose_log_is_the_same_names_no_epoch(version: int) -> None:
 @given(
     epoch=st.integers(-1, INT32_MAX), end_offset=st.integers(-1, 2**63 - 1), others=st.booleans()
 )
-def test_a_diverging_epoch_is_read(
-    version: int, epoch: int, end_offset: int, *, others: bool
-) -> None:
+def test_a_diverging_epoch_is_read(version, epoch, end_offset, *, others):
     """The epoch and the end offset are found among other tagged fields, which are ignored."""
     tagged = {"diverging_epoch": THEIR_PARTITION.EpochEndOffset(epoch=epoch, end_offset=end_offset)}
     if others:
@@ -337,7 +333,7 @@ def test_a_diverging_epoch_is_read(
 
 
 @DIVERGING_VERSIONS
-def test_a_diverging_epoch_beside_an_error_is_ignored(version: int) -> None:
+def test_a_diverging_epoch_beside_an_error_is_ignored(version):
     """The broker did not compare anything."""
     fenced = kafka_errors.FencedLeaderEpochError
     tagged = {"diverging_epoch": THEIR_PARTITION.EpochEndOffset(epoch=1, end_offset=2)}
@@ -347,14 +343,14 @@ def test_a_diverging_epoch_beside_an_error_is_ignored(version: int) -> None:
     assert (found.error, found.diverging) == (fenced, None)
 
 
-def test_a_topic_that_was_not_asked_for_is_refused() -> None:
+def test_a_topic_that_was_not_asked_for_is_refused():
     """A response with another topic's id is an error of the protocol."""
     frame = answer(BY_ID_VERSION, partition(BY_ID_VERSION))
     with pytest.raises(kafka_errors.KafkaProtocolError):
         FetchResponse.of(memoryview(frame), BY_ID_VERSION, CORRELATION)
 
 
-def test_sizes_beyond_a_byte_are_read() -> None:
+def test_sizes_beyond_a_byte_are_read():
     """Compact sizes are numbers of variable length."""
     records = b"x" * 100_000
     frame = answer(BY_ID_VERSION, partition(BY_ID_VERSION, records=records))
@@ -401,7 +397,7 @@ def response(
 
 @pytest.mark.parametrize("transactional_id", [None, "id"])
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-def test_requests_are_those_of_kafka_python(version: int, transactional_id: str | None) -> None:
+def test_requests_are_those_of_kafka_python(version, transactional_id):
     """Byte for byte, with the batches of a topic together."""
     batches = {TopicPartition(topic, index): b"batch" for topic in "tu" for index in range(2)}
     written = SETTINGS.request(batches, transactional_id, version=version, correlation_id=7)
@@ -427,7 +423,7 @@ def test_requests_are_those_of_kafka_python(version: int, transactional_id: str 
 
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-def test_a_response_has_an_outcome_for_each_partition(version: int) -> None:
+def test_a_response_has_an_outcome_for_each_partition(version):
     """Nothing for those that are written."""
     outcomes = responses_of(response({0: 0, 1: 45}, version), version, 7)
     assert outcomes[TopicPartition("t", 0)] is None
@@ -436,7 +432,7 @@ def test_a_response_has_an_outcome_for_each_partition(version: int) -> None:
     assert failure.error is ProduceError.SEQUENCE_LOST
 
 
-def test_a_broker_may_say_why() -> None:
+def test_a_broker_may_say_why():
     """The broker's message takes precedence over Kafka's description."""
     outcomes = responses_of(
         response({0: 87}, MAX_PRODUCE_VERSION, message="no key"), MAX_PRODUCE_VERSION, 7
@@ -444,7 +440,7 @@ def test_a_broker_may_say_why() -> None:
     assert outcomes == {TopicPartition("t", 0): Failure(ProduceError.FATAL, "no key")}
 
 
-def test_what_a_broker_says_of_a_record_tells_more() -> None:
+def test_what_a_broker_says_of_a_record_tells_more():
     """Kafka says of the batch that a record is invalid, and of the record what is."""
     of_record = "Timestamp 5 of message with offset 0 is out of range."
     frame = response({0: 32}, MAX_PRODUCE_VERSION, message="invalid", of_record=of_record)
@@ -453,7 +449,7 @@ def test_what_a_broker_says_of_a_record_tells_more() -> None:
 
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-def test_what_is_no_response(version: int) -> None:
+def test_what_is_no_response(version):
     """The response answers another request, or is truncated."""
     frame = response({0: 0}, version)
     with pytest.raises(kafka_errors.CorrelationIdError, match="7 answers 8"):

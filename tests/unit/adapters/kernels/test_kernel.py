@@ -35,7 +35,7 @@ def allocated(number: int) -> int:
     return int(np.zeros(number)[0])
 
 
-def test_arguments_and_results() -> None:
+def test_arguments_and_results():
     """Numbers, arrays of one and two dimensions in tuples, and a result for each number."""
     one, other = np.arange(4), np.zeros((2, 3), np.int32)
     one.flags.writeable = False
@@ -45,7 +45,7 @@ def test_arguments_and_results() -> None:
     nothing(1)
 
 
-def test_a_wrong_argument_is_refused() -> None:
+def test_a_wrong_argument_is_refused():
     """Too few words, a strided array, a number of more than 64 bits, and what is no number."""
     array = np.zeros((2, 3), np.int32)
     for arguments in (
@@ -58,13 +58,13 @@ def test_a_wrong_argument_is_refused() -> None:
             added(*arguments)
 
 
-def test_code_that_needs_a_runtime_is_refused() -> None:
+def test_code_that_needs_a_runtime_is_refused():
     """Kernels allocate nothing."""
     with pytest.raises(RuntimeError, match="calls NRT_"):
         allocated(3)
 
 
-def test_kernels_are_called_by_many_threads() -> None:
+def test_kernels_are_called_by_many_threads():
     """Each call has its own memory."""
     sizes = np.arange(1_000)
     with ThreadPoolExecutor(8) as pool:
@@ -73,6 +73,6 @@ def test_kernels_are_called_by_many_threads() -> None:
     assert found == [number * (number - 1) // 2 for number in range(200)]
 
 
-def test_a_kernel_is_pickled_by_its_name() -> None:
+def test_a_kernel_is_pickled_by_its_name():
     """As functions."""
     assert pickle.loads(pickle.dumps(sum_sizes)) is sum_sizes  # noqa: S301  # our own

@@ -26,15 +26,14 @@ SUM = "kafka_format__sum_sizes"
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
+def package(tmp_path):
     """Return a copy of the package, with its library."""
     ignored = shutil.ignore_patterns("__pycache__")
     return Path(shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=ignored))
 
 
 def manifest_of(package: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads((package / KERNELS / MANIFEST).read_text())
-    return found
+    return json.loads((package / KERNELS / MANIFEST).read_text())
 
 
 def refusal(package: Path) -> str:
@@ -43,13 +42,13 @@ def refusal(package: Path) -> str:
     return str(refused.value)
 
 
-def test_it_is_loaded(package: Path) -> None:
+def test_it_is_loaded(package):
     """A kernel of an untouched copy has an address."""
     assert load_library(package / KERNELS, package).address(SUM) > 0
     assert is_built(package, here())
 
 
-def test_a_change_of_a_source_is_refused(package: Path) -> None:
+def test_a_change_of_a_source_is_refused(package):
     """A constant that kernels were compiled with is a change, too."""
     with (package / CHANGED).open("a") as file:
         file.write("\nROWS = 0\n")
@@ -57,7 +56,7 @@ def test_a_change_of_a_source_is_refused(package: Path) -> None:
     assert not is_built(package, here())
 
 
-def test_another_compiler_builds_again(package: Path) -> None:
+def test_another_compiler_builds_again(package):
     """What it makes may differ; the library runs all the same."""
     manifest = manifest_of(package) | {"compiler": "another"}
     (package / KERNELS / MANIFEST).write_text(json.dumps(manifest))
@@ -65,7 +64,7 @@ def test_another_compiler_builds_again(package: Path) -> None:
     assert not is_built(package, here())
 
 
-def test_sources_are_those_of_constants_too() -> None:
+def test_sources_are_those_of_constants_too():
     """Reasons of failures are numbers in machine code."""
     names = {
         path.relative_to(PACKAGE).as_posix() for path in sources_of(find_kernels(PACKAGE), PACKAGE)
@@ -78,13 +77,13 @@ def test_sources_are_those_of_constants_too() -> None:
     assert names == set(manifest_of(PACKAGE)["sources"])  # type: ignore[call-overload]
 
 
-def test_an_installation_without_sources(package: Path) -> None:
+def test_an_installation_without_sources(package):
     """Nothing can have changed."""
     (package / CHANGED).unlink()
     assert load_library(package / KERNELS, package).address(SUM) > 0
 
 
-def test_a_damaged_library_is_refused(package: Path) -> None:
+def test_a_damaged_library_is_refused(package):
     """A damaged library is not run."""
     library = package / KERNELS / str(manifest_of(package)["library"])
     content = bytearray(library.read_bytes())
@@ -94,7 +93,7 @@ def test_a_damaged_library_is_refused(package: Path) -> None:
     assert not is_built(package, here())
 
 
-def test_a_library_of_another_platform_is_refused(package: Path) -> None:
+def test_a_library_of_another_platform_is_refused(package):
     """The error says which wheel to ship."""
     manifest = manifest_of(package) | {"platform": "plan9-vax"}
     (package / KERNELS / MANIFEST).write_text(json.dumps(manifest))
@@ -102,7 +101,7 @@ def test_a_library_of_another_platform_is_refused(package: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "[]", "{", '{"library": "../../x.so"}'])
-def test_no_library_is_an_error(package: Path, content: str | None) -> None:
+def test_no_library_is_an_error(package, content):
     """A checkout that nobody has built has none."""
     path = package / KERNELS / MANIFEST
     path.unlink()
@@ -111,7 +110,7 @@ def test_no_library_is_an_error(package: Path, content: str | None) -> None:
     assert "it is not there. Install pyspark-kafka from a wheel" in refusal(package)
 
 
-def test_it_is_loaded_from_a_zip(package: Path, tmp_path: Path) -> None:
+def test_it_is_loaded_from_a_zip(package, tmp_path):
     """As Spark ships packages; no file is left that another process could change."""
     archive = tmp_path / "package.zip"
     with zipfile.ZipFile(archive, "w") as file:
@@ -137,7 +136,7 @@ def test_it_is_loaded_from_a_zip(package: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
-def test_it_has_kernels_and_needs_nothing_but_a_c_library() -> None:
+def test_it_has_kernels_and_needs_nothing_but_a_c_library():
     """No name of numba's, of Python's or of numpy's."""
     library = PACKAGE / KERNELS / str(manifest_of(PACKAGE)["library"])
     lines = subprocess.run(

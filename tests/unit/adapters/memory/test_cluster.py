@@ -31,7 +31,7 @@ CHANGES: Final[dict[str, Callable[[MemoryCluster, int], object]]] = {
 
 
 @pytest.fixture
-def cluster() -> MemoryCluster:
+def cluster():
     """Return a cluster with a topic."""
     made = MemoryCluster()
     made.create_topic("t")
@@ -44,7 +44,7 @@ def values(cluster: MemoryCluster) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_wakes_those_who_wait(cluster: MemoryCluster, change: str) -> None:
+def test_a_change_wakes_those_who_wait(cluster, change):
     """A condition is evaluated again at each change, and not later."""
     transaction = cluster.begin_transaction()
     cluster.produce("t", b"v", transaction=transaction)
@@ -63,14 +63,14 @@ def test_a_change_wakes_those_who_wait(cluster: MemoryCluster, change: str) -> N
         assert time.monotonic() - started < LONG_S / 2
 
 
-def test_waiting_ends_in_time(cluster: MemoryCluster) -> None:
+def test_waiting_ends_in_time(cluster):
     """The last answer is returned when the time is up; none is waited for after a true one."""
     assert cluster.wait_for(lambda: 0, 0.01) == 0
     assert cluster.wait_for(lambda: 0, 0) == 0
     assert cluster.wait_for(lambda: "found", LONG_S) == "found"
 
 
-def test_a_recreated_topic_has_another_id(cluster: MemoryCluster) -> None:
+def test_a_recreated_topic_has_another_id(cluster):
     """An id belongs to one topic, however many have had its name."""
     first = cluster.topic_id("t")
     cluster.delete_topic("t")
@@ -80,7 +80,7 @@ def test_a_recreated_topic_has_another_id(cluster: MemoryCluster) -> None:
     assert cluster.topic_id("t") not in (None, first)
 
 
-def test_a_commit_makes_records_and_offsets_visible(cluster: MemoryCluster) -> None:
+def test_a_commit_makes_records_and_offsets_visible(cluster):
     """The next transaction of the producer is open afterwards, under the same epoch."""
     transaction = cluster.open_transaction("id")
     cluster.produce("t", b"v", transaction=cluster.number_of(transaction))
@@ -91,7 +91,7 @@ def test_a_commit_makes_records_and_offsets_visible(cluster: MemoryCluster) -> N
     assert cluster.committed("group") == {PARTITION: 7}
 
 
-def test_a_fenced_producer_commits_nothing(cluster: MemoryCluster) -> None:
+def test_a_fenced_producer_commits_nothing(cluster):
     """Neither its records nor its offsets are committed."""
     zombie = cluster.open_transaction("id")
     cluster.produce("t", b"v", transaction=cluster.number_of(zombie))
@@ -102,7 +102,7 @@ def test_a_fenced_producer_commits_nothing(cluster: MemoryCluster) -> None:
     assert cluster.committed("group") == {}
 
 
-def test_an_aborted_transaction_is_not_committed_again(cluster: MemoryCluster) -> None:
+def test_an_aborted_transaction_is_not_committed_again(cluster):
     """After an abort the producer has no open transaction."""
     transaction = cluster.open_transaction("id")
     cluster.close_transaction(transaction, commit=False)
@@ -110,7 +110,7 @@ def test_an_aborted_transaction_is_not_committed_again(cluster: MemoryCluster) -
         cluster.commit_and_begin(transaction, "group", {PARTITION: 7})
 
 
-def test_many_threads_share_a_cluster() -> None:
+def test_many_threads_share_a_cluster():
     """Tasks of a query read and write in threads; each output is written once and in order."""
     world = MemoryWorld()
     source, target = world.topic(4), world.topic(4)

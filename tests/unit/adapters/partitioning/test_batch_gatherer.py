@@ -29,14 +29,14 @@ def numbers(gathered: Iterable[Gathered], column: str = "value") -> list[tuple[l
     ]
 
 
-def test_batches_are_yielded_at_once() -> None:
+def test_batches_are_yielded_at_once():
     """Batches are held back only if a minimum is asked for."""
     gatherer = BatchGatherer()
     assert numbers(gatherer.add(values(0), "t")) == [([0], "t")]
     assert numbers(gatherer.take()) == []
 
 
-def test_batches_are_combined_up_to_the_minimum() -> None:
+def test_batches_are_combined_up_to_the_minimum():
     """In their order; the rest is taken."""
     gatherer = BatchGatherer(2 * PAYLOAD)
     assert numbers(gatherer.add(values(0), None)) == []
@@ -46,7 +46,7 @@ def test_batches_are_combined_up_to_the_minimum() -> None:
     assert numbers(gatherer.take()) == []
 
 
-def test_only_batches_that_belong_together_are_combined() -> None:
+def test_only_batches_that_belong_together_are_combined():
     """A batch of another topic or schema is written after the batches before it."""
     gatherer = BatchGatherer(MANY_BYTES)
     assert numbers(gatherer.add(values(0), "t")) == []
@@ -56,7 +56,7 @@ def test_only_batches_that_belong_together_are_combined() -> None:
 
 
 @pytest.mark.parametrize(("partitions", "batches"), [(32, 1), (96, 31), (1_000_000, 164)])
-def test_many_partitions_need_more_bytes(partitions: int, batches: int) -> None:
+def test_many_partitions_need_more_bytes(partitions, batches):
     """Each gets 32 KiB, within 16 MiB in all; up to 32 of them are not delayed."""
     gatherer = BatchGatherer()
     gatherer.adapt(partitions)

@@ -48,7 +48,7 @@ def named(function: Callable[..., object]) -> str:
     return f"{__name__}:{function.__name__}"
 
 
-def test_turns_go_on_from_batch_to_batch() -> None:
+def test_turns_go_on_from_batch_to_batch():
     """Each row has the partition after the previous row's."""
     found = [
         partition
@@ -59,17 +59,17 @@ def test_turns_go_on_from_batch_to_batch() -> None:
     assert found == [(first + number) % 5 for number in range(12)]
 
 
-def test_turns_are_partitions() -> None:
+def test_turns_are_partitions():
     """The partitions of the turns are an array like a function's."""
     assert custom_partitions(ROUND_ROBIN, BATCH, 1) == pa.array([0, 0, 0], pa.int32())
 
 
-def test_a_function_is_given_the_batch_and_the_number() -> None:
+def test_a_function_is_given_the_batch_and_the_number():
     """What it gives is taken as it is, nulls included."""
     assert custom_partitions(named(last), BATCH, 8) == pa.array([7, None, 3], pa.int32())
 
 
-def test_a_function_may_be_part_of_something() -> None:
+def test_a_function_may_be_part_of_something():
     """A dot goes into it."""
     assert custom_partitions(f"{__name__}:Nested.first", BATCH, 8).to_pylist() == [0, 0, 0]
 
@@ -83,7 +83,7 @@ def test_a_function_may_be_part_of_something() -> None:
         (f"{__name__}:pa.array", "TypeError: 'pa' is another module"),
     ],
 )
-def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said: str) -> None:
+def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name, said):
     """The error names the option and the reason."""
     with pytest.raises(OptionsError, match=f"'kafka.partitioner.class': '{name}' .*{said}"):
         custom_partitions(name, BATCH, 1)
@@ -97,13 +97,13 @@ def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said
         (numbers, "returned list"),
     ],
 )
-def test_what_a_function_gives_is_checked(function: Callable[..., object], said: str) -> None:
+def test_what_a_function_gives_is_checked(function, said):
     """The error says what came instead of an array of int32 with a value for each row."""
     with pytest.raises(OptionsError, match=said):
         custom_partitions(named(function), BATCH, 1)
 
 
-def test_what_a_function_raises_is_raised() -> None:
+def test_what_a_function_raises_is_raised():
     """The user knows it best."""
     with pytest.raises(ZeroDivisionError):
         custom_partitions(named(failing), BATCH, 1)

@@ -36,7 +36,7 @@ def partitions_of(found: list[bytes | None], partitions: int) -> list[int]:
 
 
 @given(st.lists(keys, max_size=20), st.integers(1, 1_000))
-def test_murmur2(found: list[bytes | None], partitions: int) -> None:
+def test_murmur2(found, partitions):
     """A key's hash decides, as in Java, and rows without a key go to the sticky partition."""
     assert partitions_of(found, partitions) == [
         STICKY if key is None else (murmur2(key) & 0x7FFFFFFF) % partitions for key in found
@@ -44,14 +44,14 @@ def test_murmur2(found: list[bytes | None], partitions: int) -> None:
 
 
 @pytest.mark.parametrize("fill", [b"\x00", b"\x7f", b"\x80", b"\xff"])
-def test_each_length(fill: bytes) -> None:
+def test_each_length(fill):
     """Keys of every length are hashed as in Java, also with the highest bits set."""
     found: list[bytes | None] = [length * fill for length in range(301)]
     expected = [murmur2(key) & 0x7FFFFFFF for key in found]
     assert partitions_of(found, 2**31 - 1) == [number % (2**31 - 1) for number in expected]
 
 
-def test_a_batch_without_keys() -> None:
+def test_a_batch_without_keys():
     """Without the column, all rows go to the sticky partition of their topic."""
     columns = ProducerColumns.of(pa.record_batch({"value": pa.array([b"a", b"b"])}), 0)
     topics, counts = integers([1, 0], np.int32), integers([3, 5], np.int64)
@@ -59,7 +59,7 @@ def test_a_batch_without_keys() -> None:
 
 
 @given(st.lists(st.tuples(keys, st.integers(0, 2)), max_size=20))
-def test_topics_have_partitions_of_their_own(rows: list[tuple[bytes | None, int]]) -> None:
+def test_topics_have_partitions_of_their_own(rows):
     """A row has the partition that it would have if all were of its topic."""
     counts, sticky = [1, 7, 300], [0, 4, 200]
     found, topics = [key for key, _ in rows], [topic for _, topic in rows]
@@ -90,7 +90,7 @@ numbers = st.integers(-1, 9) | st.integers(0, 3_000)
 @example([(0, 5), (0, 5), (0, 5)])
 @example([(2, 5), (0, 5), (2, 5)])
 @example([(1, 6), (1, 5), (1, 6)])
-def test_groups(rows: list[tuple[int, int]]) -> None:
+def test_groups(rows):
     """Rows are grouped by topic, then by partition, and stay in their order within each."""
     assert groups_of([topic for topic, _ in rows], [partition for _, partition in rows]) == [
         [row for row, each in enumerate(rows) if each == group] for group in sorted(set(rows))
@@ -98,7 +98,7 @@ def test_groups(rows: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("topic", [-1, 2])
-def test_topics_that_there_are_not(topic: int) -> None:
+def test_topics_that_there_are_not(topic):
     """A topic that there is not is refused."""
     columns = ProducerColumns.of(pa.record_batch({"key": pa.array([b"a", b"b"])}), 0)
     counts = integers([1, 1], np.int64)
@@ -106,7 +106,7 @@ def test_topics_that_there_are_not(topic: int) -> None:
         murmur2_partitions(columns, integers([0, topic], np.int32), counts, counts - 1)
 
 
-def test_a_topic_for_each_row() -> None:
+def test_a_topic_for_each_row():
     """Rows, topics and partitions belong together."""
     columns = ProducerColumns.of(pa.record_batch({"key": pa.array([b"a", b"b"])}), 0)
     counts = integers([1], np.int64)
@@ -118,7 +118,7 @@ def test_a_topic_for_each_row() -> None:
 
 @pytest.mark.parametrize("partition", [-3, -2, MAX_PARTITIONS, 2**31 - 1])
 @pytest.mark.parametrize("other", [[], [1]])
-def test_partitions_that_there_are_not(partition: int, other: list[int]) -> None:
+def test_partitions_that_there_are_not(partition, other):
     """A partition that no cluster has is refused, and no memory is taken for it."""
     partitions = [*other, partition]
     topics = integers([0] * len(partitions), np.int32)

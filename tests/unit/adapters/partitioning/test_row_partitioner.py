@@ -1,7 +1,5 @@
 """The partitions of rows without a key."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyspark_kafka.adapters.partitioning.row_partitioner import StickyPartitions
@@ -9,7 +7,7 @@ from pyspark_kafka.adapters.partitioning.row_partitioner import StickyPartitions
 COUNTS = np.array([5, 7])
 
 
-def test_a_topic_stays_with_its_partition_until_a_batch_is_full() -> None:
+def test_a_topic_stays_with_its_partition_until_a_batch_is_full():
     """The bytes of each topic count for itself."""
     sticky = StickyPartitions(100)
     first = sticky.choose(["a", "b"], COUNTS)
@@ -21,7 +19,7 @@ def test_a_topic_stays_with_its_partition_until_a_batch_is_full() -> None:
     assert (sticky.choose(["a", "b"], COUNTS) == (first + 1) % COUNTS).all()
 
 
-def test_all_topics_change_when_their_batches_are_sent() -> None:
+def test_all_topics_change_when_their_batches_are_sent():
     """What was written before does not count any more."""
     sticky = StickyPartitions(100)
     first = sticky.choose(["a", "b"], COUNTS)
@@ -31,7 +29,7 @@ def test_all_topics_change_when_their_batches_are_sent() -> None:
     assert (sticky.choose(["a", "b"], COUNTS) == (first + 1) % COUNTS).all()
 
 
-def test_partitions_exist() -> None:
+def test_partitions_exist():
     """Each is one of its topic's."""
     sticky = StickyPartitions(1)
     for _ in range(20):

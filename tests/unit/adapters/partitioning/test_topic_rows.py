@@ -37,19 +37,19 @@ def by_topic(batch: pa.RecordBatch, topic: str | None = None) -> dict[str, list[
     }
 
 
-def test_rows_keep_their_order_in_each_topic() -> None:
+def test_rows_keep_their_order_in_each_topic():
     """Topics come in the order in which they are named first."""
     batch = of(topic=["b", "a", "b", "c", "a", "b"])
     assert by_topic(batch) == {"b": [0, 2, 5], "a": [1, 4], "c": [3]}
     assert list(by_topic(batch)) == ["b", "a", "c"]
 
 
-def test_a_topic_that_is_given_has_all_rows() -> None:
+def test_a_topic_that_is_given_has_all_rows():
     """The column is ignored."""
     assert by_topic(of(topic=["b", None]), "t") == {"t": [0, 1]}
 
 
-def test_a_slice_has_rows_of_its_own() -> None:
+def test_a_slice_has_rows_of_its_own():
     """Rows are counted from the slice's beginning, and topics outside it are excluded."""
     assert by_topic(of(topic=["a", "b", "b", "c"]).slice(1, 3)) == {"b": [0, 1], "c": [2]}
     names = pa.array(["a", "b", "c"]).dictionary_encode()
@@ -61,13 +61,13 @@ def test_a_slice_has_rows_of_its_own() -> None:
     [of(topic=["a", None]), of(topic=pa.nulls(1)), of(value=[b"v"])],
     ids=["a null", "nulls alone", "no column"],
 )
-def test_a_row_without_a_topic_is_an_error(batch: pa.RecordBatch) -> None:
+def test_a_row_without_a_topic_is_an_error(batch):
     """A single one is enough."""
     with pytest.raises(NullTopicError):
         RowTopics.of(batch, None)
 
 
-def test_no_rows_need_no_topic() -> None:
+def test_no_rows_need_no_topic():
     """A batch without rows goes nowhere."""
     assert by_topic(of(value=pa.array([], pa.binary()))) == {}
     assert by_topic(of(value=pa.array([], pa.binary())), "t") == {}
@@ -83,13 +83,13 @@ def chosen(batch: pa.RecordBatch, partitioner: str | None = None) -> Any:
     ]
 
 
-def test_the_column_says_the_partition() -> None:
+def test_the_column_says_the_partition():
     """A negative one is not taken for none."""
     batch = of(partition=pa.array([3, None, -1, 0], pa.int64()))
     assert chosen(batch) == [3, None, -1, 0]
 
 
-def test_without_a_column_no_partition_is_chosen() -> None:
+def test_without_a_column_no_partition_is_chosen():
     """The same holds for a column of Arrow's null type."""
     assert chosen(of(value=[b"v"])) == [None]
     assert chosen(of(partition=pa.nulls(1))) == [None]
@@ -99,7 +99,7 @@ def value_is_partition(batch: pa.RecordBatch, _partitions: int) -> pa.Array[Any]
     return batch.column("value")
 
 
-def test_a_partitioner_is_asked_for_the_rest() -> None:
+def test_a_partitioner_is_asked_for_the_rest():
     """A partitioner sees only rows without a partition, and may leave some of them."""
     batch = of(
         partition=pa.array([None, 1, None, None], pa.int32()),
@@ -114,7 +114,7 @@ def rows_and_partitions(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]
     return pa.array([100 * batch.num_rows + partitions] * batch.num_rows, pa.int32())
 
 
-def test_a_partitioner_is_asked_for_each_topic() -> None:
+def test_a_partitioner_is_asked_for_each_topic():
     """A call has the rows of one topic alone, and how many partitions that topic has."""
     batch = of(
         topic=["a", "b", "a", "a", "c"],
@@ -124,7 +124,7 @@ def test_a_partitioner_is_asked_for_each_topic() -> None:
     assert chosen(batch, name) == [204, 105, 1, 204, 2]
 
 
-def test_partitions_have_to_exist_in_their_topic() -> None:
+def test_partitions_have_to_exist_in_their_topic():
     """The first row is named whose topic has no such partition; those not chosen do not count."""
     batch = of(topic=["a", "b", "a", "b"], value=[b"1", b"22", b"333", b"4444"])
     columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, None)
@@ -137,7 +137,7 @@ def test_partitions_have_to_exist_in_their_topic() -> None:
     require_partitions(columns, topics, counts, (partitions, np.zeros(4, np.bool_)))
 
 
-def test_sizes_are_javas() -> None:
+def test_sizes_are_javas():
     """Each field has its length before it, a record 21 bytes more, and its batch 61."""
     headers = pa.array([[{"key": "ab", "value": b"c"}, {"key": "d", "value": None}], None], HEADERS)
     batch = of(key=[b"k" * 64, None], value=[b"v" * 8192, b""], headers=headers)
@@ -151,7 +151,7 @@ def test_sizes_are_javas() -> None:
     assert columns.first_oversized(second) == (1, first)
 
 
-def test_a_record_that_is_too_large_is_named() -> None:
+def test_a_record_that_is_too_large_is_named():
     """With its topic, and its partition if one is chosen."""
     batch = of(topic=["a", "b", "b"], value=[b"v", b"v" * 1_000, b"v" * 2_000])
     columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, None)
@@ -164,7 +164,7 @@ def test_a_record_that_is_too_large_is_named() -> None:
     require_sizes(columns, topics, partitions, max_size=3_000)
 
 
-def test_keys_decide_where_nothing_was_chosen() -> None:
+def test_keys_decide_where_nothing_was_chosen():
     """Rows without a key go together to the sticky partition."""
     batch = of(key=[b"abc", None, b"abc", b"abc"])
     columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, "t")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyspark_kafka.adapters.confluent import settings as confluent
@@ -12,20 +10,17 @@ from pyspark_kafka.domain.options.client_settings import JavaSettings, read_java
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.values.registry import RegistryOptions, registry_settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 TRANSLATIONS = [confluent.client_config, kafka_python.check_settings]
 
 
 @pytest.fixture(autouse=True)
-def _no_warnings_before() -> None:
+def _no_warnings_before():
     clear_text._warn_once.cache_clear()
     clear_text._warn_once_about_registry.cache_clear()
 
 
 @pytest.fixture(params=TRANSLATIONS, ids=["confluent", "kafka-python"])
-def translate(request: pytest.FixtureRequest) -> Callable[[Mapping[str, str]], object]:
+def translate(request):
     """Return how each client reads its settings."""
     return lambda settings: request.param(read_java_settings(settings))
 
@@ -40,9 +35,7 @@ def settings(mechanism: str, protocol: str = "SASL_PLAINTEXT") -> dict[str, str]
     }
 
 
-def test_a_password_in_clear_text(
-    translate: Callable[[Mapping[str, str]], object], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_password_in_clear_text(translate, caplog):
     """PLAIN without TLS warns once a process, and does not show the password."""
     for _ in range(2):
         translate(settings("PLAIN"))
@@ -51,16 +44,14 @@ def test_a_password_in_clear_text(
     assert "hunter2" not in told
 
 
-def test_a_secret_that_is_not_sent_in_clear_text(
-    translate: Callable[[Mapping[str, str]], object], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_secret_that_is_not_sent_in_clear_text(translate, caplog):
     """Neither PLAIN with TLS nor SCRAM without it warns."""
     translate(settings("PLAIN", "SASL_SSL"))
     translate(settings("SCRAM-SHA-256"))
     assert caplog.messages == []
 
 
-def test_a_token_in_clear_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_token_in_clear_text(caplog):
     """OAUTHBEARER without TLS warns of the token."""
     login = Login("OAUTHBEARER")
     clear_text.warn_about_clear_text(JavaSettings({}, "SASL_PLAINTEXT", login, None, ()))
@@ -74,9 +65,7 @@ def test_a_token_in_clear_text(caplog: pytest.LogCaptureFixture) -> None:
         (RegistryOptions("http://r", (("bearer.auth.token", "hunter2"),)), "the token"),
     ],
 )
-def test_a_login_at_a_registry_in_clear_text(
-    settings: RegistryOptions, secret: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_login_at_a_registry_in_clear_text(settings, secret, caplog):
     """A login at a schema registry without TLS warns once a process."""
     for _ in range(2):
         HttpSchemaRegistry(registry_settings(settings))
@@ -86,9 +75,7 @@ def test_a_login_at_a_registry_in_clear_text(
 
 
 @pytest.mark.parametrize("url", ["http://r", "https://ada:hunter2@r", "https://ada:p@r,http://r"])
-def test_a_login_at_a_registry_that_is_not_in_clear_text(
-    url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_login_at_a_registry_that_is_not_in_clear_text(url, caplog):
     """Neither a login with TLS nor a registry without a login warns."""
     HttpSchemaRegistry(registry_settings(RegistryOptions(url)))
     assert caplog.messages == []

@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -32,26 +31,23 @@ from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority, Certificate, truststore
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 PASSWORD = "store-secret"  # noqa: S105
 KEY_PASSWORD = "key-secret"  # noqa: S105
 WRONG = "hunter2"
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
+def authority():
     return Authority()
 
 
 @pytest.fixture(scope="module")
-def client(authority: Authority) -> Certificate:
+def client(authority):
     return authority.issue("client")
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stores(tmp_path_factory):
     """Make JKS stores: keys with another password, two certificates, none; and what is none."""
     directory = tmp_path_factory.mktemp("stores")
     os.mkfifo(directory / "pipe")
@@ -82,7 +78,7 @@ def without_memory_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
 
 
-def test_jks(stores: Path) -> None:
+def test_jks(stores):
     """A JKS store of ``keytool``'s holds its key, which belongs to its certificate."""
     pair = key_pair(store("keystore", stores / "one.jks"), Secret(KEY_PASSWORD))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -93,19 +89,19 @@ def test_jks(stores: Path) -> None:
     assert "PRIVATE" not in repr(pair)
 
 
-def test_certificate_of_a_key(stores: Path) -> None:
+def test_certificate_of_a_key(stores):
     """As in Java, the certificate of a key is trusted, too."""
     found = certificates(store("truststore", stores / "one.jks"))
     assert found.count("BEGIN CERTIFICATE") == 1
 
 
-def test_jks_without_a_password(stores: Path) -> None:
+def test_jks_without_a_password(stores):
     """As in Java, certificates can be read from a JKS truststore without its password."""
     found = certificates(store("truststore", stores / "trust.jks", ""))
     assert found.count("BEGIN CERTIFICATE") == 2
 
 
-def test_every_cut_of_jks(stores: Path) -> None:
+def test_every_cut_of_jks(stores):
     """A JKS store that ends anywhere else is an error, and nothing but an error."""
     content = (stores / "one.jks").read_bytes()
     for size in range(len(content)):
@@ -115,7 +111,7 @@ def test_every_cut_of_jks(stores: Path) -> None:
             read_jks(content[: size - 20], "")
 
 
-def test_several_certificates(tmp_path: Path) -> None:
+def test_several_certificates(tmp_path):
     """Every certificate of a truststore is trusted."""
     path = tmp_path / "trust.p12"
     path.write_bytes(truststore([Authority("One"), Authority("Two")], PASSWORD))
@@ -136,9 +132,7 @@ def test_several_certificates(tmp_path: Path) -> None:
         ("truststore", "large", "", "", "is larger than 16 MiB"),
     ],
 )
-def test_refused(
-    stores: Path, kind: str, name: str, password: str, key_password: str, text: str
-) -> None:
+def test_refused(stores, kind, name, password, key_password, text):
     """A store that cannot be used is refused in one line, by its option and without a secret."""
     given = store(kind, stores / name, password)
     with pytest.raises(ValueError, match=text.replace("(", r"\(").replace(")", r"\)")) as caught:
@@ -151,7 +145,7 @@ def test_refused(
         assert secret not in told
 
 
-def test_a_truststore_that_is_not_ascii(tmp_path: Path) -> None:
+def test_a_truststore_that_is_not_ascii(tmp_path):
     """A PEM file with other characters in a certificate is refused, by its option."""
     path = tmp_path / "trust.pem"
     path.write_bytes(b"-----BEGIN CERTIFICATE-----\nYW\xffj\n-----END CERTIFICATE-----\n")
@@ -162,9 +156,7 @@ def test_a_truststore_that_is_not_ascii(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arrange", [lambda _: None, without_memory_files])
-def test_memory_file(
-    arrange: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_file(arrange, monkeypatch):
     """Content of any size can be read from its path, and is gone afterwards."""
     arrange(monkeypatch)
     content = os.urandom(300_000)
@@ -175,7 +167,7 @@ def test_memory_file(
     assert not Path(path).exists()
 
 
-def test_a_file_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_on_windows(monkeypatch):
     """Without a path for memory, it is a file that is deleted afterwards."""
     monkeypatch.setattr(sys, "platform", "win32")
     with memory_file(b"key") as path:
@@ -184,7 +176,7 @@ def test_a_file_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Path(path).parent.exists()
 
 
-def test_a_sealed_file() -> None:
+def test_a_sealed_file():
     """What memory holds cannot be changed while it is read."""
     with memory_file(b"key") as path, pytest.raises(PermissionError):
         Path(path).write_bytes(b"other")
@@ -212,9 +204,7 @@ check_settings(read_java_settings(settings))
 
 @pytest.mark.parametrize("has_memory_files", [True, False])
 @pytest.mark.parametrize("is_inline", [True, False])
-def test_killed_while_it_loads_a_key(
-    client: Certificate, tmp_path: Path, is_inline: bool, has_memory_files: bool
-) -> None:
+def test_killed_while_it_loads_a_key(client, tmp_path, is_inline, has_memory_files):
     """A process that is killed in the middle of loading a key leaves it in no file."""
     temporary, working = tmp_path / "temporary", tmp_path / "working"
     for directory in (temporary, working):
@@ -261,9 +251,7 @@ def write(directory: Path, certificate: Certificate, authority: Authority) -> No
     (directory / "trust.pem").write_text(authority.pem)
 
 
-def test_rotation(
-    authority: Authority, client: Certificate, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rotation(authority, client, tmp_path, caplog):
     """New connections use files that were replaced, once they belong together."""
     write(tmp_path, client, authority)
     current = check_settings(read_java_settings(tls(tmp_path)))["ssl_context"]
@@ -291,7 +279,7 @@ def test_rotation(
     assert (("commonName", "Other"),) in trusted["subject"]
 
 
-def test_a_file_that_is_gone(authority: Authority, client: Certificate, tmp_path: Path) -> None:
+def test_a_file_that_is_gone(authority, client, tmp_path):
     """While a file is missing, connections use what it held; without it, no client starts."""
     write(tmp_path, client, authority)
     current = check_settings(read_java_settings(tls(tmp_path)))["ssl_context"]
@@ -302,7 +290,7 @@ def test_a_file_that_is_gone(authority: Authority, client: Certificate, tmp_path
         check_settings(read_java_settings(tls(tmp_path)))
 
 
-def test_rotating_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_rotating_again(tmp_path, caplog):
     """What cannot be used is tried again and logged once for each version of the files."""
     file, calls = tmp_path / "file", 0
 
@@ -327,9 +315,7 @@ def test_rotating_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Non
     assert calls == 5
 
 
-def test_rotation_of_librdkafka(
-    authority: Authority, client: Certificate, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rotation_of_librdkafka(authority, client, tmp_path, caplog):
     """A client is replaced once librdkafka can load the new files, and not before."""
     keystore = client.write_pem(tmp_path / "key.pem")
     settings = {
@@ -362,7 +348,7 @@ def test_rotation_of_librdkafka(
     assert not is_outdated()
 
 
-def test_a_password_that_librdkafka_cannot_use(client: Certificate) -> None:
+def test_a_password_that_librdkafka_cannot_use(client):
     """A key that cannot be decrypted is refused in one line without a secret."""
     settings = {
         "kafka.bootstrap.servers": "b:9092",

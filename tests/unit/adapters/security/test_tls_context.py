@@ -1,7 +1,5 @@
 """The TLS sockets of kafka-python's connections."""
 
-from __future__ import annotations
-
 import gc
 import select
 import socket
@@ -16,7 +14,7 @@ RESET = struct.pack("ii", 1, 0)
 """What ``SO_LINGER`` takes to end a connection by a reset."""
 
 
-def test_a_socket_whose_connection_was_reset_before_tls_is_closed() -> None:
+def test_a_socket_whose_connection_was_reset_before_tls_is_closed():
     """The garbage collector has nothing to close, and nothing to warn of."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         connected = socket.create_connection(listener.getsockname())

@@ -25,7 +25,6 @@ from tests.servers.http_server import Request, Response, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SECRET: Final = "p&ss:w/rd"  # noqa: S105
 
@@ -55,7 +54,7 @@ def jwt(**claims: object) -> str:
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (*parts, b"x"))
 
 
-def test_what_is_sent() -> None:
+def test_what_is_sent():
     """The form has the grant, and each part of it that is set; the header has the login."""
     requests: list[Request] = []
 
@@ -77,7 +76,7 @@ def test_what_is_sent() -> None:
     assert requests[0].headers["Host"] == url.removeprefix("http://")
 
 
-def test_a_jwt_says_what_the_response_does_not() -> None:
+def test_a_jwt_says_what_the_response_does_not():
     """The principal and, without ``expires_in``, the expiry are claims of the token."""
     expires_s = int(time.time()) + 60
     with serving(answering(jwt(sub="ada", exp=expires_s))) as url:
@@ -106,13 +105,13 @@ def test_a_jwt_says_what_the_response_does_not() -> None:
         (lambda _: Response(b"", 302, (("Location", "http://localhost:1/"),)), "HTTP 302"),
     ],
 )
-def test_an_endpoint_that_gives_no_token(respond: Callable[[Request], Response], text: str) -> None:
+def test_an_endpoint_that_gives_no_token(respond, text):
     """The error has what the endpoint said, in one line, and never the secret."""
     assert text in refusal(respond)
 
 
 @pytest.mark.parametrize("encodes_header", [False, True])
-def test_an_endpoint_that_repeats_the_header(*, encodes_header: bool) -> None:
+def test_an_endpoint_that_repeats_the_header(*, encodes_header):
     """Neither the header nor the secret in the spelling of a URL is shown."""
     secret = Secret("hush/ %ä")
 
@@ -130,7 +129,7 @@ def test_an_endpoint_that_repeats_the_header(*, encodes_header: bool) -> None:
     assert "HTTP 401 Basic [hidden] is me:[hidden]." in str(raised.value)
 
 
-def test_failures_that_pass() -> None:
+def test_failures_that_pass():
     """An endpoint that is overloaded is asked again; a refusal is not repeated."""
     statuses = [503, 429, 200]
 
@@ -173,7 +172,7 @@ def talking(chunk: bytes, pause_s: float) -> Iterator[str]:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("chunk", [b"", b"H", b"HTTP/1.1 100 Continue\r\n\r\n"])
-def test_an_endpoint_that_does_not_end(scheme: str, chunk: bytes) -> None:
+def test_an_endpoint_that_does_not_end(scheme, chunk):
     """The wait for a response that comes byte by byte, or never, ends at the deadline."""
     with talking(chunk, 0.02) as address:
         provider = OidcTokenProvider(source(f"{scheme}://{address}"), timeout_s=0.3)
@@ -183,7 +182,7 @@ def test_an_endpoint_that_does_not_end(scheme: str, chunk: bytes) -> None:
         assert time.monotonic() - began < 2
 
 
-def test_a_response_without_end() -> None:
+def test_a_response_without_end():
     """No more than its limit is read of a response, and what is cut off by time is none."""
     with (
         talking(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1 << 16), 0.001) as address,
@@ -197,7 +196,7 @@ def test_a_response_without_end() -> None:
         post(f"http://{address}", b"", {}, Deadline.after(0.3))
 
 
-def test_certificates(tmp_path: Path) -> None:
+def test_certificates(tmp_path):
     """An endpoint's certificate has to be trusted; its authority comes as a file or as PEM."""
     authority = Authority()
     certificate = authority.issue("localhost", hosts=["localhost"])

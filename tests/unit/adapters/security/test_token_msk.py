@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -12,9 +12,6 @@ from pyspark_kafka.adapters.security.cloud_tokens import MskTokenProvider
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.oauth import MskIam
 from tests.servers.http_server import Request, Response, serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG: Final = """
 [profile other]
@@ -32,7 +29,7 @@ ASSUMED: Final = b"""
 
 
 @pytest.fixture(autouse=True)
-def _aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _aws(monkeypatch, tmp_path):
     """Have default credentials, a profile, and no machine's."""
     (tmp_path / "config").write_text(CONFIG)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
@@ -51,13 +48,13 @@ def signed(source: MskIam) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
 
 
-def test_a_profile() -> None:
+def test_a_profile():
     """A profile of AWS's configuration is used instead of the default credentials."""
     for source, key in ((MskIam("r"), "AKIADEFAULT"), (MskIam("r", "other"), "AKIAOTHER")):
         assert signed(source)["X-Amz-Credential"].startswith(f"{key}/")
 
 
-def test_a_role(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_role(monkeypatch):
     """A role is assumed with the default credentials; its session has the name that is set."""
     requests: list[Request] = []
 
@@ -81,7 +78,7 @@ def test_a_role(monkeypatch: pytest.MonkeyPatch) -> None:
         signed(MskIam("us-east-2", role_arn="arn:aws:iam::1:role/r"))
 
 
-def test_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_region(monkeypatch):
     """The default region is used if the brokers' names have none; without it there is no token."""
     with pytest.raises(AuthenticationError, match="set AWS_DEFAULT_REGION"):
         signed(MskIam())

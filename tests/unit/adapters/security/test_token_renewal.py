@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -22,13 +22,9 @@ from pyspark_kafka.domain.security.oauth import (
     GoogleCredentials,
     MskIam,
     TokenFunction,
-    TokenSource,
 )
 from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
 from pyspark_kafka.testing import await_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIFE_MS: Final = 100_000
 
@@ -58,7 +54,7 @@ class Issuing(TokenProvider):
 REFUSED: Final = AuthenticationError("the issuer", "OAUTHBEARER", "ada", "no")
 
 
-def test_a_token_is_renewed_though_the_clock_is_set_back() -> None:
+def test_a_token_is_renewed_though_the_clock_is_set_back():
     """An hour that is taken from the clock is not added to a token's life."""
     issuer = Issuing()
     issuer.life_ms = 100
@@ -68,14 +64,14 @@ def test_a_token_is_renewed_though_the_clock_is_set_back() -> None:
 
 
 @pytest.mark.parametrize("off_ms", [-3_600_000, 3_600_000])
-def test_a_clock_that_is_off_does_not_shorten_a_life_that_counts_from_now(off_ms: int) -> None:
+def test_a_clock_that_is_off_does_not_shorten_a_life_that_counts_from_now(off_ms):
     """The end of a token is by the same clock, as ``expires_in`` of OIDC is."""
     issuer = Issuing()
     issuer.now_ms += off_ms
     assert [issuer.kept_value() for _ in range(2)] == ["t1", "t1"]
 
 
-def test_a_token_is_used_for_most_of_its_life() -> None:
+def test_a_token_is_used_for_most_of_its_life():
     """A token is renewed at 80 % of its life, and not before."""
     issuing = Issuing()
     assert issuing.kept_value() == "t1"
@@ -86,7 +82,7 @@ def test_a_token_is_used_for_most_of_its_life() -> None:
 
 
 @pytest.mark.parametrize("error", [REFUSED, TokenUnavailableError("the issuer", "no")])
-def test_a_renewal_that_fails(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_renewal_that_fails(error, caplog):
     """The token is used to its end, while its issuer is asked every ten seconds."""
     issuing = Issuing()
     assert issuing.kept_value() == "t1"
@@ -107,7 +103,7 @@ def test_a_renewal_that_fails(error: Exception, caplog: pytest.LogCaptureFixture
     assert issuing.kept_value() == "t2"
 
 
-def test_an_expired_token_is_not_used() -> None:
+def test_an_expired_token_is_not_used():
     """A failure near the end of a token does not keep it beyond its end."""
     issuing = Issuing()
     assert issuing.kept_value() == "t1"
@@ -119,7 +115,7 @@ def test_an_expired_token_is_not_used() -> None:
         issuing.kept_value()
 
 
-def test_one_thread_asks() -> None:
+def test_one_thread_asks():
     """Threads that need a token at once share the token of one request."""
     issuing = Issuing()
     issuing.takes_s = 0.05
@@ -135,7 +131,7 @@ def test_one_thread_asks() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_child_process_has_its_own_token() -> None:
+def test_a_child_process_has_its_own_token():
     """A process that is forked during a request neither waits for it nor shares its token."""
     issuing = Issuing()
     held = issuing.kept._local.get()
@@ -150,7 +146,7 @@ def test_a_child_process_has_its_own_token() -> None:
     assert issuing.issued == 0
 
 
-def test_a_process_has_one_provider_for_a_source() -> None:
+def test_a_process_has_one_provider_for_a_source():
     """Clients with equal sources share their tokens."""
     source = TokenFunction("os:getpid")
     assert token_provider(source) is token_provider(TokenFunction("os:getpid"))
@@ -166,9 +162,7 @@ def test_a_process_has_one_provider_for_a_source() -> None:
         (GoogleCredentials(), "google.auth", "google"),
     ],
 )
-def test_a_missing_extra(
-    source: TokenSource, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra(source, module, extra, monkeypatch):
     """The error of a provider whose package is missing names the extra that brings it."""
     token_provider.cache_clear()
     for name in [name for name in sys.modules if name.startswith(module)]:
@@ -188,14 +182,14 @@ def test_a_missing_extra(
         ("vault", "0 providers are named 'vault'. Known names are azure, google, msk."),
     ],
 )
-def test_functions_that_cannot_be_used(name: str, text: str) -> None:
+def test_functions_that_cannot_be_used(name, text):
     """The error says why, and which names are known."""
     with pytest.raises(ValueError, match=r"Option 'tokenProvider': ") as raised:
         token_provider(TokenFunction(name))
     assert text in str(raised.value)
 
 
-def test_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_point(tmp_path, monkeypatch):
     """Another distribution registers a function; what it raises is told with its name."""
     metadata = tmp_path / "vault-1.0.dist-info"
     metadata.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql.datasource import (
@@ -29,11 +28,6 @@ from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, TypedSchema, typed_schema
 from pyspark_kafka.domain.values.value_options import ValueOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql.datasource import Filter
-
 PARTITION = ("partition",)
 OFFSET = ("offset",)
 TIMESTAMP = ("timestamp",)
@@ -51,7 +45,7 @@ COMPARISONS = pytest.mark.parametrize(
 
 
 @COMPARISONS
-def test_partitions(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
+def test_partitions(kind, span):
     """A comparison of the partition bounds partitions, and Spark need not evaluate it."""
     pushed = kind(PARTITION, 5)
     assert parse_filter(pushed) == RecordFilter(partitions=span)
@@ -59,7 +53,7 @@ def test_partitions(kind: Callable[[tuple[str, ...], int], Filter], span: Span) 
 
 
 @COMPARISONS
-def test_offsets(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
+def test_offsets(kind, span):
     """A comparison of the offset bounds offsets, and Spark need not evaluate it."""
     pushed = kind(OFFSET, 5)
     assert parse_filter(pushed) == RecordFilter(offsets=span)
@@ -91,22 +85,20 @@ SECOND = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
         ),
     ],
 )
-def test_times(pushed: Filter, least: int) -> None:
+def test_times(pushed, least):
     """A lower bound of time applies, and Spark evaluates the filter too."""
     assert parse_filter(pushed) == RecordFilter(min_timestamp=least)
     assert not is_exact(pushed)
 
 
-def test_a_time_without_a_zone_is_local() -> None:
+def test_a_time_without_a_zone_is_local():
     """A time without a zone is in the machine's zone."""
     local = SECOND.astimezone().replace(tzinfo=None)
     assert parse_filter(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(min_timestamp=1_000)
 
 
 @pytest.mark.parametrize("kind", [LessThan, LessThanOrEqual])
-def test_there_is_no_upper_bound_of_time(
-    kind: Callable[[tuple[str, ...], dt.datetime], Filter],
-) -> None:
+def test_there_is_no_upper_bound_of_time(kind):
     """An older record may follow a newer one."""
     pushed = kind(TIMESTAMP, SECOND)
     assert parse_filter(pushed) is None
@@ -127,7 +119,7 @@ def test_there_is_no_upper_bound_of_time(
         (In(OFFSET, (3,)), RecordFilter(offsets=Span(3, 4)), False),
     ],
 )
-def test_one_of_several(pushed: Filter, bounds: RecordFilter, exact: bool) -> None:
+def test_one_of_several(pushed, bounds, exact):
     """Several partitions are exact, several offsets bound the first and the last."""
     assert parse_filter(pushed) == bounds
     assert is_exact(pushed) is exact
@@ -157,13 +149,13 @@ def test_one_of_several(pushed: Filter, bounds: RecordFilter, exact: bool) -> No
     ],
     ids=repr,
 )
-def test_what_is_left_to_spark(pushed: Filter) -> None:
+def test_what_is_left_to_spark(pushed):
     """Filters on other columns, on nulls and of other kinds bound nothing."""
     assert parse_filter(pushed) is None
     assert not is_exact(pushed)
 
 
-def test_a_value_of_another_kind_leaves_the_filter_to_spark() -> None:
+def test_a_value_of_another_kind_leaves_the_filter_to_spark():
     """A value of another type may still match."""
     pushed = In(("partition",), (1, 2.0))
     assert parse_filter(pushed) is None
@@ -178,7 +170,7 @@ def reader_of(columns: Projection | TypedSchema) -> FilteringBatchReader:
     )
 
 
-def test_a_field_with_the_name_of_a_column_is_left_to_spark() -> None:
+def test_a_field_with_the_name_of_a_column_is_left_to_spark():
     """With flattened values ``offset`` may be a number of the producer's."""
     flat = ValueOptions("value", "json", flatten=True)
     typed = [TypedColumn(flat, parse_struct("offset bigint"))]

@@ -1,7 +1,5 @@
 """One line out of what Spark says of a job that failed."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.adapters.spark.jobs import summarize_failure
@@ -59,6 +57,6 @@ CANCELLED = """An error occurred while calling o54.collectToPython.
         ("", ""),
     ],
 )
-def test_the_useful_line_is_kept(text: str, line: str) -> None:
+def test_the_useful_line_is_kept(text, line):
     """The useful line is an exception's first, or the scheduler's reason, without stack traces."""
     assert summarize_failure(text) == line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,15 +17,12 @@ from pyspark_kafka.adapters.spark.log_filter import (
 from pyspark_kafka.adapters.spark.session import redaction
 from tests.documents import ROOT
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 SECRET = "canary-6f1c"  # noqa: S105
 COMMAND = "Command to send: c\no12\n"
 
 
 @pytest.fixture(autouse=True)
-def hidden(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def hidden(caplog):
     """Hide secrets where there is no JVM, and log everything."""
     session: Any = SimpleNamespace(_jvm=None)
     with caplog.at_level(logging.DEBUG):
@@ -45,41 +42,39 @@ def hidden(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
         f"sql\nsCREATE TEMPORARY VIEW v OPTIONS (`kafka.ssl.key.pem` '{SECRET}')\nro3\ne",
     ],
 )
-def test_a_call_that_passes_a_secret_is_hidden(
-    caplog: pytest.LogCaptureFixture, logger: str, call: str
-) -> None:
+def test_a_call_that_passes_a_secret_is_hidden(caplog, logger, call):
     """A call with the name of a secret, a URL with a password or a key is hidden completely."""
     logging.getLogger(logger).debug("%s%s", COMMAND, call)
     assert caplog.messages == ["Command to send: [hidden]"]
 
 
-def test_pickled_functions_are_hidden(caplog: pytest.LogCaptureFixture) -> None:
+def test_pickled_functions_are_hidden(caplog):
     """Bytes, which may have the options of a query, are not shown; the rest of the call is."""
     pickled = base64.standard_b64encode(SECRET.encode() * 100).decode()
     logging.getLogger("py4j.clientserver").debug("%scall\nj%s\ne", COMMAND, pickled)
     assert caplog.messages == [f"{COMMAND}call\nj[hidden]\ne"]
 
 
-def test_texts_of_answers_are_hidden(caplog: pytest.LogCaptureFixture) -> None:
+def test_texts_of_answers_are_hidden(caplog):
     """The value of an option has no name in an answer; other answers are shown."""
     for answer in (f"!ys{SECRET}\\n{SECRET}", "!yro12"):
         logging.getLogger("py4j.clientserver").debug("Answer received: %s", answer)
     assert caplog.messages == ["Answer received: !ys[hidden]", "Answer received: !yro12"]
 
 
-def test_other_calls_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_calls_are_logged(caplog):
     """A call without a secret is logged as Py4J does."""
     logging.getLogger("py4j.clientserver").debug("%soption\nssubscribe\nst\ne", COMMAND)
     assert caplog.messages == [f"{COMMAND}option\nssubscribe\nst\ne"]
 
 
-def test_a_session_that_is_asked_for_again_hides_the_same() -> None:
+def test_a_session_that_is_asked_for_again_hides_the_same():
     """The pattern of a builder that was used before does not grow."""
     once = redaction("mine")
     assert redaction(once) == once
 
 
-def test_the_documents_have_the_pattern() -> None:
+def test_the_documents_have_the_pattern():
     """What to set on a cluster that does not use ``session`` is what ``session`` sets."""
     page = (ROOT / "docs" / "connect" / "security.md").read_text()
     assert f"\nspark.redaction.regex  {SENSITIVE}\n" in page

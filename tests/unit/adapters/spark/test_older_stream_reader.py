@@ -63,7 +63,7 @@ def reader_of(given: dict[str, str]) -> tuple[OlderStreamReader, OnePartition]:
     return OlderStreamReader(stream, options, Projection(("value",))), stream
 
 
-def test_batches_of_a_new_query_follow_each_other() -> None:
+def test_batches_of_a_new_query_follow_each_other():
     """Each begins where the one before ends, whether it is planned or not."""
     reader, stream = reader_of(LIMITED)
     assert reader.latestOffset() == at(300)
@@ -77,7 +77,7 @@ def test_batches_of_a_new_query_follow_each_other() -> None:
     assert stream.planned == [(at(0), at(300)), (at(600), at(900))]
 
 
-def test_an_empty_first_batch_has_no_partitions() -> None:
+def test_an_empty_first_batch_has_no_partitions():
     """The start is also the end of a batch of an empty topic."""
     reader, stream = reader_of({**LIMITED, "maxOffsetsPerTrigger": "1"})
     reader.latestOffset()
@@ -87,7 +87,7 @@ def test_an_empty_first_batch_has_no_partitions() -> None:
     assert stream.planned == []
 
 
-def test_after_a_restart_spark_tells_where_the_log_ends() -> None:
+def test_after_a_restart_spark_tells_where_the_log_ends():
     """A batch that was planned and not committed is planned again with its offsets."""
     reader, stream = reader_of(LIMITED)
     assert reader.partitions(at(600), at(600)) == []
@@ -97,7 +97,7 @@ def test_after_a_restart_spark_tells_where_the_log_ends() -> None:
 
 
 @pytest.mark.parametrize("seen", [300, 600])
-def test_a_limited_end_from_before_the_start_is_refused(seen: int) -> None:
+def test_a_limited_end_from_before_the_start_is_refused(seen):
     """Spark's wrapper for AvailableNow would go back, or take a limited end for the last one."""
     reader, stream = reader_of(LIMITED)
     reader.latestOffset()
@@ -106,7 +106,7 @@ def test_a_limited_end_from_before_the_start_is_refused(seen: int) -> None:
     assert stream.planned == []
 
 
-def test_an_end_without_limits_may_come_first() -> None:
+def test_an_end_without_limits_may_come_first():
     """The end is the latest offset, wherever the query continues."""
     reader, stream = reader_of(OPTIONS)
     assert reader.latestOffset() == at(LATEST)

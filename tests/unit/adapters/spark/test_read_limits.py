@@ -1,7 +1,5 @@
 """Read limits between Spark and the use cases."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql.streaming import datasource as spark
 
@@ -9,7 +7,6 @@ from pyspark_kafka.adapters.spark.stream_reader import from_spark, to_spark
 from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     ReadAllAvailable,
-    ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
@@ -35,18 +32,18 @@ LIMITS = pytest.mark.parametrize(
 
 
 @LIMITS
-def test_to_spark(limit: ReadLimit, theirs: spark.ReadLimit) -> None:
+def test_to_spark(limit, theirs):
     """Spark gets one of its own limits; `ReadAllAvailable` only for a query without limits."""
     assert to_spark(limit) == theirs
 
 
 @LIMITS
-def test_round(limit: ReadLimit, theirs: spark.ReadLimit) -> None:
+def test_round(limit, theirs):
     """Spark's limit is replaced by all limits of the options."""
     assert from_spark(theirs, limit) == limit
 
 
 @pytest.mark.parametrize("asked_for", [ALL, AT_LEAST, AT_MOST, BYTES])
-def test_once(asked_for: ReadLimit) -> None:
+def test_once(asked_for):
     """Trigger.Once reads everything and ignores the options."""
     assert from_spark(spark.ReadAllAvailable(), asked_for) == ALL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -19,7 +18,7 @@ URL = "sc://server:15002"
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch):
     """Take away what chooses a mode."""
     for name in (
         "SPARK_REMOTE",
@@ -32,7 +31,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", "/nowhere")
 
 
-def test_a_url_leads_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_leads_to_a_server(monkeypatch):
     """The builder or the environment names a server; a master is none."""
     assert connects_to_server({"spark.remote": URL})
     assert not connects_to_server({"spark.master": "local[2]"})
@@ -42,15 +41,13 @@ def test_a_url_leads_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["spark.master", "spark.remote"])
-def test_a_local_master_starts_spark_here(name: str) -> None:
+def test_a_local_master_starts_spark_here(name):
     """Classic Spark and a server of this process have the same masters."""
     assert local_master({name: "local[2]"})
     assert not local_master({name: "spark://master:7077"})
 
 
-def test_spark_starts_here_if_no_master_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_spark_starts_here_if_no_master_is_named(monkeypatch, tmp_path):
     """Arguments of ``spark-submit`` and ``spark-defaults.conf`` may name one."""
     assert local_master({})
     with monkeypatch.context() as patch:
@@ -66,7 +63,7 @@ def no_session(_: type[SparkSession]) -> NoReturn:
     raise PySparkRuntimeError(errorClass="NO_ACTIVE_OR_DEFAULT_SESSION", messageParameters={})
 
 
-def test_no_session_exists_before_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_session_exists_before_it_was_made(monkeypatch):
     """A process that is in the mode of Spark Connect may have no session yet."""
     assert existing_connect_session() is None
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")

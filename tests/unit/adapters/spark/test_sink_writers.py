@@ -81,7 +81,7 @@ class Task:
 
 
 @pytest.fixture
-def use_cases() -> MemoryUseCases:
+def use_cases():
     """Return a cluster with the topic ``t``."""
     made = MemoryUseCases()
     made.cluster.create_topic("t")
@@ -89,7 +89,7 @@ def use_cases() -> MemoryUseCases:
 
 
 @pytest.fixture
-def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_task(monkeypatch):
     """Run as a task attempt of the first micro-batch."""
     pretend(monkeypatch, {QUERY_ID: "q", BATCH_ID: "0"})
 
@@ -112,7 +112,7 @@ def batches(**columns: list[object]) -> Iterator[pa.RecordBatch]:
     return iter([pa.RecordBatch.from_pydict({"value": [b"v"], **columns})])
 
 
-def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryUseCases) -> None:
+def test_a_batch_writes_the_columns_that_records_have(use_cases):
     """Other columns are dropped, and so are topics if the option overrides them."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH, topic="t"))
     writer.write(batches(topic=["no-such-topic"], number=[1]))
@@ -120,7 +120,7 @@ def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryUseCases)
     assert use_cases.count() == 1
 
 
-def test_an_error_has_no_traceback(use_cases: MemoryUseCases) -> None:
+def test_an_error_has_no_traceback(use_cases):
     """Spark prints the whole traceback; users need only one line."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH))
     with pytest.raises(NullTopicError) as caught:
@@ -129,7 +129,7 @@ def test_an_error_has_no_traceback(use_cases: MemoryUseCases) -> None:
     assert "sink_task.py" not in [entry.path.name for entry in caught.traceback]  # type: ignore[union-attr]
 
 
-def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryUseCases) -> None:
+def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases):
     """The driver does nothing at the start and the end of a batch."""
     writer = KafkaStreamWriter(use_cases, options(topic="t"))
     message = writer.write(batches())
@@ -139,7 +139,7 @@ def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryUseCa
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_stream_is_visible_after_its_driver_commits(use_cases: MemoryUseCases) -> None:
+def test_a_stream_is_visible_after_its_driver_commits(use_cases):
     """The transactional id has the query, the task, a lane and a slot; the driver commits."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
@@ -152,7 +152,7 @@ def test_a_stream_is_visible_after_its_driver_commits(use_cases: MemoryUseCases)
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_visible_batch_is_not_written_again(use_cases: MemoryUseCases) -> None:
+def test_a_visible_batch_is_not_written_again(use_cases):
     """Tasks consume their rows, since Spark counts them, and send none."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
@@ -166,7 +166,7 @@ def test_a_visible_batch_is_not_written_again(use_cases: MemoryUseCases) -> None
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_batch_of_another_querys_log_is_not_skipped(use_cases: MemoryUseCases) -> None:
+def test_a_batch_of_another_querys_log_is_not_skipped(use_cases):
     """Where only tasks know the query's id, they notice."""
     KafkaStreamWriter(use_cases, exactly_once()).commit([TaskCommitMessage(WriteResult(), "r")], 0)
     with pytest.raises(MetadataLogError, match="is of the query 'r', and this one is 'q'"):
@@ -174,7 +174,7 @@ def test_a_batch_of_another_querys_log_is_not_skipped(use_cases: MemoryUseCases)
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_twin_has_an_id_of_its_own(use_cases: MemoryUseCases) -> None:
+def test_a_twin_has_an_id_of_its_own(use_cases):
     """A later attempt with the same lane leaves the transaction of the one that won alone."""
     writer = KafkaStreamWriter(use_cases, exactly_once())
     message = writer.write(batches())
@@ -185,7 +185,7 @@ def test_a_twin_has_an_id_of_its_own(use_cases: MemoryUseCases) -> None:
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_batch_that_failed_is_aborted(use_cases: MemoryUseCases) -> None:
+def test_a_batch_that_failed_is_aborted(use_cases):
     """Failed tasks have no message; the records of the others are never visible."""
     writer = KafkaStreamWriter(use_cases, exactly_once())
     writer.abort([writer.write(batches()), None], 0)
@@ -193,9 +193,7 @@ def test_a_batch_that_failed_is_aborted(use_cases: MemoryUseCases) -> None:
 
 
 @pytest.mark.parametrize("properties", [{}, {QUERY_ID: "q"}, {BATCH_ID: "0"}])
-def test_a_task_has_to_know_its_batch(
-    use_cases: MemoryUseCases, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
-) -> None:
+def test_a_task_has_to_know_its_batch(use_cases, monkeypatch, properties):
     """Rows of an unknown batch are not mistaken for a visible batch's."""
     pretend(monkeypatch, properties)
     writer = KafkaStreamWriter(use_cases, exactly_once())
@@ -203,7 +201,7 @@ def test_a_task_has_to_know_its_batch(
         writer.write(batches())
 
 
-def test_exactly_once_is_for_tasks_of_spark_alone(use_cases: MemoryUseCases) -> None:
+def test_exactly_once_is_for_tasks_of_spark_alone(use_cases):
     """Elsewhere there is no micro-batch."""
     with pytest.raises(RuntimeError, match="outside of a Spark task"):
         KafkaStreamWriter(use_cases, exactly_once()).write(batches())

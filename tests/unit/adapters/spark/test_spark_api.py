@@ -56,7 +56,7 @@ assert issubclass(batch_reader.KafkaBatchReader, api.DataSourceReader)
 
 
 @pytest.fixture
-def older(monkeypatch: pytest.MonkeyPatch) -> None:
+def older(monkeypatch):
     """Let the running Spark have nothing that 4.0 lacks."""
     monkeypatch.setattr(spark_api, "HAS_READ_LIMITS", False)
     monkeypatch.setattr(spark_api, "HAS_FILTERS", False)
@@ -69,7 +69,7 @@ def source(**options: str) -> KafkaDataSource:
     return DefaultSource({**given, **options})
 
 
-def test_features_are_asked_for_not_versions() -> None:
+def test_features_are_asked_for_not_versions():
     """A Spark without the interfaces gets writers of Arrow batches, and no unknown settings."""
     subprocess.run([sys.executable, "-W", "ignore", "-c", OLDER], check=True)
 
@@ -78,7 +78,7 @@ def test_features_are_asked_for_not_versions() -> None:
 @pytest.mark.parametrize(
     "limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"]
 )
-def test_limits_are_refused_without_a_trigger(limit: str) -> None:
+def test_limits_are_refused_without_a_trigger(limit):
     """Limits need an option of their own, and a batch ignores them."""
     with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.2 or newer can") as refusal:
         source(**{limit: "3"}).streamReader(SCHEMA)
@@ -91,7 +91,7 @@ def test_limits_are_refused_without_a_trigger(limit: str) -> None:
 
 
 @pytest.mark.usefixtures("older")
-def test_filters_are_refused() -> None:
+def test_filters_are_refused():
     """A reader whose filters Spark does not push is not made."""
     with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.1 or newer can") as refusal:
         source(pushFilters="true").reader(SCHEMA)
@@ -112,7 +112,7 @@ class KeepsFoundSources:
     condition = "DATA_SOURCE_ALREADY_EXISTS"
 
 
-def test_lists_of_options_are_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_of_options_are_not_dropped(monkeypatch):
     """Only what a registration would add to a source that Spark has found is refused."""
     session: Any = KeepsFoundSources()
     monkeypatch.setattr(sessions, "hide_secrets_of_statements", lambda _: None)
@@ -130,7 +130,7 @@ def test_lists_of_options_are_not_dropped(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("older")
-def test_lag_without_latest_offsets_is_not_invented(caplog: pytest.LogCaptureFixture) -> None:
+def test_lag_without_latest_offsets_is_not_invented(caplog):
     """A listener that does not ask Kafka says so."""
     LagListener(()).close()
     assert [record.getMessage() for record in caplog.records] == [str(LATEST_OFFSET.refusal())]

@@ -61,7 +61,7 @@ def through_json(content: object) -> Any:
     return json.loads(json.dumps(content))
 
 
-def test_returned_offsets_are_not_read_again() -> None:
+def test_returned_offsets_are_not_read_again():
     """Spark passes the text of what it was given, for each call of a trigger."""
     stream = RecordingStream()
     reader = reader_of(stream)
@@ -77,7 +77,7 @@ def test_returned_offsets_are_not_read_again() -> None:
     assert list(map(id, stream.given)) == list(map(id, expected))
 
 
-def test_other_offsets_are_read() -> None:
+def test_other_offsets_are_read():
     """Offsets of the checkpoint that were not just returned are parsed."""
     stream = RecordingStream()
     reader = reader_of(stream)

@@ -41,16 +41,14 @@ def ids(state: CheckpointState) -> tuple[int | None, int | None]:
     ("begun", "committed", "expected"),
     [(0, 0, (None, None)), (1, 0, (None, 0)), (1, 1, (0, None)), (12, 11, (10, 11))],
 )
-def test_the_newest_batches(
-    begun: int, committed: int, expected: tuple[int | None, int | None]
-) -> None:
+def test_the_newest_batches(begun, committed, expected):
     """The newest committed batch is found, and the one that was begun after it."""
     state = checkpoint(begun=begun, committed=committed).state()
     assert ids(state) == expected
     assert state.is_empty is (begun == 0)
 
 
-def test_what_is_in_flight_is_counted_in_offsets() -> None:
+def test_what_is_in_flight_is_counted_in_offsets():
     """Partitions and sources that were not known before do not count."""
     assert checkpoint(begun=1, committed=0).state().offsets_in_flight == 0
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
@@ -61,7 +59,7 @@ def test_what_is_in_flight_is_counted_in_offsets() -> None:
     assert state.offsets_in_flight == 4
 
 
-def test_a_commit_without_its_offsets_is_ignored() -> None:
+def test_a_commit_without_its_offsets_is_ignored():
     """Where not every batch has its offsets, the newest that has counts."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     for batch_id in (3, 5):
@@ -71,7 +69,7 @@ def test_a_commit_without_its_offsets_is_ignored() -> None:
     assert ids(QueryCheckpoint(offsets, commits).state()) == (5, None)
 
 
-def test_an_older_batch_without_a_commit_is_not_in_flight() -> None:
+def test_an_older_batch_without_a_commit_is_not_in_flight():
     """Only what was begun after the newest commit is on its way."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     for batch_id in (3, 4):
@@ -104,7 +102,7 @@ class PurgedOnce(MetadataLog):
         self._log.purge(threshold)
 
 
-def test_a_file_that_is_purged_meanwhile() -> None:
+def test_a_file_that_is_purged_meanwhile():
     """The checkpoint is looked at again when a listed file is not there any more."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     begin(offsets, 0, '{"t":{"0":9}}')
@@ -116,7 +114,7 @@ def test_a_file_that_is_purged_meanwhile() -> None:
     assert state.committed.offsets == {"0": PartitionOffsets({tp(0): 9})}
 
 
-def test_a_file_that_is_none_of_sparks() -> None:
+def test_a_file_that_is_none_of_sparks():
     """The error names the file."""
     offsets = MemoryMetadataLog()
     offsets.add(0, b"hello")

@@ -27,7 +27,6 @@ from pyspark_kafka.domain.reading.offset_limits import (
     Latest,
     OnNoMatch,
     Specific,
-    StartingOffsets,
 )
 from pyspark_kafka.ports.checkpoints import EditableLog
 
@@ -152,7 +151,7 @@ SHAPES: Sequence[tuple[int | None, int]] = ((None, 3), (9, 3), (OLD, 3), (9, 4))
 
 
 @pytest.mark.parametrize(("planned", "first"), SHAPES)
-def test_a_rewrite_and_its_undoing(planned: int | None, first: int) -> None:
+def test_a_rewrite_and_its_undoing(planned, first):
     """The query resumes at the new offset after batch 5, and after undoing as before."""
     made = kept(planned=planned, first=first)
     before = made.checkpoint.read()
@@ -169,7 +168,7 @@ def test_a_rewrite_and_its_undoing(planned: int | None, first: int) -> None:
 
 @pytest.mark.parametrize("is_undo", [False, True])
 @pytest.mark.parametrize(("planned", "first"), SHAPES)
-def test_killed_at_any_write(planned: int | None, first: int, *, is_undo: bool) -> None:
+def test_killed_at_any_write(planned, first, *, is_undo):
     """The query resumes at the old or the new offset, and no batch reads a mixture.
 
     The command that was killed can be repeated, and the rewrite undone.
@@ -219,7 +218,7 @@ def fail_at_replace(made: Kept, number: int, error: Exception) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_storage_that_cannot_replace(number: int) -> None:
+def test_a_storage_that_cannot_replace(number):
     """HttpFS never can, others not at times: the planned batch stays."""
     made = kept(planned=9)
     files = made.files()
@@ -229,7 +228,7 @@ def test_a_storage_that_cannot_replace(number: int) -> None:
     assert made.files() == files
 
 
-def test_a_planned_batch_is_restored_without_a_replacement() -> None:
+def test_a_planned_batch_is_restored_without_a_replacement():
     """Nothing else was changed: a storage that cannot replace files gets it back."""
     made = kept(planned=9)
     before = made.checkpoint.read()
@@ -242,7 +241,7 @@ def test_a_planned_batch_is_restored_without_a_replacement() -> None:
     assert made.checkpoint.read() == before
 
 
-def test_a_query_that_ran_since() -> None:
+def test_a_query_that_ran_since():
     """Its next batch resumes at the offsets of the backup, and that can be undone, too."""
     made = kept()
     made.rewrite()
@@ -256,7 +255,7 @@ def test_a_query_that_ran_since() -> None:
     assert made.resumes_at == 20
 
 
-def test_only_the_last_backups_are_kept() -> None:
+def test_only_the_last_backups_are_kept():
     """The log of backups does not grow without end."""
     made = kept()
     for offset in range(MAX_BACKUPS + 3):
@@ -272,9 +271,7 @@ def test_only_the_last_backups_are_kept() -> None:
         ((0, 1), (2, 3), "Batch 3 was planned last, but batch 1 was committed last"),
     ],
 )
-def test_what_cannot_be_changed(
-    committed: Sequence[int], planned: Sequence[int], problem: str
-) -> None:
+def test_what_cannot_be_changed(committed, planned, problem):
     """There has to be a committed batch, and at most one after it."""
     made = Kept()
     for batch_id in (*committed, *planned):
@@ -285,7 +282,7 @@ def test_what_cannot_be_changed(
         made.checkpoint.read()
 
 
-def test_a_missing_file() -> None:
+def test_a_missing_file():
     """A file that is purged between listing and reading is looked for again."""
     made = kept()
     made.commits.replace(4, b"")
@@ -295,7 +292,7 @@ def test_a_missing_file() -> None:
         made.checkpoint.read()
 
 
-def test_malformed_files() -> None:
+def test_malformed_files():
     """A file of another kind is named."""
     made = kept()
     made.offsets.replace(4, b"v9\n{}\n-")
@@ -312,7 +309,7 @@ def require_stopped(made: Kept) -> ResumePoint:
     return point
 
 
-def test_a_query_that_may_be_running() -> None:
+def test_a_query_that_may_be_running():
     """A planned batch is a sign, and so is one that began within a minute."""
     require_stopped(kept())
     with pytest.raises(QueryIsRunningError, match="batch 5 is planned"):
@@ -322,7 +319,7 @@ def test_a_query_that_may_be_running() -> None:
     require_stopped(made)
 
 
-def test_a_batch_in_the_meantime() -> None:
+def test_a_batch_in_the_meantime():
     """Nothing is changed if a batch was planned after the checkpoint was read."""
     made = kept()
     before = made.checkpoint.read()
@@ -336,7 +333,7 @@ def test_a_batch_in_the_meantime() -> None:
     assert made.files() == files
 
 
-def test_a_batch_that_is_planned_at_the_same_time() -> None:
+def test_a_batch_that_is_planned_at_the_same_time():
     """The old offsets come back: the query goes on."""
     made = kept()
     made.writes.before["offsets replace"] = lambda: made.plan(5, 9)
@@ -346,7 +343,7 @@ def test_a_batch_that_is_planned_at_the_same_time() -> None:
     assert made.checkpoint.read().has_unread_batch
 
 
-def test_a_batch_that_is_committed_at_the_same_time() -> None:
+def test_a_batch_that_is_committed_at_the_same_time():
     """The planned batch of a query that lives may end: the command says so."""
     made = kept(planned=9)
     made.writes.before["offsets replace"] = lambda: made.commit(5)
@@ -354,7 +351,7 @@ def test_a_batch_that_is_committed_at_the_same_time() -> None:
         made.rewrite()
 
 
-def test_two_commands_at_the_same_time() -> None:
+def test_two_commands_at_the_same_time():
     """Only one of them writes its backup, and the other changes nothing."""
     made = kept()
     files = made.files()
@@ -382,12 +379,12 @@ def targets(kit: Kit) -> OffsetTargets:
         (Specific(PartitionOffsets(), (("t", -1),)), {tp(0): 5, tp(1): 3}),
     ],
 )
-def test_offsets_in_kafka(kit: Kit, limit: StartingOffsets, expected: object) -> None:
+def test_offsets_in_kafka(kit, limit, expected):
     """All partitions that exist get an offset, and a file may name some of them only."""
     assert targets(kit).resolve(limit) == expected
 
 
-def test_a_group(kit: Kit) -> None:
+def test_a_group(kit):
     """Its committed offsets count; without one the command fails."""
     fetcher = kit.container().offset_fetcher()
     fetcher.commit("g", PartitionOffsets({tp(0): 4, tp(1): 1}))
@@ -405,10 +402,8 @@ def test_a_group(kit: Kit) -> None:
         ({}, (("u", -1), ("t", -1)), "does not have u."),
     ],
 )
-def test_offsets_that_cannot_be_used(
-    kit: Kit, offsets: dict[object, int], topics: tuple[tuple[str, int], ...], problem: str
-) -> None:
+def test_offsets_that_cannot_be_used(kit, offsets, topics, problem):
     """Offsets outside of the log, and of other partitions, are refused."""
-    limit = Specific(PartitionOffsets(offsets), topics)  # type: ignore[arg-type]
+    limit = Specific(PartitionOffsets(offsets), topics)
     with pytest.raises(UnusableOffsetsError, match=re.escape(problem)):
         targets(kit).resolve(limit)

@@ -120,7 +120,7 @@ def problems(found: list[Finding]) -> list[tuple[str, Level, str]]:
     return [(each.check, each.level, each.summary) for each in found if each.level is not Level.OK]
 
 
-def test_all_is_well() -> None:
+def test_all_is_well():
     """Every check is told, in the order in which a query meets it."""
     resources = Resources(("t",), ("g",), ("x",))
     found = examined(resources=resources, kafka__security__protocol="SSL")
@@ -133,7 +133,7 @@ def test_all_is_well() -> None:
     ]
 
 
-def test_java_is_looked_for_where_pyspark_is() -> None:
+def test_java_is_looked_for_where_pyspark_is():
     """A missing Java is a warning: a client of Spark Connect needs none."""
 
     def missing() -> str:
@@ -147,7 +147,7 @@ def test_java_is_looked_for_where_pyspark_is() -> None:
     assert "java" not in {each.check for each in examined(java=missing, here=without_spark)}
 
 
-def test_a_network_without_brokers() -> None:
+def test_a_network_without_brokers():
     """Each address has its error, and the login is not tried."""
     network = Network(
         names={"no": OSError("Name or service not known")},
@@ -164,7 +164,7 @@ def test_a_network_without_brokers() -> None:
     assert all(each.advice for each in found if each.level is not Level.OK)
 
 
-def test_certificates() -> None:
+def test_certificates():
     """A refused certificate has the advice of its reason; a missing extra is told as well."""
     network = Network(
         certificates={
@@ -185,13 +185,13 @@ def test_certificates() -> None:
     assert "[KAFKA_MISSING_DEPENDENCY]" in handshakes[2].summary
 
 
-def test_a_server_without_a_port_is_checked_at_kafkas() -> None:
+def test_a_server_without_a_port_is_checked_at_kafkas():
     """The clients connect to that port, too."""
     found = examined(kafka__bootstrap__servers="b")
     assert [each.summary for each in found if each.check == "tcp"] == ["b:9092"]
 
 
-def test_advertised_listeners_are_checked() -> None:
+def test_advertised_listeners_are_checked():
     """A broker that this machine cannot reach is found, although another one answers."""
     cluster = Cluster([Broker(0, "b", 9092), Broker(1, "internal", 9092)])
     found = examined(network=Network(names={"internal": OSError("unknown")}), cluster=cluster)
@@ -199,7 +199,7 @@ def test_advertised_listeners_are_checked() -> None:
     assert [each.summary for each in found if each.check == "cluster"] == ["2 brokers"]
 
 
-def test_a_refused_login() -> None:
+def test_a_refused_login():
     """The rest of the cluster is not examined."""
     refused = AuthenticationError("b:9092", "PLAIN", "ada", "no")
     found = examined(cluster=Cluster(error=refused), resources=Resources(("t",)))
@@ -208,7 +208,7 @@ def test_a_refused_login() -> None:
     assert found[-1].advice == "Who can fix it: the query's author."
 
 
-def test_a_login_names_the_user() -> None:
+def test_a_login_names_the_user():
     """How a user logs in is told, and no password."""
     jaas = (
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
@@ -225,7 +225,7 @@ def test_a_login_names_the_user() -> None:
     assert "hidden" not in str(found)
 
 
-def test_topics() -> None:
+def test_topics():
     """A topic may be missing, without leaders, or hidden from the user."""
     resources = Resources(("unknown", "t"), ("g",))
     missing = problems(examined(resources=resources))
@@ -240,7 +240,7 @@ def test_topics() -> None:
     assert [(check, level) for check, level, _ in hidden] == [("rights", Level.ERROR)] * 3
 
 
-def test_executors() -> None:
+def test_executors():
     """Executors are compared with the driver; an error of Spark is a finding, as its UI is."""
 
     def fail() -> SparkFacts:

@@ -16,7 +16,7 @@ def topic_list(world: MemoryWorld, describer: object = None) -> TopicList:
     return TopicList(fetcher, describer or MemoryClusterDescriber(world.cluster))  # type: ignore[arg-type]
 
 
-def test_topics_have_offsets_and_leaders() -> None:
+def test_topics_have_offsets_and_leaders():
     """Topics are in the order of their names, with the offsets of each partition."""
     world = MemoryWorld(cluster=MemoryCluster())
     world.create("b", 2)
@@ -30,7 +30,7 @@ def test_topics_have_offsets_and_leaders() -> None:
     assert [each.latest for each in found[1].partitions] == [0, 1]
 
 
-def test_partitions_without_a_leader_are_not_asked_for_offsets() -> None:
+def test_partitions_without_a_leader_are_not_asked_for_offsets():
     """The request would wait for a leader; partitions that are new have none either."""
 
     class Leaderless:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,11 +19,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import MemoryWorld
 
 from ..failing_log import FailingLog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark_kafka.application.continuous.stream import KafkaContinuousStream
 
 
 def offsets(value: int) -> PartitionOffsets:
@@ -46,23 +40,23 @@ class Checkpoint:
 
 
 @pytest.fixture
-def checkpoint() -> Checkpoint:
+def checkpoint():
     return Checkpoint()
 
 
-def test_a_new_checkpoint_has_no_epoch(checkpoint: Checkpoint) -> None:
+def test_a_new_checkpoint_has_no_epoch(checkpoint):
     recovered = checkpoint.run("a").recover()
     assert (recovered.last, recovered.planned) == (None, None)
 
 
-def test_a_run_goes_on_after_the_last_epoch(checkpoint: Checkpoint) -> None:
+def test_a_run_goes_on_after_the_last_epoch(checkpoint):
     first = checkpoint.run("a")
     first.add(Epoch(0, offsets(3)))
     first.add(Epoch(1, offsets(5)))
     assert checkpoint.run("b").recover().last == Epoch(1, offsets(5))
 
 
-def test_an_epoch_that_was_logged_and_not_committed_is_complete(checkpoint: Checkpoint) -> None:
+def test_an_epoch_that_was_logged_and_not_committed_is_complete(checkpoint):
     checkpoint.run("a").add(Epoch(0, offsets(3)))
     checkpoint.commits.purge(1)
     recovered = checkpoint.run("b").recover()
@@ -70,9 +64,7 @@ def test_an_epoch_that_was_logged_and_not_committed_is_complete(checkpoint: Chec
     assert checkpoint.commits.get(0) == COMMITTED
 
 
-def test_a_batch_that_a_micro_batch_query_planned_is_to_be_processed(
-    checkpoint: Checkpoint,
-) -> None:
+def test_a_batch_that_a_micro_batch_query_planned_is_to_be_processed(checkpoint):
     checkpoint.run("a").add(Epoch(0, offsets(3)))
     checkpoint.plan_batch(1, 9)
     run = checkpoint.run("b")
@@ -82,7 +74,7 @@ def test_a_batch_that_a_micro_batch_query_planned_is_to_be_processed(
     assert checkpoint.run("c").recover().last == Epoch(1, offsets(9))
 
 
-def test_a_planned_batch_that_somebody_else_commits_reveals_a_rival(checkpoint: Checkpoint) -> None:
+def test_a_planned_batch_that_somebody_else_commits_reveals_a_rival(checkpoint):
     checkpoint.plan_batch(0, 9)
     run = checkpoint.run("a")
     run.recover()
@@ -91,7 +83,7 @@ def test_a_planned_batch_that_somebody_else_commits_reveals_a_rival(checkpoint: 
         run.commit_planned(Epoch(0, offsets(9)))
 
 
-def test_a_rival_is_found_after_an_earlier_batch_was_committed(checkpoint: Checkpoint) -> None:
+def test_a_rival_is_found_after_an_earlier_batch_was_committed(checkpoint):
     """Only a commit that has failed may have reached the storage."""
     run = checkpoint.run("a")
     for number in range(2):
@@ -102,7 +94,7 @@ def test_a_rival_is_found_after_an_earlier_batch_was_committed(checkpoint: Check
         run.commit_planned(Epoch(1, offsets(9)))
 
 
-def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint: Checkpoint) -> None:
+def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint):
     checkpoint.plan_batch(0, 9)
     run = checkpoint.run("a")
     run.recover()
@@ -113,7 +105,7 @@ def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint: Che
     assert checkpoint.commits.get(0) == COMMITTED
 
 
-def test_of_two_runs_the_later_one_ends(checkpoint: Checkpoint) -> None:
+def test_of_two_runs_the_later_one_ends(checkpoint):
     one, two = checkpoint.run("a"), checkpoint.run("b")
     one.add(Epoch(0, offsets(3)))
     problem = (
@@ -124,13 +116,13 @@ def test_of_two_runs_the_later_one_ends(checkpoint: Checkpoint) -> None:
         two.add(Epoch(0, offsets(3)))
 
 
-def test_a_micro_batch_query_is_a_rival(checkpoint: Checkpoint) -> None:
+def test_a_micro_batch_query_is_a_rival(checkpoint):
     checkpoint.plan_batch(0, 3)
     with pytest.raises(ConcurrentUpdateError):
         checkpoint.run("a").add(Epoch(0, offsets(3)))
 
 
-def test_a_write_that_seemed_to_fail_counts(checkpoint: Checkpoint) -> None:
+def test_a_write_that_seemed_to_fail_counts(checkpoint):
     """The log has the epoch as it was at the first attempt."""
     run = checkpoint.run("a")
     checkpoint.offsets.fails = 1
@@ -140,7 +132,7 @@ def test_a_write_that_seemed_to_fail_counts(checkpoint: Checkpoint) -> None:
     assert checkpoint.commits.get(0) == COMMITTED
 
 
-def test_a_commit_that_seemed_to_fail_is_repeated(checkpoint: Checkpoint) -> None:
+def test_a_commit_that_seemed_to_fail_is_repeated(checkpoint):
     run = checkpoint.run("a")
     checkpoint.commits.fails = 1
     with pytest.raises(MetadataLogError):
@@ -148,7 +140,7 @@ def test_a_commit_that_seemed_to_fail_is_repeated(checkpoint: Checkpoint) -> Non
     assert run.add(Epoch(0, offsets(3))) == Epoch(0, offsets(3))
 
 
-def test_old_epochs_are_purged_every_twenty_epochs(checkpoint: Checkpoint) -> None:
+def test_old_epochs_are_purged_every_twenty_epochs(checkpoint):
     """A hundred are kept then, the newest one included."""
     run = checkpoint.run("a")
     oldest = {}
@@ -158,7 +150,7 @@ def test_old_epochs_are_purged_every_twenty_epochs(checkpoint: Checkpoint) -> No
     assert [oldest[number] for number in (99, 100, 119, 120, 121)] == [{0}, {1}, {1}, {21}, {21}]
 
 
-def test_an_epoch_has_the_time_at_which_it_was_logged(checkpoint: Checkpoint) -> None:
+def test_an_epoch_has_the_time_at_which_it_was_logged(checkpoint):
     before = time.time_ns() // 1_000_000
     checkpoint.run("a").add(Epoch(0, offsets(3)))
     logged = read_batch(0, checkpoint.offsets.get(0) or b"")
@@ -166,7 +158,7 @@ def test_an_epoch_has_the_time_at_which_it_was_logged(checkpoint: Checkpoint) ->
     assert before <= logged.timestamp_ms <= time.time_ns() // 1_000_000
 
 
-def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
+def test_logs_of_different_queries_are_refused(checkpoint):
     checkpoint.run("a").add(Epoch(5, offsets(3)))
     checkpoint.commits.purge(6)
     problem = (
@@ -177,13 +169,13 @@ def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
         checkpoint.run("b").recover()
 
 
-def test_a_malformed_epoch_is_refused(checkpoint: Checkpoint) -> None:
+def test_a_malformed_epoch_is_refused(checkpoint):
     checkpoint.offsets.add(0, b"nonsense")
     with pytest.raises(MetadataLogError, match=r"malformed.*the log"):
         checkpoint.run("a").recover()
 
 
-def test_a_committed_epoch_that_is_missing_or_malformed_is_refused(checkpoint: Checkpoint) -> None:
+def test_a_committed_epoch_that_is_missing_or_malformed_is_refused(checkpoint):
     checkpoint.commits.add(0, COMMITTED)
     checkpoint.plan_batch(1, 9)
     problem = r"Batch 0 is missing. Restore its file, or start with new logs \(the log\)"
@@ -199,25 +191,21 @@ TASK = TaskId(1, 0, "a")
 
 
 @pytest.fixture
-def stream() -> Iterator[KafkaContinuousStream]:
+def stream():
     world = MemoryWorld("memory")
     yield world.container().continuous_stream()
     world.close()
 
 
 @pytest.fixture
-def coordinator() -> EpochCoordinator:
+def coordinator():
     coordinator = EpochCoordinator(Epoch(4, offsets(3)))
     coordinator.assign(TASK, [T0])
     coordinator.report(TASK, offsets(5))
     return coordinator
 
 
-def test_an_epoch_is_tried_again_after_an_outage(
-    stream: KafkaContinuousStream,
-    coordinator: EpochCoordinator,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_epoch_is_tried_again_after_an_outage(stream, coordinator, caplog):
     """The warning comes once."""
     log = FailingLog(is_stored=False)
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
@@ -234,11 +222,8 @@ def test_an_epoch_is_tried_again_after_an_outage(
 
 @pytest.mark.parametrize(("max_outage_s", "is_final"), [(-1, False), (60, True)])
 def test_a_long_outage_and_one_at_the_end_fail_the_query(
-    stream: KafkaContinuousStream,
-    coordinator: EpochCoordinator,
-    max_outage_s: float,
-    is_final: bool,
-) -> None:
+    stream, coordinator, max_outage_s, is_final
+):
     log = FailingLog(is_stored=False)
     log.fails = 1
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, max_outage_s)
@@ -246,9 +231,7 @@ def test_a_long_outage_and_one_at_the_end_fail_the_query(
         committer.commit_next(coordinator, is_final=is_final)
 
 
-def test_a_rival_fails_the_query_at_once(
-    stream: KafkaContinuousStream, coordinator: EpochCoordinator
-) -> None:
+def test_a_rival_fails_the_query_at_once(stream, coordinator):
     log = MemoryMetadataLog()
     log.add(5, write_batch_end(offsets(9), 1))
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
@@ -256,7 +239,7 @@ def test_a_rival_fails_the_query_at_once(
         committer.commit_next(coordinator, is_final=False)
 
 
-def test_without_progress_nothing_is_written(stream: KafkaContinuousStream) -> None:
+def test_without_progress_nothing_is_written(stream):
     log = MemoryMetadataLog()
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
     committer.commit_next(EpochCoordinator(Epoch(4, offsets(3))), is_final=True)

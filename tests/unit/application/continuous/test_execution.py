@@ -30,14 +30,11 @@ from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.errors import DataLossError
 
 from ..conftest import tp
-from ..scripted_query import Script, ScriptedQuery, VirtualTime, at, offsets, task, virtual_time
+from ..scripted_query import Script, ScriptedQuery, at, offsets, task, virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from pyspark_kafka.domain.errors import PysparkKafkaError
-
-    from ..conftest import Kit
 
 LIMITS = ExecutionLimits(restarts=RestartLimits(3, first_delay_s=4.0))
 UNREACHABLE = BrokerUnreachableError("memory", 1)
@@ -45,12 +42,12 @@ LENIENT = {"failOnDataLoss": "false"}
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
+def time(monkeypatch):
     return virtual_time(monkeypatch)
 
 
 @pytest.fixture
-def make(kit: Kit, time: VirtualTime) -> Callable[..., ScriptedQuery]:
+def make(kit, time):
     """Return a function that makes a query of the topic ``t`` with these limits."""
 
     def make_query(options: Mapping[str, str] | None = None, **limits: object) -> ScriptedQuery:
@@ -60,7 +57,7 @@ def make(kit: Kit, time: VirtualTime) -> Callable[..., ScriptedQuery]:
 
 
 @pytest.fixture
-def query(make: Callable[..., ScriptedQuery]) -> ScriptedQuery:
+def query(make):
     """Return a query with a task for each of the two partitions of its topic."""
     return make()
 
@@ -68,9 +65,7 @@ def query(make: Callable[..., ScriptedQuery]) -> ScriptedQuery:
 # The log
 
 
-def test_the_first_offsets_are_logged_before_a_record_is_read(
-    kit: Kit, query: ScriptedQuery
-) -> None:
+def test_the_first_offsets_are_logged_before_a_record_is_read(kit, query):
     kit.produce(3)
     kit.cluster.delete_records({tp(0): 2})
 
@@ -83,7 +78,7 @@ def test_the_first_offsets_are_logged_before_a_record_is_read(
     assert query.commands(task(1)) == [AssignPartitions(at(1, 0)), StopTask()]
 
 
-def test_a_query_goes_on_after_the_last_epoch_and_logs_that_it_runs(query: ScriptedQuery) -> None:
+def test_a_query_goes_on_after_the_last_epoch_and_logs_that_it_runs(query):
     query.offset_log.add(4, write_batch_end(offsets(7, 9), 1))
     query.commit_log.add(4, COMMITTED)
 
@@ -95,9 +90,7 @@ def test_a_query_goes_on_after_the_last_epoch_and_logs_that_it_runs(query: Scrip
     assert query.commands(task(1))[0] == AssignPartitions(at(1, 9))
 
 
-def test_a_batch_that_was_planned_is_the_first_epoch_once_it_is_acknowledged(
-    query: ScriptedQuery,
-) -> None:
+def test_a_batch_that_was_planned_is_the_first_epoch_once_it_is_acknowledged(query):
     query.offset_log.add(0, write_batch_end(offsets(5, 3), 1))
 
     def script() -> Script:
@@ -112,7 +105,7 @@ def test_a_batch_that_was_planned_is_the_first_epoch_once_it_is_acknowledged(
     assert query.epochs == {0: offsets(5, 3), 1: offsets(6, 3)}
 
 
-def test_an_epoch_is_logged_once_an_interval(make: Callable[..., ScriptedQuery]) -> None:
+def test_an_epoch_is_logged_once_an_interval(make):
     query = make(epoch_s=10)
 
     def script() -> Script:
@@ -132,9 +125,7 @@ def test_an_epoch_is_logged_once_an_interval(make: Callable[..., ScriptedQuery])
     query.run(script())
 
 
-def test_an_outage_of_the_log_is_survived_while_it_is_short(
-    make: Callable[..., ScriptedQuery], time: VirtualTime
-) -> None:
+def test_an_outage_of_the_log_is_survived_while_it_is_short(make, time):
     query = make(log_outage_s=9)
 
     def script() -> Script:
@@ -155,7 +146,7 @@ def test_an_outage_of_the_log_is_survived_while_it_is_short(
     assert time.seconds == pytest.approx(25.5, abs=1)
 
 
-def test_another_query_with_the_checkpoint_ends_the_query(query: ScriptedQuery) -> None:
+def test_another_query_with_the_checkpoint_ends_the_query(query):
     def script() -> Script:
         query.offset_log.add(1, write_batch_end(offsets(9, 9), 1))
         query.report(task(0), at(0, 5))
@@ -166,9 +157,7 @@ def test_another_query_with_the_checkpoint_ends_the_query(query: ScriptedQuery) 
         query.run(script())
 
 
-def test_threads_that_wait_for_records_go_on_once_they_are_logged(
-    kit: Kit, query: ScriptedQuery
-) -> None:
+def test_threads_that_wait_for_records_go_on_once_they_are_logged(kit, query):
     kit.produce(3)
 
     def script() -> Script:
@@ -184,9 +173,7 @@ def test_threads_that_wait_for_records_go_on_once_they_are_logged(
     query.run(script())
 
 
-def test_threads_do_not_wait_for_records_of_deleted_partitions(
-    kit: Kit, make: Callable[..., ScriptedQuery]
-) -> None:
+def test_threads_do_not_wait_for_records_of_deleted_partitions(kit, make):
     kit.cluster.create_topic("t2", 1)
     kit.produce(3, topic="t2")
     query = make({"subscribePattern": "t.*", "startingOffsets": "earliest", **LENIENT})
@@ -206,13 +193,13 @@ def test_threads_do_not_wait_for_records_of_deleted_partitions(
 # The end
 
 
-def test_tasks_are_disconnected_and_cancelled_at_the_end(query: ScriptedQuery) -> None:
+def test_tasks_are_disconnected_and_cancelled_at_the_end(query):
     query.run()
     assert query.channel.is_closed
     assert query.runner.cancelled == [30]
 
 
-def test_tasks_are_disconnected_and_cancelled_after_an_error(query: ScriptedQuery) -> None:
+def test_tasks_are_disconnected_and_cancelled_after_an_error(query):
     query.commit_log.fails = 1
     with pytest.raises(MetadataLogError):
         query.run()
@@ -220,7 +207,7 @@ def test_tasks_are_disconnected_and_cancelled_after_an_error(query: ScriptedQuer
     assert query.runner.cancelled == [30]
 
 
-def test_what_tasks_report_while_they_stop_is_logged(query: ScriptedQuery) -> None:
+def test_what_tasks_report_while_they_stop_is_logged(query):
     def script() -> Script:
         query.drain(drains=False)
         query.execution.stop()
@@ -239,18 +226,14 @@ def test_what_tasks_report_while_they_stop_is_logged(query: ScriptedQuery) -> No
     assert query.reports[-1].end == offsets(5, 6)
 
 
-def test_tasks_that_do_not_stop_are_waited_for_as_long_as_the_limit_says(
-    make: Callable[..., ScriptedQuery], time: VirtualTime
-) -> None:
+def test_tasks_that_do_not_stop_are_waited_for_as_long_as_the_limit_says(make, time):
     query = make(stop_timeout_s=7)
     query.drain(drains=False)
     query.run()
     assert time.seconds == pytest.approx(7, abs=0.2)
 
 
-def test_the_end_of_the_job_ends_the_wait_and_no_report_is_lost(
-    query: ScriptedQuery, time: VirtualTime
-) -> None:
+def test_the_end_of_the_job_ends_the_wait_and_no_report_is_lost(query, time):
     def script() -> Script:
         query.drain(drains=False)
         query.execution.stop()
@@ -264,7 +247,7 @@ def test_the_end_of_the_job_ends_the_wait_and_no_report_is_lost(
     assert query.epochs[1] == offsets(5, 0)
 
 
-def test_a_task_that_starts_while_the_query_stops_reads_nothing(query: ScriptedQuery) -> None:
+def test_a_task_that_starts_while_the_query_stops_reads_nothing(query):
     query.runner.starts_tasks = False
 
     def script() -> Script:
@@ -280,7 +263,7 @@ def test_a_task_that_starts_while_the_query_stops_reads_nothing(query: ScriptedQ
     assert query.commands(task(1)) == [StopTask()]
 
 
-def test_an_epoch_that_cannot_be_logged_at_the_end_is_an_error(query: ScriptedQuery) -> None:
+def test_an_epoch_that_cannot_be_logged_at_the_end_is_an_error(query):
     def script() -> Script:
         yield None
         query.report(task(0), at(0, 5))
@@ -295,9 +278,7 @@ def test_an_epoch_that_cannot_be_logged_at_the_end_is_an_error(query: ScriptedQu
 
 
 @pytest.mark.parametrize(("max_tasks", "tasks"), [(None, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
-def test_a_query_has_a_task_for_each_partition_or_as_many_as_are_set(
-    kit: Kit, make: Callable[..., ScriptedQuery], max_tasks: int | None, tasks: int
-) -> None:
+def test_a_query_has_a_task_for_each_partition_or_as_many_as_are_set(kit, make, max_tasks, tasks):
     kit.cluster.add_partitions("t", 3)
     query = make(max_tasks=max_tasks)
     query.run()
@@ -311,9 +292,7 @@ def test_a_query_has_a_task_for_each_partition_or_as_many_as_are_set(
     assert sorted(assigned) == [tp(0), tp(1), tp(2)]
 
 
-def test_a_query_of_a_pattern_without_a_topic_has_one_task_which_gets_partitions_later(
-    kit: Kit, make: Callable[..., ScriptedQuery]
-) -> None:
+def test_a_query_of_a_pattern_without_a_topic_has_one_task_which_gets_partitions_later(kit, make):
     query = make({"subscribePattern": "later"})
 
     def script() -> Script:
@@ -327,9 +306,7 @@ def test_a_query_of_a_pattern_without_a_topic_has_one_task_which_gets_partitions
     assert query.runner.started == [(0, 1)]
 
 
-def test_a_query_starts_with_as_many_tasks_as_the_first_executor_can_run(
-    query: ScriptedQuery, time: VirtualTime
-) -> None:
+def test_a_query_starts_with_as_many_tasks_as_the_first_executor_can_run(query, time):
     query.runner.slots = 0
     time.after(50, lambda: setattr(query.runner, "slots", 1))
     query.run()
@@ -338,9 +315,7 @@ def test_a_query_starts_with_as_many_tasks_as_the_first_executor_can_run(
     assert started_at == pytest.approx(50, abs=0.2)
 
 
-def test_as_many_executors_are_waited_for_as_the_tasks_that_are_set_need(
-    make: Callable[..., ScriptedQuery], time: VirtualTime
-) -> None:
+def test_as_many_executors_are_waited_for_as_the_tasks_that_are_set_need(make, time):
     query = make(max_tasks=2)
     query.runner.slots = 0
     time.after(50, lambda: setattr(query.runner, "slots", 1))
@@ -352,9 +327,7 @@ def test_as_many_executors_are_waited_for_as_the_tasks_that_are_set_need(
 
 
 @pytest.mark.parametrize(("slots", "missing", "seconds"), [(0, 2, 8), (1, 1, 10)])
-def test_too_few_slots_for_the_tasks_that_are_set_are_an_error(
-    make: Callable[..., ScriptedQuery], time: VirtualTime, slots: int, missing: int, seconds: float
-) -> None:
+def test_too_few_slots_for_the_tasks_that_are_set_are_an_error(make, time, slots, missing, seconds):
     query = make(max_tasks=2, start_timeout_s=8)
     query.runner.slots = slots
     with pytest.raises(NotEnoughSlotsError, match=f"only {slots} were free: {missing} are missing"):
@@ -363,16 +336,14 @@ def test_too_few_slots_for_the_tasks_that_are_set_are_an_error(
     assert query.runner.started == []
 
 
-def test_a_query_without_any_executor_is_an_error(make: Callable[..., ScriptedQuery]) -> None:
+def test_a_query_without_any_executor_is_an_error(make):
     query = make(start_timeout_s=8)
     query.runner.slots = 0
     with pytest.raises(NotEnoughSlotsError, match=r"2 tasks.*only 0 were free: 2 are missing"):
         query.run()
 
 
-def test_executors_that_are_lost_are_waited_for_in_a_restart(
-    make: Callable[..., ScriptedQuery], time: VirtualTime, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_executors_that_are_lost_are_waited_for_in_a_restart(make, time, caplog):
     """A restart that finds too few counts as a failure, and is followed by another."""
     query = make(max_tasks=2)
     query.runner.slots = 2
@@ -391,9 +362,7 @@ def test_executors_that_are_lost_are_waited_for_in_a_restart(
     assert query.progress.tasks == 2
 
 
-def test_a_restart_waits_for_as_many_executors_as_there_were(
-    kit: Kit, query: ScriptedQuery, time: VirtualTime
-) -> None:
+def test_a_restart_waits_for_as_many_executors_as_there_were(kit, query, time):
     """After ten seconds fewer tasks run. Executors that were not there are not waited for."""
     kit.cluster.add_partitions("t", 4)
     query.runner.slots = 3
@@ -418,16 +387,14 @@ def test_a_restart_waits_for_as_many_executors_as_there_were(
     assert query.progress.tasks == 2
 
 
-def test_stopping_ends_the_wait_for_executors(query: ScriptedQuery, time: VirtualTime) -> None:
+def test_stopping_ends_the_wait_for_executors(query, time):
     query.runner.slots = 0
     time.after(5, query.execution.stop)
     query.run()
     assert time.seconds < 6
 
 
-def test_tasks_that_do_not_start_in_time_are_an_error(
-    make: Callable[..., ScriptedQuery], time: VirtualTime
-) -> None:
+def test_tasks_that_do_not_start_in_time_are_an_error(make, time):
     query = make(start_timeout_s=12, task_timeout_s=100)
     query.runner.starts_tasks = False
 
@@ -444,9 +411,7 @@ def test_tasks_that_do_not_start_in_time_are_an_error(
     assert time.seconds == pytest.approx(12, abs=0.2)
 
 
-def test_tasks_that_do_not_start_again_in_time_are_a_failure(
-    make: Callable[..., ScriptedQuery],
-) -> None:
+def test_tasks_that_do_not_start_again_in_time_are_a_failure(make):
     query = make(start_timeout_s=12, restarts=RestartLimits(1, first_delay_s=1))
 
     def script() -> Script:
@@ -462,7 +427,7 @@ def test_tasks_that_do_not_start_again_in_time_are_a_failure(
         query.run(script())
 
 
-def test_a_query_processes_records_once_all_tasks_have_started(query: ScriptedQuery) -> None:
+def test_a_query_processes_records_once_all_tasks_have_started(query):
     query.runner.starts_tasks = False
 
     def script() -> Script:
@@ -476,7 +441,7 @@ def test_a_query_processes_records_once_all_tasks_have_started(query: ScriptedQu
     query.run(script())
 
 
-def test_a_slot_that_the_job_does_not_have_is_ignored(query: ScriptedQuery) -> None:
+def test_a_slot_that_the_job_does_not_have_is_ignored(query):
     def script() -> Script:
         query.start(task(2))
         yield 1
@@ -487,9 +452,7 @@ def test_a_slot_that_the_job_does_not_have_is_ignored(query: ScriptedQuery) -> N
 
 
 @pytest.mark.parametrize("error", [UNREACHABLE, KafkaRequestError("a request", "it is denied")])
-def test_brokers_that_do_not_answer_at_the_first_start_are_an_error(
-    query: ScriptedQuery, error: PysparkKafkaError
-) -> None:
+def test_brokers_that_do_not_answer_at_the_first_start_are_an_error(query, error):
     query.offset_log.add(0, write_batch_end(offsets(0, 0), 1))
     query.commit_log.add(0, COMMITTED)
     query.lose_brokers(error)
@@ -498,12 +461,7 @@ def test_brokers_that_do_not_answer_at_the_first_start_are_an_error(
 
 
 @pytest.mark.parametrize("error", [UNREACHABLE, KafkaRequestError("a request", "it is denied")])
-def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(
-    query: ScriptedQuery,
-    time: VirtualTime,
-    error: PysparkKafkaError,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(query, time, error, caplog):
     def script() -> Script:
         yield 1
         query.lose_brokers(error)
@@ -521,7 +479,7 @@ def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(
 # Failures
 
 
-def test_tasks_start_again_from_what_is_acknowledged(query: ScriptedQuery) -> None:
+def test_tasks_start_again_from_what_is_acknowledged(query):
     def script() -> Script:
         query.report(task(0), at(0, 5))
         yield 1
@@ -537,9 +495,7 @@ def test_tasks_start_again_from_what_is_acknowledged(query: ScriptedQuery) -> No
     assert query.reports[-1].restarts == 1
 
 
-def test_the_delay_before_a_restart_doubles_until_the_limit_is_reached(
-    query: ScriptedQuery, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_delay_before_a_restart_doubles_until_the_limit_is_reached(query, caplog):
     """The restarts are 4, 8 and 16 seconds after the failures."""
 
     def script() -> Script:
@@ -559,7 +515,7 @@ def test_the_delay_before_a_restart_doubles_until_the_limit_is_reached(
     assert len([text for text in caplog.messages if "start again: a worker crashed" in text]) == 3
 
 
-def test_failures_of_long_ago_do_not_count(make: Callable[..., ScriptedQuery]) -> None:
+def test_failures_of_long_ago_do_not_count(make):
     query = make(restarts=RestartLimits(1, within_s=100, first_delay_s=1), task_timeout_s=1_000)
 
     def script() -> Script:
@@ -572,7 +528,7 @@ def test_failures_of_long_ago_do_not_count(make: Callable[..., ScriptedQuery]) -
     assert len(query.runner.started) == 4
 
 
-def test_stopping_ends_the_wait_for_a_restart(query: ScriptedQuery, time: VirtualTime) -> None:
+def test_stopping_ends_the_wait_for_a_restart(query, time):
     def script() -> Script:
         yield 1
         time.after(2, query.execution.stop)
@@ -583,9 +539,7 @@ def test_stopping_ends_the_wait_for_a_restart(query: ScriptedQuery, time: Virtua
     assert len(query.runner.started) == 1
 
 
-def test_what_tasks_reported_before_a_stop_in_a_restart_is_logged(
-    query: ScriptedQuery, time: VirtualTime
-) -> None:
+def test_what_tasks_reported_before_a_stop_in_a_restart_is_logged(query, time):
     """A query that is stopped in order leaves no gap, while it waits for a restart as well."""
 
     def script() -> Script:
@@ -602,9 +556,7 @@ def test_what_tasks_reported_before_a_stop_in_a_restart_is_logged(
     assert list(query.epochs.values())[-1] == offsets(0, 7)
 
 
-def test_the_other_tasks_of_a_failed_job_report_what_is_acknowledged(
-    query: ScriptedQuery,
-) -> None:
+def test_the_other_tasks_of_a_failed_job_report_what_is_acknowledged(query):
     def script() -> Script:
         query.drain(drains=False)
         query.fail(task(0))
@@ -620,9 +572,7 @@ def test_the_other_tasks_of_a_failed_job_report_what_is_acknowledged(
     assert query.runner.started[1][0] == pytest.approx(4, abs=0.3)
 
 
-def test_the_other_tasks_of_a_failed_job_have_two_seconds(
-    query: ScriptedQuery,
-) -> None:
+def test_the_other_tasks_of_a_failed_job_have_two_seconds(query):
     def script() -> Script:
         query.drain(drains=False)
         query.fail(task(0))
@@ -634,9 +584,7 @@ def test_the_other_tasks_of_a_failed_job_have_two_seconds(
     assert query.runner.started[1][0] == pytest.approx(6, abs=0.3)
 
 
-def test_what_tasks_of_an_earlier_job_report_is_ignored_and_they_are_stopped(
-    query: ScriptedQuery,
-) -> None:
+def test_what_tasks_of_an_earlier_job_report_is_ignored_and_they_are_stopped(query):
     def script() -> Script:
         yield 1
         query.runner.end("it broke")
@@ -652,9 +600,7 @@ def test_what_tasks_of_an_earlier_job_report_is_ignored_and_they_are_stopped(
     assert query.epochs == {0: offsets(0, 0)}
 
 
-def test_a_job_that_ends_starts_again_and_the_reason_is_the_best_that_is_known(
-    query: ScriptedQuery, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_job_that_ends_starts_again_and_the_reason_is_the_best_that_is_known(query, caplog):
     query.runner.runs_again = True
 
     def script() -> Script:
@@ -673,9 +619,7 @@ def test_a_job_that_ends_starts_again_and_the_reason_is_the_best_that_is_known(
     assert reasons == ["all tasks have ended", "the task's reason", "the job's reason"]
 
 
-def test_a_task_that_fails_restarts_all_at_once_if_nothing_runs_it_again(
-    query: ScriptedQuery, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_task_that_fails_restarts_all_at_once_if_nothing_runs_it_again(query, caplog):
     def script() -> Script:
         query.fail(task(0), "its disk is full")
         yield 1
@@ -686,9 +630,7 @@ def test_a_task_that_fails_restarts_all_at_once_if_nothing_runs_it_again(
     assert "start again: its disk is full" in caplog.text
 
 
-def test_a_failed_task_that_runs_again_takes_over_from_what_is_acknowledged(
-    query: ScriptedQuery,
-) -> None:
+def test_a_failed_task_that_runs_again_takes_over_from_what_is_acknowledged(query):
     """The other tasks go on."""
     query.runner.runs_again = True
 
@@ -711,9 +653,7 @@ def test_a_failed_task_that_runs_again_takes_over_from_what_is_acknowledged(
     assert query.reports[-1].restarts == 1
 
 
-def test_a_failed_task_that_does_not_run_again_within_ten_seconds_restarts_all(
-    query: ScriptedQuery,
-) -> None:
+def test_a_failed_task_that_does_not_run_again_within_ten_seconds_restarts_all(query):
     query.runner.runs_again = True
 
     def script() -> Script:
@@ -728,9 +668,7 @@ def test_a_failed_task_that_does_not_run_again_within_ten_seconds_restarts_all(
 
 
 @pytest.mark.parametrize("has_reason", [True, False])
-def test_a_task_that_starts_too_often_ends_the_query(
-    query: ScriptedQuery, *, has_reason: bool
-) -> None:
+def test_a_task_that_starts_too_often_ends_the_query(query, *, has_reason):
     query.runner.runs_again = True
 
     def script() -> Script:
@@ -747,7 +685,7 @@ def test_a_task_that_starts_too_often_ends_the_query(
         query.run(script())
 
 
-def test_an_error_that_a_restart_would_meet_again_ends_the_query(query: ScriptedQuery) -> None:
+def test_an_error_that_a_restart_would_meet_again_ends_the_query(query):
     def script() -> Script:
         query.fail(task(1), "[KAFKA_X] no such column", is_permanent=True)
         yield 1
@@ -758,9 +696,7 @@ def test_an_error_that_a_restart_would_meet_again_ends_the_query(query: Scripted
     assert query.stopped() == set()
 
 
-def test_a_silent_task_restarts_all(
-    make: Callable[..., ScriptedQuery], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_silent_task_restarts_all(make, caplog):
     query = make(task_timeout_s=6)
 
     def script() -> Script:
@@ -782,9 +718,7 @@ def test_a_silent_task_restarts_all(
     assert len(query.runner.started) == 2
 
 
-def test_a_task_is_not_silent_after_it_has_failed_or_stopped(
-    make: Callable[..., ScriptedQuery],
-) -> None:
+def test_a_task_is_not_silent_after_it_has_failed_or_stopped(make):
     query = make(task_timeout_s=6)
     query.runner.runs_again = True
 
@@ -797,9 +731,7 @@ def test_a_task_is_not_silent_after_it_has_failed_or_stopped(
     query.run(script())
 
 
-def test_a_job_that_cannot_be_cancelled_delays_a_restart(
-    query: ScriptedQuery, time: VirtualTime, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_job_that_cannot_be_cancelled_delays_a_restart(query, time, caplog):
     query.runner.hangs = True
 
     def script() -> Script:
@@ -813,7 +745,7 @@ def test_a_job_that_cannot_be_cancelled_delays_a_restart(
     assert query.runner.started == [(0, 2), (pytest.approx(12, abs=0.3), 2)]
 
 
-def test_records_that_tasks_skip_are_reported(kit: Kit, query: ScriptedQuery) -> None:
+def test_records_that_tasks_skip_are_reported(kit, query):
     loss = data_loss.added_partition_starts_late(tp(0), 4)
 
     def script() -> Script:
@@ -827,9 +759,7 @@ def test_records_that_tasks_skip_are_reported(kit: Kit, query: ScriptedQuery) ->
 # Partitions
 
 
-def test_new_partitions_are_read_by_live_tasks_with_the_fewest(
-    kit: Kit, make: Callable[..., ScriptedQuery]
-) -> None:
+def test_new_partitions_are_read_by_live_tasks_with_the_fewest(kit, make):
     kit.cluster.add_partitions("t", 3)
     query = make(max_tasks=2)
 
@@ -848,9 +778,7 @@ def test_new_partitions_are_read_by_live_tasks_with_the_fewest(
     assert len(query.runner.started) == 1
 
 
-def test_a_task_that_runs_again_reads_the_partitions_that_were_added(
-    kit: Kit, make: Callable[..., ScriptedQuery]
-) -> None:
+def test_a_task_that_runs_again_reads_the_partitions_that_were_added(kit, make):
     query = make(max_tasks=1)
 
     def script() -> Script:
@@ -866,8 +794,8 @@ def test_a_task_that_runs_again_reads_the_partitions_that_were_added(
 
 @pytest.mark.parametrize(("epoch_s", "seconds"), [(0.1, 1), (5, 5)])
 def test_partitions_are_looked_for_once_an_epoch_and_at_most_once_a_second(
-    kit: Kit, make: Callable[..., ScriptedQuery], epoch_s: float, seconds: float
-) -> None:
+    kit, make, epoch_s, seconds
+):
     query = make(epoch_s=epoch_s)
 
     def script() -> Script:
@@ -888,9 +816,7 @@ def test_partitions_are_looked_for_once_an_epoch_and_at_most_once_a_second(
     query.run(script())
 
 
-def test_deleted_partitions_are_revoked_from_the_tasks_that_read_them(
-    kit: Kit, make: Callable[..., ScriptedQuery]
-) -> None:
+def test_deleted_partitions_are_revoked_from_the_tasks_that_read_them(kit, make):
     kit.cluster.create_topic("t2", 1)
     query = make({"subscribePattern": "t.*", **LENIENT}, max_tasks=2)
     gone = tp(0, "t2")
@@ -917,9 +843,7 @@ def test_deleted_partitions_are_revoked_from_the_tasks_that_read_them(
     query.run(script())
 
 
-def test_partitions_are_not_looked_for_until_all_tasks_have_started(
-    kit: Kit, query: ScriptedQuery
-) -> None:
+def test_partitions_are_not_looked_for_until_all_tasks_have_started(kit, query):
     query.runner.starts_tasks = False
 
     def script() -> Script:
@@ -935,9 +859,7 @@ def test_partitions_are_not_looked_for_until_all_tasks_have_started(
     query.run(script())
 
 
-def test_tasks_go_on_while_no_broker_tells_the_partitions(
-    kit: Kit, query: ScriptedQuery, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_tasks_go_on_while_no_broker_tells_the_partitions(kit, query, caplog):
     def script() -> Script:
         yield None
         query.lose_brokers(UNREACHABLE)
@@ -955,9 +877,7 @@ def test_tasks_go_on_while_no_broker_tells_the_partitions(
     assert len(query.runner.started) == 1
 
 
-def test_new_partitions_whose_first_records_are_gone_end_the_query(
-    kit: Kit, query: ScriptedQuery
-) -> None:
+def test_new_partitions_whose_first_records_are_gone_end_the_query(kit, query):
     def script() -> Script:
         yield None
         kit.cluster.add_partitions("t", 3)
@@ -970,7 +890,7 @@ def test_new_partitions_whose_first_records_are_gone_end_the_query(
         query.run(script())
 
 
-def test_a_deleted_topic_ends_the_query(kit: Kit, query: ScriptedQuery) -> None:
+def test_a_deleted_topic_ends_the_query(kit, query):
     def script() -> Script:
         yield None
         kit.cluster.delete_topic("t")
@@ -981,9 +901,7 @@ def test_a_deleted_topic_ends_the_query(kit: Kit, query: ScriptedQuery) -> None:
         query.run(script())
 
 
-def test_the_loss_of_one_of_two_topics_names_its_partitions_alone(
-    kit: Kit, make: Callable[..., ScriptedQuery]
-) -> None:
+def test_the_loss_of_one_of_two_topics_names_its_partitions_alone(kit, make):
     kit.cluster.create_topic("t2", 1)
     query = make({"subscribe": "t,t2", **LENIENT})
 
@@ -998,9 +916,7 @@ def test_the_loss_of_one_of_two_topics_names_its_partitions_alone(
     assert lost == ((data_loss.partitions_deleted([tp(0, "t2")]),),)
 
 
-def test_a_missing_topic_is_told_once_and_when_it_is_back(
-    kit: Kit, make: Callable[..., ScriptedQuery], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_topic_is_told_once_and_when_it_is_back(kit, make, caplog):
     """Partitions are looked for every second."""
     kit.cluster.create_topic("t2", 1)
     query = make({"subscribe": "t,t2", **LENIENT})
@@ -1023,7 +939,7 @@ def test_a_missing_topic_is_told_once_and_when_it_is_back(
 # Progress
 
 
-def test_a_report_has_the_work_of_all_tasks(kit: Kit, query: ScriptedQuery) -> None:
+def test_a_report_has_the_work_of_all_tasks(kit, query):
     kit.produce(5)
     kit.produce(7, partition=1)
 
@@ -1043,7 +959,7 @@ def test_a_report_has_the_work_of_all_tasks(kit: Kit, query: ScriptedQuery) -> N
     )
 
 
-def test_the_work_of_a_short_query_is_reported_at_its_end(query: ScriptedQuery) -> None:
+def test_the_work_of_a_short_query_is_reported_at_its_end(query):
     def script() -> Script:
         for offset in (2, 5):
             query.report(task(0), at(0, offset), rows=offset)

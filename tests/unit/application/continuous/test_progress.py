@@ -25,13 +25,10 @@ from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag import ProgressListener
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark_kafka.application.continuous.stream import KafkaContinuousStream
     from pyspark_kafka.domain.continuous.progress import EpochProgress
 
 
-def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
+def test_rows_and_latencies_add_up_until_they_are_taken():
     meter = WorkMeter()
     now = time.time_ns() // 1_000_000
     meter.acknowledged(2, 3, np.array([now - 5_000, now - 5_000]))
@@ -50,9 +47,7 @@ def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
 
 
 @pytest.mark.parametrize(("off_ms", "expected"), [(-3_600_000, 0), (3_600_000, 3_600_000)])
-def test_latencies_are_as_wrong_as_the_clock(
-    monkeypatch: pytest.MonkeyPatch, off_ms: int, expected: int
-) -> None:
+def test_latencies_are_as_wrong_as_the_clock(monkeypatch, off_ms, expected):
     """Latencies are zero if the clock is behind, and an hour too long if it is an hour ahead."""
     monkeypatch.setattr(continuous_progress, "epoch_ms", lambda: 1_700_000_000_000 + off_ms)
     meter = WorkMeter()
@@ -61,13 +56,13 @@ def test_latencies_are_as_wrong_as_the_clock(
     assert percentile == pytest.approx(expected, rel=0.2)
 
 
-def test_latencies_of_more_than_a_week_count_as_the_longest() -> None:
+def test_latencies_of_more_than_a_week_count_as_the_longest():
     meter = WorkMeter()
     meter.acknowledged(1, 1, np.array([0]))
     assert meter.take().latency.counts == {len(BUCKETS) - 1: 1}
 
 
-def test_timestamps_are_milliseconds() -> None:
+def test_timestamps_are_milliseconds():
     at = dt.datetime(1970, 1, 1, 0, 0, 2, 345_000, tzinfo=dt.UTC)
     column = pa.array([at], pa.timestamp("us", tz="UTC"))
     found = timestamps_of(pa.RecordBatch.from_pydict({"timestamp": column}))
@@ -76,7 +71,7 @@ def test_timestamps_are_milliseconds() -> None:
     assert found.tolist() == [2_345]
 
 
-def test_records_may_have_no_timestamps() -> None:
+def test_records_may_have_no_timestamps():
     assert timestamps_of(pa.RecordBatch.from_pydict({"value": pa.array([b""])})) is None
 
 
@@ -104,7 +99,7 @@ class Notes(ProgressListener):
 
 
 @pytest.fixture
-def cluster() -> MemoryCluster:
+def cluster():
     """Return a cluster with a topic of five records."""
     cluster = MemoryCluster()
     cluster.create_topic("t", 1)
@@ -114,7 +109,7 @@ def cluster() -> MemoryCluster:
 
 
 @pytest.fixture
-def stream(cluster: MemoryCluster) -> Iterator[KafkaContinuousStream]:
+def stream(cluster):
     """Yield a stream of the topic."""
     options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
     with closing_clients(container_for(parse_source_options(options, QueryKind.STREAM))) as made:
@@ -126,7 +121,7 @@ def epoch(number: int, offset: int) -> Epoch:
     return Epoch(number, PartitionOffsets({PARTITION: offset}))
 
 
-def test_the_final_report_has_what_a_short_time_brought(stream: KafkaContinuousStream) -> None:
+def test_the_final_report_has_what_a_short_time_brought(stream):
     """A query that stops within a second reports its rows, once."""
     notes = Notes()
     recorder = ProgressRecorder(QUERY, "foreach", [notes])
@@ -140,7 +135,7 @@ def test_the_final_report_has_what_a_short_time_brought(stream: KafkaContinuousS
     assert (report.epoch, report.lag and report.lag.total) == (1, 2)
 
 
-def test_the_first_report_begins_where_the_query_began(stream: KafkaContinuousStream) -> None:
+def test_the_first_report_begins_where_the_query_began(stream):
     recorder = ProgressRecorder(QUERY, "foreach")
     recorder.record(epoch(0, 1), stream)
     recorder.record(epoch(1, 4), stream, is_final=True)
@@ -148,9 +143,7 @@ def test_the_first_report_begins_where_the_query_began(stream: KafkaContinuousSt
     assert (report.start, report.end) == (epoch(0, 1).offsets, epoch(1, 4).offsets)
 
 
-def test_lag_counts_what_was_there_at_the_report_before(
-    stream: KafkaContinuousStream, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lag_counts_what_was_there_at_the_report_before(stream, cluster, monkeypatch):
     """What arrived since does not count, unless the query is idle."""
     monkeypatch.setattr(continuous_progress, "IDLE_EVERY_S", 0)
     recorder = ProgressRecorder(QUERY, "foreach")
@@ -164,7 +157,7 @@ def test_lag_counts_what_was_there_at_the_report_before(
     assert [lag and lag.total for lag in lags] == [4, 2, 0, 0, 2]
 
 
-def test_bad_records_add_up_over_the_run(stream: KafkaContinuousStream) -> None:
+def test_bad_records_add_up_over_the_run(stream):
     """A report has the numbers since the report before, and those of the whole run."""
     recorder = ProgressRecorder(QUERY, "foreach")
     for number in range(2):
@@ -175,7 +168,7 @@ def test_bad_records_add_up_over_the_run(stream: KafkaContinuousStream) -> None:
     assert [(each.total, total.total) for each, total in found] == [(1, 1), (1, 2)]
 
 
-def test_a_function_is_a_listener(stream: KafkaContinuousStream) -> None:
+def test_a_function_is_a_listener(stream):
     """The function gets each report, and no call for the end."""
     reports: list[EpochProgress] = []
     recorder = ProgressRecorder(QUERY, "foreach", [reports.append])
@@ -185,9 +178,7 @@ def test_a_function_is_a_listener(stream: KafkaContinuousStream) -> None:
     assert [report.work.input_rows for report in reports] == [1]
 
 
-def test_a_listener_that_fails_affects_no_other(
-    stream: KafkaContinuousStream, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_listener_that_fails_affects_no_other(stream, caplog):
     """Its errors are logged, and the others are told the reports and the end."""
     listeners = [Notes(fails=True), Notes()]
     recorder = ProgressRecorder(QUERY, "foreach", listeners)

@@ -6,7 +6,7 @@ import threading
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -50,7 +50,7 @@ from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskRunn
 from pyspark_kafka.testing.world import await_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from pyspark_kafka.application.continuous.query import ContinuousQuery
@@ -211,18 +211,18 @@ class Pipeline:
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path) -> Iterator[Pipeline]:
+def pipeline(tmp_path):
     pipeline = Pipeline(tmp_path / "checkpoint")
     yield pipeline
     pipeline.close()
 
 
 @pytest.fixture(params=["at-least-once", "exactly-once"])
-def guarantee(request: pytest.FixtureRequest) -> dict[str, str]:
+def guarantee(request):
     return {"deliveryGuarantee": request.param}
 
 
-def test_records_are_written_in_order(pipeline: Pipeline, guarantee: dict[str, str]) -> None:
+def test_records_are_written_in_order(pipeline, guarantee):
     pipeline.produce(0, 100)
     query = pipeline.start(sink=guarantee)
     query.processAllAvailable()
@@ -232,9 +232,7 @@ def test_records_are_written_in_order(pipeline: Pipeline, guarantee: dict[str, s
     assert pipeline.written() == list(range(200))
 
 
-def test_a_stopped_query_goes_on_where_it_ended(
-    pipeline: Pipeline, guarantee: dict[str, str]
-) -> None:
+def test_a_stopped_query_goes_on_where_it_ended(pipeline, guarantee):
     pipeline.produce(0, 50)
     query = pipeline.start(sink=guarantee)
     query.processAllAvailable()
@@ -247,7 +245,7 @@ def test_a_stopped_query_goes_on_where_it_ended(
     assert again.runId != query.runId
 
 
-def test_stopping_finishes_what_was_read(pipeline: Pipeline) -> None:
+def test_stopping_finishes_what_was_read(pipeline):
     pipeline.produce(0, 50)
     query = pipeline.start()
     await_until(lambda: bool(pipeline.written()))
@@ -260,7 +258,7 @@ def test_stopping_finishes_what_was_read(pipeline: Pipeline) -> None:
     assert pipeline.written()[: len(written)] == written
 
 
-def test_stopping_waits_for_records_that_a_function_has(pipeline: Pipeline) -> None:
+def test_stopping_waits_for_records_that_a_function_has(pipeline):
     """Their offsets are logged, so that the next query does not read them again."""
     is_called, goes_on = threading.Event(), threading.Event()
 
@@ -279,7 +277,7 @@ def test_stopping_waits_for_records_that_a_function_has(pipeline: Pipeline) -> N
     assert pipeline.written() == [0, 1, 2]
 
 
-def test_stopping_says_that_the_last_epoch_could_not_be_logged(pipeline: Pipeline) -> None:
+def test_stopping_says_that_the_last_epoch_could_not_be_logged(pipeline):
     pipeline.produce(0, 3)
     query = pipeline.start(limits=replace(FAST, epoch_s=60))
     await_until(lambda: pipeline.written() == [0, 1, 2])
@@ -292,21 +290,21 @@ def test_stopping_says_that_the_last_epoch_could_not_be_logged(pipeline: Pipelin
     query.stop()
 
 
-def test_waiting_for_the_end_of_a_query_may_end_before(pipeline: Pipeline) -> None:
+def test_waiting_for_the_end_of_a_query_may_end_before(pipeline):
     query = pipeline.start()
     assert not query.awaitTermination(0.01)
     query.stop()
     assert query.awaitTermination(0.01)
 
 
-def test_waiting_for_records_ends_with_the_error_of_the_query(pipeline: Pipeline) -> None:
+def test_waiting_for_records_ends_with_the_error_of_the_query(pipeline):
     pipeline.produce(0, 3)
-    query = pipeline.start(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    query = pipeline.start(lambda _: 1 / 0)
     with pytest.raises(TaskFailedError, match="ZeroDivisionError"):
         query.processAllAvailable()
 
 
-def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline: Pipeline) -> None:
+def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline):
     def fail(records: pa.RecordBatch) -> None:
         raise ValueError(f"{records.num_rows} rows")
 
@@ -321,7 +319,7 @@ def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline: P
 
 
 @pytest.mark.parametrize("returned", [5, [5], "text"])
-def test_a_function_that_returns_no_batch_ends_the_query(pipeline: Pipeline, returned: Any) -> None:
+def test_a_function_that_returns_no_batch_ends_the_query(pipeline, returned):
     pipeline.produce(0, 1)
     query = pipeline.start(lambda _: returned)
     problem = f"returned a {type(returned).__name__}, not a RecordBatch, a list of them, or None"
@@ -329,7 +327,7 @@ def test_a_function_that_returns_no_batch_ends_the_query(pipeline: Pipeline, ret
         query.awaitTermination(30)
 
 
-def test_a_function_may_drop_and_multiply_rows(pipeline: Pipeline) -> None:
+def test_a_function_may_drop_and_multiply_rows(pipeline):
     def odd_ones_twice(records: pa.RecordBatch) -> list[pa.RecordBatch] | None:
         odd = pa.array([int(value or b"") % 2 == 1 for value in records["value"].to_pylist()])
         kept = keep(records).filter(odd)
@@ -340,7 +338,7 @@ def test_a_function_may_drop_and_multiply_rows(pipeline: Pipeline) -> None:
     assert sorted(pipeline.written()) == [1, 1, 3, 3]
 
 
-def test_new_partitions_are_read_by_live_tasks(pipeline: Pipeline) -> None:
+def test_new_partitions_are_read_by_live_tasks(pipeline):
     pipeline.produce(0, 3)
     query = pipeline.start()
     query.processAllAvailable()
@@ -350,9 +348,7 @@ def test_new_partitions_are_read_by_live_tasks(pipeline: Pipeline) -> None:
     assert query.isActive
 
 
-def test_tasks_that_fail_start_again_where_they_ended(
-    pipeline: Pipeline, guarantee: dict[str, str]
-) -> None:
+def test_tasks_that_fail_start_again_where_they_ended(pipeline, guarantee):
     pipeline.produce(0, 3)
     query = pipeline.start(sink=guarantee)
     query.processAllAvailable()
@@ -363,9 +359,7 @@ def test_tasks_that_fail_start_again_where_they_ended(
     assert pipeline.poll_failures == 0
 
 
-def test_a_task_that_does_not_end_delays_a_restart(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_task_that_does_not_end_delays_a_restart(pipeline, monkeypatch, caplog):
     """A thread cannot be ended, and Spark cannot kill a worker that it does not reach."""
     monkeypatch.setattr(continuous_execution, "_CANCEL_S", 0.1)
     goes_on = threading.Event()
@@ -385,7 +379,7 @@ def test_a_task_that_does_not_end_delays_a_restart(
     assert set(pipeline.written()) == set(range(3))
 
 
-def test_a_task_that_was_replaced_has_to_stop(pipeline: Pipeline) -> None:
+def test_a_task_that_was_replaced_has_to_stop(pipeline):
     channel = open_channel(MEMORY)
     query = pipeline.start(channel=channel)
     query.processAllAvailable()
@@ -396,7 +390,7 @@ def test_a_task_that_was_replaced_has_to_stop(pipeline: Pipeline) -> None:
     assert query.isActive
 
 
-def test_deleted_records_end_the_query(pipeline: Pipeline) -> None:
+def test_deleted_records_end_the_query(pipeline):
     pipeline.produce(0, 10)
     pipeline.start().stop()
     pipeline.produce(10, 12)
@@ -406,7 +400,7 @@ def test_deleted_records_end_the_query(pipeline: Pipeline) -> None:
         query.awaitTermination(30)
 
 
-def test_deleted_records_are_skipped_if_the_options_say_so(pipeline: Pipeline) -> None:
+def test_deleted_records_are_skipped_if_the_options_say_so(pipeline):
     pipeline.produce(0, 10)
     pipeline.cluster.delete_records({TopicPartition("in", 0): 5})
     offsets = '{"in":{"0":2,"1":0}}'
@@ -415,9 +409,7 @@ def test_deleted_records_are_skipped_if_the_options_say_so(pipeline: Pipeline) -
     assert pipeline.written() == [5, 6, 7, 8, 9]
 
 
-def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginning(
-    pipeline: Pipeline,
-) -> None:
+def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginning(pipeline):
     """Its records are new, also those before the offset at which the query had ended."""
     pipeline.produce(0, 10)
     query = pipeline.start()
@@ -430,9 +422,7 @@ def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginnin
     await_until(lambda: pipeline.written() == list(range(14)))
 
 
-def test_a_topic_that_is_deleted_ends_the_query(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_topic_that_is_deleted_ends_the_query(pipeline, monkeypatch):
     monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.2)
     query = pipeline.start()
     query.processAllAvailable()
@@ -441,9 +431,7 @@ def test_a_topic_that_is_deleted_ends_the_query(
         query.awaitTermination(30)
 
 
-def test_a_topic_that_is_deleted_may_come_back_if_the_options_say_so(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_topic_that_is_deleted_may_come_back_if_the_options_say_so(pipeline, monkeypatch, caplog):
     """Its tasks wait until it is created again, and read it from its beginning."""
     monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.2)
     pipeline.produce(0, 3)
@@ -457,9 +445,7 @@ def test_a_topic_that_is_deleted_may_come_back_if_the_options_say_so(
     assert query.isActive
 
 
-def test_a_topic_of_a_pattern_may_go_and_come_back(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_topic_of_a_pattern_may_go_and_come_back(pipeline, monkeypatch, caplog):
     """The others are read meanwhile; tasks that start again read all of them."""
     monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.1)
     pipeline.cluster.create_topic("in-2", 2)
@@ -483,7 +469,7 @@ def test_a_topic_of_a_pattern_may_go_and_come_back(
     assert sorted(pipeline.written()) == list(range(10))
 
 
-def test_many_partitions_are_assigned_to_one_task(pipeline: Pipeline) -> None:
+def test_many_partitions_are_assigned_to_one_task(pipeline):
     pipeline.cluster.add_partitions("in", 40)
     for partition in range(40):
         pipeline.produce(partition, partition + 1, partition=partition)
@@ -493,7 +479,7 @@ def test_many_partitions_are_assigned_to_one_task(pipeline: Pipeline) -> None:
     assert sorted(pipeline.written()) == list(range(40))
 
 
-def test_a_query_waits_for_executors_that_register(pipeline: Pipeline) -> None:
+def test_a_query_waits_for_executors_that_register(pipeline):
     runner = RegisteringExecutors([0, 0, 1, 2])
     pipeline.produce(0, 3)
     query = pipeline.start(limits=replace(FAST, max_tasks=2), runner=runner)
@@ -501,26 +487,26 @@ def test_a_query_waits_for_executors_that_register(pipeline: Pipeline) -> None:
     assert runner.tasks == 2
 
 
-def test_a_query_has_no_more_tasks_than_slots(pipeline: Pipeline) -> None:
+def test_a_query_has_no_more_tasks_than_slots(pipeline):
     runner = RegisteringExecutors([0, 1])
     pipeline.start(runner=runner).processAllAvailable()
     assert runner.tasks == 1
 
 
-def test_a_query_that_is_stopped_while_it_waits_for_executors_ends(pipeline: Pipeline) -> None:
+def test_a_query_that_is_stopped_while_it_waits_for_executors_ends(pipeline):
     query = pipeline.start(runner=RegisteringExecutors([0]))
     query.stop()
     assert query.exception() is None
 
 
-def test_without_executors_the_slots_that_are_missing_are_named(pipeline: Pipeline) -> None:
+def test_without_executors_the_slots_that_are_missing_are_named(pipeline):
     limits = replace(FAST, start_timeout_s=0.1)
     query = pipeline.start(limits=limits, runner=RegisteringExecutors([0]))
     with pytest.raises(NotEnoughSlotsError, match=r"only 0 were free.*: 2 are missing"):
         query.awaitTermination(30)
 
 
-def test_the_older_one_of_two_queries_with_one_checkpoint_ends(pipeline: Pipeline) -> None:
+def test_the_older_one_of_two_queries_with_one_checkpoint_ends(pipeline):
     older = pipeline.start()
     older.processAllAvailable()
     newer = pipeline.start()
@@ -531,7 +517,7 @@ def test_the_older_one_of_two_queries_with_one_checkpoint_ends(pipeline: Pipelin
     assert set(pipeline.written()) == {0, 1, 2}
 
 
-def test_progress_has_rates_lag_and_latency(pipeline: Pipeline) -> None:
+def test_progress_has_rates_lag_and_latency(pipeline):
     query = pipeline.start()
     pipeline.produce(0, 5)
     await_until(lambda: bool(query.lastProgress and query.lastProgress["numInputRows"]))
@@ -545,7 +531,7 @@ def test_progress_has_rates_lag_and_latency(pipeline: Pipeline) -> None:
     assert source["metrics"]["maxOffsetsBehindLatest"] == "0"
 
 
-def test_the_status_says_what_a_query_does(pipeline: Pipeline) -> None:
+def test_the_status_says_what_a_query_does(pipeline):
     query = pipeline.start()
     await_until(lambda: query.status["isTriggerActive"])
     assert query.status["message"] == "Processing records"
@@ -557,7 +543,7 @@ def test_the_status_says_what_a_query_does(pipeline: Pipeline) -> None:
     }
 
 
-def test_a_notebook_shows_a_query(pipeline: Pipeline) -> None:
+def test_a_notebook_shows_a_query(pipeline):
     """The table has the state, and the progress once there is one; names are escaped."""
     query = pipeline.start(name="<b>orders</b>")
     await_until(lambda: query.status["isTriggerActive"])
@@ -572,7 +558,7 @@ def test_a_notebook_shows_a_query(pipeline: Pipeline) -> None:
         assert row in html
 
 
-def test_a_notebook_shows_why_a_query_failed(pipeline: Pipeline) -> None:
+def test_a_notebook_shows_why_a_query_failed(pipeline):
     """The condition only: the text of an error may quote what the query processed."""
     pipeline.produce(0, 1)
 
@@ -588,7 +574,7 @@ def test_a_notebook_shows_why_a_query_failed(pipeline: Pipeline) -> None:
     assert "geheim" not in html
 
 
-def test_prometheus_has_a_query_until_it_ends(pipeline: Pipeline) -> None:
+def test_prometheus_has_a_query_until_it_ends(pipeline):
     registry = CollectorRegistry()
     query = pipeline.start(listeners=[PrometheusProgressListener(registry)])
     labels = {"query_id": query.id, "query": ""}
@@ -603,7 +589,7 @@ def test_prometheus_has_a_query_until_it_ends(pipeline: Pipeline) -> None:
     assert value("lag") is None
 
 
-def test_the_final_progress_has_the_last_rows(pipeline: Pipeline) -> None:
+def test_the_final_progress_has_the_last_rows(pipeline):
     query = pipeline.start()
     pipeline.produce(0, 5)
     query.processAllAvailable()
@@ -611,7 +597,7 @@ def test_the_final_progress_has_the_last_rows(pipeline: Pipeline) -> None:
     assert sum(each["numInputRows"] for each in query.recentProgress) == 5
 
 
-def test_records_of_a_partition_that_no_epoch_has_are_waited_for() -> None:
+def test_records_of_a_partition_that_no_epoch_has_are_waited_for():
     """The first look finds all the records that exist."""
     catch_ups = CatchUps()
     done = catch_ups.add()
@@ -622,7 +608,7 @@ def test_records_of_a_partition_that_no_epoch_has_are_waited_for() -> None:
     assert done.is_set()
 
 
-def test_a_query_ends_after_too_many_failures(pipeline: Pipeline) -> None:
+def test_a_query_ends_after_too_many_failures(pipeline):
     pipeline.poll_failures = 1_000
     limits = replace(FAST, restarts=RestartLimits(max_restarts=2, first_delay_s=0.01))
     query = pipeline.start(limits=limits)

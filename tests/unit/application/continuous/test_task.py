@@ -194,7 +194,7 @@ def out_of_range(offset: int, earliest: int, latest: int) -> OffsetOutOfRangeErr
     return OffsetOutOfRangeError(tp(0), offset, earliest=earliest, latest=latest)
 
 
-def test_a_task_says_that_it_starts_what_it_wrote_and_that_it_has_stopped() -> None:
+def test_a_task_says_that_it_starts_what_it_wrote_and_that_it_has_stopped():
     """What has no visible records moves the offset on, and nothing is made of it."""
     driver, client = reading([polled(3, 5)], [PolledRecords(tp(0), None, 9)], start=3)
     run(driver, client)
@@ -207,7 +207,7 @@ def test_a_task_says_that_it_starts_what_it_wrote_and_that_it_has_stopped() -> N
     assert client.revoked == [{tp(0)}]
 
 
-def test_partitions_are_assigned_sixteen_at_a_time_with_a_report_after_each() -> None:
+def test_partitions_are_assigned_sixteen_at_a_time_with_a_report_after_each():
     """Fencing the writers of many partitions takes long, and the driver hears from the task."""
     offsets = PartitionOffsets({tp(number): number for number in range(40)})
     driver = ScriptedDriver([AssignPartitions(offsets)])
@@ -221,7 +221,7 @@ def test_partitions_are_assigned_sixteen_at_a_time_with_a_report_after_each() ->
     assert merged == offsets
 
 
-def test_a_task_reports_as_often_as_it_was_told_to() -> None:
+def test_a_task_reports_as_often_as_it_was_told_to():
     """Each report has what changed since the one before."""
     driver, client = reading([polled(0, 2)], [polled(2, 3)])
     run(driver, client, report_every_s=0)
@@ -230,7 +230,7 @@ def test_a_task_reports_as_often_as_it_was_told_to() -> None:
     assert sum(report.progress.input_rows for report in driver.reports) == 3
 
 
-def test_what_was_polled_of_a_revoked_partition_is_dropped() -> None:
+def test_what_was_polled_of_a_revoked_partition_is_dropped():
     """The client gets nothing to write for it, and its offset is not reported any more."""
     revoked = RevokePartitions(PartitionOffsets({tp(1): 0}))
     driver = ScriptedDriver([AssignPartitions(PartitionOffsets({tp(0): 0, tp(1): 0}))], [revoked])
@@ -246,9 +246,7 @@ def test_what_was_polled_of_a_revoked_partition_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("is_revoked", [False, True])
-def test_a_task_takes_no_records_while_too_much_is_not_acknowledged(
-    monkeypatch: pytest.MonkeyPatch, is_revoked: bool
-) -> None:
+def test_a_task_takes_no_records_while_too_much_is_not_acknowledged(monkeypatch, is_revoked):
     """A task goes on when output is acknowledged, or when its partition is revoked."""
     monkeypatch.setattr(continuous_task, "MAX_UNACKNOWLEDGED", 2)
     driver, client = reading([polled(0, 1)], [polled(1, 2)], [polled(2, 3)])
@@ -262,7 +260,7 @@ def test_a_task_takes_no_records_while_too_much_is_not_acknowledged(
     assert client.took[-1]
 
 
-def test_only_what_is_acknowledged_counts_as_work() -> None:
+def test_only_what_is_acknowledged_counts_as_work():
     """Output that is under way when a task stops is in no report."""
     driver, client = reading([polled(0, 2)])
     client.acknowledges = False
@@ -270,9 +268,7 @@ def test_only_what_is_acknowledged_counts_as_work() -> None:
     assert driver.reports[-1].progress.input_rows == 0
 
 
-def test_a_task_does_not_wait_for_ever_for_acknowledgements(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_task_does_not_wait_for_ever_for_acknowledgements(monkeypatch):
     """The task ends when the time-out has passed."""
     monkeypatch.setattr(continuous_task, "DRAIN_S", 0.05)
     driver, client = reading()
@@ -282,7 +278,7 @@ def test_a_task_does_not_wait_for_ever_for_acknowledgements(
 
 
 @pytest.mark.parametrize(("options", "group"), [({}, "none"), ({"kafka.group.id": "g"}, "g")])
-def test_offsets_that_are_deleted_are_skipped(options: dict[str, str], group: str) -> None:
+def test_offsets_that_are_deleted_are_skipped(options, group):
     """The driver hears what was lost, and the task reads on where the log begins."""
     driver, client = reading(out_of_range(2, 5, 9), [polled(5, 6)], start=2)
     run(driver, client, options=options)
@@ -291,7 +287,7 @@ def test_offsets_that_are_deleted_are_skipped(options: dict[str, str], group: st
     assert driver.reports[-1].offsets == {tp(0): 6}
 
 
-def test_a_log_that_was_truncated_is_read_on_at_its_end() -> None:
+def test_a_log_that_was_truncated_is_read_on_at_its_end():
     """Records that a task has read and the broker has lost are not read again."""
     driver, client = reading([polled(0, 5)], out_of_range(5, 0, 3))
     run(driver, client)
@@ -299,7 +295,7 @@ def test_a_log_that_was_truncated_is_read_on_at_its_end() -> None:
     assert client.assigned[1:] == [{tp(0): 3}]
 
 
-def test_a_log_that_ends_before_the_first_offset_is_read_from_its_beginning() -> None:
+def test_a_log_that_ends_before_the_first_offset_is_read_from_its_beginning():
     """The topic was probably created again while no task read it: all its records are new."""
     driver, client = reading(out_of_range(5, 1, 3), start=5)
     run(driver, client)
@@ -307,7 +303,7 @@ def test_a_log_that_ends_before_the_first_offset_is_read_from_its_beginning() ->
     assert client.assigned[1:] == [{tp(0): 1}]
 
 
-def test_a_log_with_other_records_is_read_again_from_where_they_differ() -> None:
+def test_a_log_with_other_records_is_read_again_from_where_they_differ():
     """None of the records that are there now is skipped."""
     driver, client = reading([polled(0, 5)], LogTruncatedError(tp(0), 5, 3), [polled(3, 4)])
     run(driver, client)
@@ -316,7 +312,7 @@ def test_a_log_with_other_records_is_read_again_from_where_they_differ() -> None
     assert driver.reports[-1].offsets == {tp(0): 4}
 
 
-def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
+def test_a_topic_that_was_created_again_is_read_from_its_beginning():
     """The driver hears about the offset that was to be read, and the one that is."""
     recreated = TopicRecreatedError(tp(0), 5, earliest=1)
     driver, client = reading([polled(0, 5)], recreated)
@@ -326,7 +322,7 @@ def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_skipped_records_are_reported(fails: bool) -> None:
+def test_skipped_records_are_reported(fails):
     """The driver hears of them, also if the poll that skipped them ends in an error."""
     loss = data_loss.oversized_records_skipped(tp(0), [1], 1, "'maxRecordBytes' (9)")
     driver, client = reading(BrokerUnreachableError("b:1", 1) if fails else [polled(0, 3)])
@@ -336,7 +332,7 @@ def test_skipped_records_are_reported(fails: bool) -> None:
     assert driver.losses == [loss]
 
 
-def test_a_loss_fails_the_query_unless_the_options_say_otherwise() -> None:
+def test_a_loss_fails_the_query_unless_the_options_say_otherwise():
     """A restart would meet the loss again, so the failure is permanent."""
     driver, client = reading(out_of_range(2, 5, 9), start=2)
     loss = data_loss.offset_range_not_read(tp(0), 2, 5, 5, "none").as_error()
@@ -349,7 +345,7 @@ def test_a_loss_fails_the_query_unless_the_options_say_otherwise() -> None:
     assert driver.losses == []
 
 
-def test_a_second_loss_at_the_same_offset_fails_the_query() -> None:
+def test_a_second_loss_at_the_same_offset_fails_the_query():
     """A third one would follow, without an end."""
     driver, client = reading(out_of_range(2, 5, 9), out_of_range(5, 5, 9), start=2)
     with pytest.raises(DataLossError):
@@ -364,14 +360,14 @@ def test_a_second_loss_at_the_same_offset_fails_the_query() -> None:
         [[polled(5, 7)], out_of_range(7, 0, 5)],
     ],
 )
-def test_a_loss_elsewhere_or_after_progress_is_another_one(further: list[Step]) -> None:
+def test_a_loss_elsewhere_or_after_progress_is_another_one(further):
     """Only a loss without any progress since the last one fails the query."""
     driver, client = reading(out_of_range(2, 5, 9), *further, start=2)
     run(driver, client)
     assert len(driver.losses) == 2
 
 
-def test_a_loss_in_a_partition_that_was_revoked_is_ignored() -> None:
+def test_a_loss_in_a_partition_that_was_revoked_is_ignored():
     """Another task reads the partition, and finds the loss itself."""
     driver, client = reading(out_of_range(2, 5, 9))
     driver.commands.append([RevokePartitions(PartitionOffsets({tp(0): 0}))])
@@ -380,7 +376,7 @@ def test_a_loss_in_a_partition_that_was_revoked_is_ignored() -> None:
     assert driver.messages[-1] == TaskDrained(TASK)
 
 
-def test_a_restart_may_help_against_a_broker_that_is_away() -> None:
+def test_a_restart_may_help_against_a_broker_that_is_away():
     """The driver hears the error before the task ends, and that it is not permanent."""
     error = BrokerUnreachableError("b:9092", 1)
     driver, client = reading(error)
@@ -390,7 +386,7 @@ def test_a_restart_may_help_against_a_broker_that_is_away() -> None:
     assert driver.messages[-1] == failed
 
 
-def test_a_refused_login_is_not_tried_again() -> None:
+def test_a_refused_login_is_not_tried_again():
     """A restart would log in again, and brokers' operators lock accounts after a few attempts."""
     driver, client = reading(AuthenticationError("b:9092", "PLAIN", "ada", "wrong password"))
     with pytest.raises(AuthenticationError):
@@ -399,7 +395,7 @@ def test_a_refused_login_is_not_tried_again() -> None:
     assert driver.messages[-1].is_permanent
 
 
-def test_a_task_without_a_driver_ends_without_a_message() -> None:
+def test_a_task_without_a_driver_ends_without_a_message():
     """No driver would receive it."""
     driver, client = reading(DriverLostError("it was silent"))
     with pytest.raises(DriverLostError):
@@ -407,7 +403,7 @@ def test_a_task_without_a_driver_ends_without_a_message() -> None:
     assert not any(isinstance(message, TaskFailed) for message in driver.messages)
 
 
-def test_an_error_of_the_function_names_the_partition_and_the_offsets() -> None:
+def test_an_error_of_the_function_names_the_partition_and_the_offsets():
     """The message has the offsets of the poll, and then the error's own text."""
 
     def fail(_: pa.RecordBatch) -> None:
@@ -428,8 +424,7 @@ def typed_records(kit: Kit, letters: DeadLetters | None = None, **options: str) 
     container = kit.container(given)
     container.value_format.override(providers.Callable(lambda _name: VALUE_FORMAT))
     container.dead_letters.override(providers.Callable(lambda _topic: letters))
-    typed: TypedRecords = container.typed_records(container.value_schemas().resolve())
-    return typed
+    return container.typed_records(container.value_schemas().resolve())
 
 
 def lines(*values: bytes) -> PolledRecords:
@@ -443,7 +438,7 @@ def lines(*values: bytes) -> PolledRecords:
     return PolledRecords(tp(0), pa.RecordBatch.from_arrays(columns, schema=schema), len(values))
 
 
-def test_a_function_gets_typed_values(kit: Kit) -> None:
+def test_a_function_gets_typed_values(kit):
     """Bad records are counted in the report; what is acknowledged is the whole poll."""
     driver, client = reading([lines(b"1,ada", b"x,eve", b"2,bob")], [lines(b"x,eve")])
     seen: list[object] = []
@@ -476,9 +471,7 @@ class NotedLetters(DeadLetters):
         """Do nothing."""
 
 
-def test_letters_are_acknowledged_before_the_output_is_sent(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_letters_are_acknowledged_before_the_output_is_sent(kit, monkeypatch):
     """An offset is acknowledged, or committed with the output, when its letters are in Kafka."""
     driver, client = reading([lines(b"1,ada", b"x,eve")], [lines(b"2,bob")], [lines(b"x,joe")])
     notes: list[str] = []
@@ -501,7 +494,7 @@ def test_letters_are_acknowledged_before_the_output_is_sent(
     assert kit.events.named("records_failed") == ((expected, tp(0), 1),)
 
 
-def test_a_letter_that_is_not_delivered_fails_the_task(kit: Kit) -> None:
+def test_a_letter_that_is_not_delivered_fails_the_task(kit):
     """Neither the output of its poll is sent, nor is its offset acknowledged."""
 
     class Refused(NotedLetters):
@@ -516,7 +509,7 @@ def test_a_letter_that_is_not_delivered_fails_the_task(kit: Kit) -> None:
     assert all(offset == 0 for report in driver.reports for offset in report.offsets.values())
 
 
-def test_a_bad_record_ends_a_task_for_good(kit: Kit) -> None:
+def test_a_bad_record_ends_a_task_for_good(kit):
     """The function is not called with the records of its poll: another attempt would be, too."""
     driver, client = reading([lines(b"1,ada", b"x,eve")])
     seen: list[object] = []

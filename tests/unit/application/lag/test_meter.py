@@ -69,7 +69,7 @@ def consumed(first: int = 0, second: int = 0) -> PartitionOffsets:
     return PartitionOffsets({tp(0): first, tp(1): second})
 
 
-def test_markers_do_not_count(kit: Kit) -> None:
+def test_markers_do_not_count(kit):
     """A query that has read every record has no lag, though markers and aborted records follow."""
     transaction(kit, 3)
     transaction(kit, 2, commit=False)
@@ -78,7 +78,7 @@ def test_markers_do_not_count(kit: Kit) -> None:
     assert lag.is_exact
 
 
-def test_records_are_counted_where_few_offsets_are_left(kit: Kit) -> None:
+def test_records_are_counted_where_few_offsets_are_left(kit):
     """Up to the bound records are counted, above it the lag is in offsets, marked as inexact."""
     transaction(kit, 9)
     kit.produce(11, partition=1)
@@ -87,7 +87,7 @@ def test_records_are_counted_where_few_offsets_are_left(kit: Kit) -> None:
     assert not lag.is_exact
 
 
-def test_counting_can_be_left_out(kit: Kit) -> None:
+def test_counting_can_be_left_out(kit):
     """With a bound of 0 nothing is read, and only a partition without offsets left is exact."""
     kit.produce(2)
     measuring, reader = metered(kit, max_counted=0)
@@ -96,7 +96,7 @@ def test_counting_can_be_left_out(kit: Kit) -> None:
     assert reader.ranges == []
 
 
-def test_new_partitions_count_from_their_first_offset(kit: Kit) -> None:
+def test_new_partitions_count_from_their_first_offset(kit):
     """A partition of the topic that the query does not know is read from its beginning."""
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 2})
@@ -104,7 +104,7 @@ def test_new_partitions_count_from_their_first_offset(kit: Kit) -> None:
     assert lag.partitions[1] == PartitionLag(tp(1), 2, 5, lag=3, is_exact=True)
 
 
-def test_partitions_that_are_not_assigned_do_not_count(kit: Kit) -> None:
+def test_partitions_that_are_not_assigned_do_not_count(kit):
     """A query that reads some partitions is not behind in others; of other topics, all count."""
     kit.cluster.create_topic("u", 2)
     kit.cluster.create_topic("unread")
@@ -117,7 +117,7 @@ def test_partitions_that_are_not_assigned_do_not_count(kit: Kit) -> None:
     assert measuring.measure(both).lag == Lag({tp(1): 3, tp(0, "u"): 0, tp(1, "u"): 5})
 
 
-def test_deleted_records_are_not_waited_for(kit: Kit) -> None:
+def test_deleted_records_are_not_waited_for(kit):
     """Expired records are separate from the lag."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 4})
@@ -125,7 +125,7 @@ def test_deleted_records_are_not_waited_for(kit: Kit) -> None:
     assert lag.partitions[0] == PartitionLag(tp(0), 1, 5, lag=1, is_exact=True, expired=3)
 
 
-def test_topics_that_are_gone_are_left_out(kit: Kit) -> None:
+def test_topics_that_are_gone_are_left_out(kit):
     """The other topics of a query are still measured."""
     kit.produce(5)
     gone = PartitionOffsets({tp(0, "gone"): 3})
@@ -134,14 +134,14 @@ def test_topics_that_are_gone_are_left_out(kit: Kit) -> None:
     assert meter(kit).measure(PartitionOffsets()).lag == Lag({})
 
 
-def test_several_sources_are_measured_at_once(kit: Kit) -> None:
+def test_several_sources_are_measured_at_once(kit):
     """Each source has its own lag."""
     kit.produce(5)
     lags = meter(kit).measure_all([consumed(2), consumed(5)])
     assert [lag.lag.total for lag in lags] == [3, 0]
 
 
-def test_a_count_is_kept_while_nothing_moves(kit: Kit) -> None:
+def test_a_count_is_kept_while_nothing_moves(kit):
     """Markers at the end of an idle topic are read once."""
     transaction(kit, 1)
     measuring, reader = metered(kit)
@@ -154,7 +154,7 @@ def test_a_count_is_kept_while_nothing_moves(kit: Kit) -> None:
     assert reader.ranges[1:] == ["t-0[1, 3)", "t-0[2, 3)"]
 
 
-def test_the_records_of_all_batches_count(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_records_of_all_batches_count(kit, monkeypatch):
     """A reader returns a span in as many batches as it likes."""
     kit.produce(5)
     measuring, reader = metered(kit)
@@ -170,7 +170,7 @@ def test_the_records_of_all_batches_count(kit: Kit, monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_what_cannot_be_counted_is_given_in_offsets(kit: Kit) -> None:
+def test_what_cannot_be_counted_is_given_in_offsets(kit):
     """A read that fails half-way costs the exactness of its partition, and is tried again."""
     transaction(kit, 3)
     measuring, reader = metered(kit)
@@ -181,7 +181,7 @@ def test_what_cannot_be_counted_is_given_in_offsets(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("milliseconds", [50, 99])
-def test_counting_ends_with_its_time(kit: Kit, milliseconds: int) -> None:
+def test_counting_ends_with_its_time(kit, milliseconds):
     """Partitions that are not counted in time are given in offsets."""
     kit.produce(3)
     kit.produce(3, partition=1)
@@ -195,7 +195,7 @@ def test_counting_ends_with_its_time(kit: Kit, milliseconds: int) -> None:
     assert reader.ranges == ["t-0[0, 4)"]
 
 
-def test_the_time_of_counting_begins_with_the_first_batch(kit: Kit) -> None:
+def test_the_time_of_counting_begins_with_the_first_batch(kit):
     """Before it, a process may compile for many seconds what decodes batches."""
     kit.produce(3)
     kit.produce(3, partition=1)

@@ -45,11 +45,11 @@ class FakeQuery:
 
 
 @pytest.fixture
-def query(kit: Kit) -> FakeQuery:
+def query(kit):
     return FakeQuery(kit)
 
 
-def test_before_the_first_commit(query: FakeQuery) -> None:
+def test_before_the_first_commit(query):
     """Nothing is measured, and what is on its way is seen."""
     assert query.watch.snapshot() == LagSnapshot()
     query.begin(0, '{"t":{"0":1}}')
@@ -59,7 +59,7 @@ def test_before_the_first_commit(query: FakeQuery) -> None:
     assert (look.sources, look.total, look.gone) == ({}, 0, ())
 
 
-def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
+def test_a_query_of_several_sources(kit, query):
     """Each Kafka source is measured from the end of the committed batch, not of a later one."""
     kit.produce(10)
     query.begin(0, "17", '{"t":{"0":4,"1":0}}', '{"t":{"0":9}}')
@@ -71,14 +71,14 @@ def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
     assert look.state.offsets_in_flight == 7
 
 
-def test_partitions_that_are_gone_are_named(query: FakeQuery) -> None:
+def test_partitions_that_are_gone_are_named(query):
     """A deleted topic is not measured, and is reported."""
     query.begin(0, '{"t":{"0":0},"u":{"3":5}}')
     query.commit(0)
     assert query.watch.snapshot().gone == (tp(3, "u"),)
 
 
-def test_looks_make_a_trend(kit: Kit, query: FakeQuery) -> None:
+def test_looks_make_a_trend(kit, query):
     """From look to look the watch sees where the lag goes."""
     kit.produce(100)
     for batch_id, end in enumerate((10, 30, 50)):
@@ -128,7 +128,7 @@ class Checkpoint:
 
 
 @pytest.fixture
-def orders(kit: Kit) -> Iterator[Checkpoint]:
+def orders(kit):
     kit.produce(10)
     checkpoint = Checkpoint(kit, "orders")
     yield checkpoint
@@ -139,7 +139,7 @@ def reports(watch: CheckpointWatch) -> dict[str, CheckpointReport]:
     return {report.name: report for report in watch.measure()}
 
 
-def test_each_checkpoint_has_a_report(kit: Kit, orders: Checkpoint) -> None:
+def test_each_checkpoint_has_a_report(kit, orders):
     """One that fails has its condition, and does not affect the other."""
     orders.commit()
     empty = Checkpoint(kit, "empty")
@@ -164,21 +164,21 @@ def test_each_checkpoint_has_a_report(kit: Kit, orders: Checkpoint) -> None:
     assert empty.is_closed
 
 
-def test_a_query_without_a_commit_has_no_lag(orders: Checkpoint) -> None:
+def test_a_query_without_a_commit_has_no_lag(orders):
     """Its first batch is in flight, which is no failure."""
     orders.offsets.add(0, BATCH)
     report = reports(CheckpointWatch([orders.watched], LONG))["orders"]
     assert (report.lag, report.failure) == (None, None)
 
 
-def test_an_old_checkpoint_has_no_times(orders: Checkpoint) -> None:
+def test_an_old_checkpoint_has_no_times(orders):
     orders.commit(b'v1\n\n{"t":{"0":4,"1":0}}')
     lag = reports(CheckpointWatch([orders.watched], LONG))["orders"].lag
     assert lag is not None
     assert lag.timestamp_ms == 0
 
 
-def test_an_unexpected_error_is_a_report(orders: Checkpoint) -> None:
+def test_an_unexpected_error_is_a_report(orders):
     """A bug in a plug-in, say, does not end the exporter, and may pass."""
     orders.commit()
     orders.error = RuntimeError("a bug\nin a plug-in")
@@ -190,7 +190,7 @@ def test_an_unexpected_error_is_a_report(orders: Checkpoint) -> None:
     assert reports(watch)["orders"].failure is None
 
 
-def test_a_storage_that_hangs_is_reported_at_the_deadline(kit: Kit, orders: Checkpoint) -> None:
+def test_a_storage_that_hangs_is_reported_at_the_deadline(kit, orders):
     """Others are not held up, and no second measurement is started beside the one that hangs."""
     other = Checkpoint(kit, "other")
     for checkpoint in (orders, other):
@@ -208,7 +208,7 @@ def test_a_storage_that_hangs_is_reported_at_the_deadline(kit: Kit, orders: Chec
     assert other.is_closed
 
 
-def test_what_came_between_two_rounds_is_dropped(orders: Checkpoint) -> None:
+def test_what_came_between_two_rounds_is_dropped(orders):
     """A report between two rounds is older than what the next round measures."""
     orders.commit()
     orders.answers.clear()

@@ -78,7 +78,7 @@ def threads() -> list[threading.Thread]:
 
 
 @pytest.fixture
-def cluster() -> MemoryCluster:
+def cluster():
     """Return a cluster with five records, followed by two aborted ones and a marker."""
     cluster = MemoryCluster()
     cluster.create_topic("t")
@@ -124,7 +124,7 @@ class Metering:
         self.given_back += 1
 
 
-def test_lag_is_exported_after_each_batch() -> None:
+def test_lag_is_exported_after_each_batch():
     """Exporters are called in order, and closed at the end; the thread ends with the worker."""
     notes = Notes()
     worker = LagWorker([notes], None)
@@ -137,7 +137,7 @@ def test_lag_is_exported_after_each_batch() -> None:
     assert threads() == []
 
 
-def test_a_worker_without_news_has_no_thread() -> None:
+def test_a_worker_without_news_has_no_thread():
     """There is no thread before the first report, nor long after the last one."""
     notes = Notes()
     worker = LagWorker([notes], None, idle_seconds=0.01)
@@ -151,7 +151,7 @@ def test_a_worker_without_news_has_no_thread() -> None:
     worker.close()
 
 
-def test_of_what_waits_only_the_newest_is_kept() -> None:
+def test_of_what_waits_only_the_newest_is_kept():
     """A slow exporter neither holds Spark up nor fills the memory."""
     notes = Notes()
     notes.may_go_on.clear()
@@ -166,7 +166,7 @@ def test_of_what_waits_only_the_newest_is_kept() -> None:
     assert notes.told == ["run 0: 2?", "run 999: 2?", "other 7: 2?", "closed"]
 
 
-def test_a_failing_exporter_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_exporter_harms_no_other(caplog):
     """Its failures are logged, and it gets the next lag anyway."""
     failing, notes = Notes(fails=True), Notes()
     worker = LagWorker([failing, notes], None)
@@ -178,7 +178,7 @@ def test_a_failing_exporter_harms_no_other(caplog: pytest.LogCaptureFixture) -> 
     assert messages == ["A lag exporter failed; the query continues"] * 3
 
 
-def test_records_are_counted_with_a_meter(cluster: MemoryCluster) -> None:
+def test_records_are_counted_with_a_meter(cluster):
     """Kafka is asked for what is the latest now, and markers are taken out."""
     metering, notes = Metering(cluster), Notes()
     worker = LagWorker([notes], metering)
@@ -194,9 +194,7 @@ def test_records_are_counted_with_a_meter(cluster: MemoryCluster) -> None:
     "error",
     [BrokerUnreachableError("b:1", 10.0), PluginError("x:y", "it is none"), KeyError("a bug")],
 )
-def test_what_cannot_be_counted_is_given_in_offsets(
-    cluster: MemoryCluster, error: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_cannot_be_counted_is_given_in_offsets(cluster, error, caplog):
     """What Spark said is enough for offsets; the failure is logged once, until it is over."""
     metering, notes = Metering(cluster), Notes()
     metering.error = error
@@ -214,9 +212,7 @@ def test_what_cannot_be_counted_is_given_in_offsets(
     assert record.getMessage() == expected
 
 
-def test_any_error_of_counting_leaves_the_worker_alive(
-    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_error_of_counting_leaves_the_worker_alive(cluster, caplog, monkeypatch):
     """One that is no error of this library's has its traceback in the log."""
     notes = Notes()
     worker = LagWorker([notes], Metering(cluster))
@@ -231,7 +227,7 @@ def test_any_error_of_counting_leaves_the_worker_alive(
     assert record.exc_info is not None
 
 
-def test_an_exporter_may_close_its_worker() -> None:
+def test_an_exporter_may_close_its_worker():
     """An exporter runs in the worker's thread, which cannot wait for itself."""
     closed = threading.Event()
 
@@ -248,9 +244,7 @@ def test_an_exporter_may_close_its_worker() -> None:
     assert len(list(feed.follow(SECONDS))) == 1
 
 
-def test_each_time_that_counting_fails_is_logged(
-    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_time_that_counting_fails_is_logged(cluster, caplog, monkeypatch):
     """A cluster that fails, recovers and fails again is logged twice, not after every batch."""
     notes = Notes()
     worker = LagWorker([notes], Metering(cluster))
@@ -264,7 +258,7 @@ def test_each_time_that_counting_fails_is_logged(
     assert len(caplog.records) == 2
 
 
-def test_a_source_of_which_nothing_is_known_is_left_out() -> None:
+def test_a_source_of_which_nothing_is_known_is_left_out():
     """Without a latest offset and a meter there is no lag."""
     notes = Notes()
     worker = LagWorker([notes], None)
@@ -273,7 +267,7 @@ def test_a_source_of_which_nothing_is_known_is_left_out() -> None:
     assert notes.told == ["closed"]
 
 
-def test_a_feed_gives_what_comes_and_ends_with_its_run() -> None:
+def test_a_feed_gives_what_comes_and_ends_with_its_run():
     """A feed begins with the known reports of its run, and ignores other runs."""
     worker = LagWorker([], None)
     known = worker.feed(None)
@@ -293,7 +287,7 @@ def test_a_feed_gives_what_comes_and_ends_with_its_run() -> None:
     }
 
 
-def test_a_feed_ends_with_its_own_run_alone() -> None:
+def test_a_feed_ends_with_its_own_run_alone():
     """The end of another run is ignored; the feed of all runs ends with the worker."""
     one, every = LagFeed("run"), LagFeed(None)
     for feed in (one, every):
@@ -307,12 +301,12 @@ def test_a_feed_ends_with_its_own_run_alone() -> None:
     assert [lag.batch_id for lag in every.follow(0)] == [1]
 
 
-def test_a_feed_ends_when_its_time_has_passed() -> None:
+def test_a_feed_ends_when_its_time_has_passed():
     """Following an idle query ends with the time-out."""
     assert list(LagWorker([], None).feed(None).follow(0.01)) == []
 
 
-def test_a_feed_keeps_the_newest_only() -> None:
+def test_a_feed_keeps_the_newest_only():
     """A reader that takes its time loses the oldest."""
     worker = LagWorker([], None)
     feed, other = worker.feed("run"), worker.feed("run")
@@ -324,7 +318,7 @@ def test_a_feed_keeps_the_newest_only() -> None:
     assert [lag.batch_id for lag in feed.follow(SECONDS)] == list(range(50, MAX_BUFFERED + 50))
 
 
-def test_nothing_is_taken_after_the_end() -> None:
+def test_nothing_is_taken_after_the_end():
     """A worker that was closed starts no thread again, and its feeds are at their end."""
     notes = Notes()
     worker = LagWorker([notes], None)

@@ -32,7 +32,7 @@ ORDERS: Final = TopicPartition("orders", 1)
 
 
 @pytest.fixture
-def world() -> MemoryWorld:
+def world():
     """Return a cluster with a dead-letter topic and two others."""
     world = MemoryWorld()
     for topic in ("letters", "orders", "payments"):
@@ -87,9 +87,7 @@ def replay(
         (LetterFilter("orders", frozenset({"BAD_UTF8"}), (0, 3)), []),
     ],
 )
-def test_letters_are_selected(
-    world: MemoryWorld, wanted: LetterFilter, expected: list[int]
-) -> None:
+def test_letters_are_selected(world, wanted, expected):
     """What does not fit is counted; a filter without a bound takes all."""
     early = WHEN - dt.timedelta(seconds=1)
     write(world, {"offset": 1, "timestamp": early}, {"offset": 2}, reason=FailureReason.MALFORMED)
@@ -99,7 +97,7 @@ def test_letters_are_selected(
     assert sum(each.unwanted for each in found) == 4 - len(expected)
 
 
-def test_the_summary_counts_each_record_once(world: MemoryWorld) -> None:
+def test_the_summary_counts_each_record_once(world):
     """Retried tasks write letters again; other records in the topic are none."""
     for _ in range(3):
         write(world, {"offset": 7}, reason=FailureReason.MALFORMED)
@@ -113,7 +111,7 @@ def test_the_summary_counts_each_record_once(world: MemoryWorld) -> None:
     assert len(summary.records) == 2
 
 
-def test_the_letters_of_a_listed_record_are_counted_beyond_the_limit(world: MemoryWorld) -> None:
+def test_the_letters_of_a_listed_record_are_counted_beyond_the_limit(world):
     """The limit is of records."""
     for _ in range(3):
         write(world, {"offset": 7}, reason=FailureReason.MALFORMED)
@@ -125,7 +123,7 @@ def test_the_letters_of_a_listed_record_are_counted_beyond_the_limit(world: Memo
     ]
 
 
-def test_a_replay_writes_what_was_there(world: MemoryWorld) -> None:
+def test_a_replay_writes_what_was_there(world):
     """The record is in its partition again, with its own headers and timestamp."""
     write(
         world,
@@ -143,7 +141,7 @@ def test_a_replay_writes_what_was_there(world: MemoryWorld) -> None:
     assert {row["timestamp"] for row in found.values()} == {WHEN}
 
 
-def test_a_replay_writes_each_record_once(world: MemoryWorld) -> None:
+def test_a_replay_writes_each_record_once(world):
     """Further letters of a record, other letters and other records are counted."""
     for _ in range(2):
         write(world, {"offset": 1}, {"offset": 2}, reason=FailureReason.MALFORMED)
@@ -154,7 +152,7 @@ def test_a_replay_writes_each_record_once(world: MemoryWorld) -> None:
     assert len(world.records(ORDERS)) == 2
 
 
-def test_a_replay_to_another_topic_lets_the_key_decide(world: MemoryWorld) -> None:
+def test_a_replay_to_another_topic_lets_the_key_decide(world):
     """The topic may have fewer partitions than the records' own."""
     world.create("fixed", 1)
     write(world, {"offset": 1, "partition": 9}, reason=FailureReason.MALFORMED)
@@ -162,14 +160,14 @@ def test_a_replay_to_another_topic_lets_the_key_decide(world: MemoryWorld) -> No
     assert [row["value"] for row in world.records(TopicPartition("fixed", 0))] == [b"v"]
 
 
-def test_a_dry_run_writes_nothing(world: MemoryWorld) -> None:
+def test_a_dry_run_writes_nothing(world):
     """A dry run counts as the replay would."""
     write(world, {"offset": 1}, {"offset": 1}, reason=FailureReason.MALFORMED)
     assert replay(world, is_dry=True) == ReplayStats(Counter(orders=1), 1)
     assert world.records(ORDERS) == []
 
 
-def test_a_group_begins_where_it_stopped(world: MemoryWorld) -> None:
+def test_a_group_begins_where_it_stopped(world):
     """Each group has its own place; letters that are written meanwhile are left for later."""
     write(world, {"offset": 1}, reason=FailureReason.MALFORMED)
     log = log_of(world)
@@ -184,7 +182,7 @@ def test_a_group_begins_where_it_stopped(world: MemoryWorld) -> None:
     log.commit("g", [])
 
 
-def test_deleted_letters_are_not_read(world: MemoryWorld) -> None:
+def test_deleted_letters_are_not_read(world):
     """Also if a group stopped before them."""
     write(world, {"offset": 1}, reason=FailureReason.MALFORMED)
     log = log_of(world)
@@ -194,7 +192,7 @@ def test_deleted_letters_are_not_read(world: MemoryWorld) -> None:
     assert log.ranges() == log.ranges(log.committed("g")) == []
 
 
-def test_the_topic_has_to_exist(world: MemoryWorld) -> None:
+def test_the_topic_has_to_exist(world):
     """A typing error is not an empty topic."""
     with pytest.raises(UnknownTopicError, match="'ghost'"):
         log_of(world, "ghost").ranges()

@@ -32,7 +32,7 @@ TOPIC: Final = TopicPartition("letters", 0)
 
 
 @pytest.fixture
-def world() -> MemoryWorld:
+def world():
     """Return a cluster with a dead-letter topic."""
     world = MemoryWorld()
     world.create("letters", 2)
@@ -55,7 +55,7 @@ def counter(
     return LetterCounter(log, clock or MemoryClock(), 1_000)
 
 
-def test_each_query_has_its_letters(world: MemoryWorld) -> None:
+def test_each_query_has_its_letters(world):
     """By reason; what other programs wrote counts for none."""
     write(world, "a", FailureReason.MALFORMED, FailureReason.BAD_UTF8, FailureReason.MALFORMED)
     write(world, "b", FailureReason.TOO_DEEP)
@@ -67,7 +67,7 @@ def test_each_query_has_its_letters(world: MemoryWorld) -> None:
     assert counting.count("c") == BadRecordStats()
 
 
-def test_a_letter_is_counted_once(world: MemoryWorld) -> None:
+def test_a_letter_is_counted_once(world):
     """A further call adds what is new, also after the letters before it were deleted."""
     counting = counter(world)
     for number in (1, 2, 3):
@@ -77,7 +77,7 @@ def test_a_letter_is_counted_once(world: MemoryWorld) -> None:
             world.delete_records(TopicPartition("letters", partition), number)
 
 
-def test_a_topic_that_was_created_again_is_counted_from_its_start(world: MemoryWorld) -> None:
+def test_a_topic_that_was_created_again_is_counted_from_its_start(world):
     """Its end lies before the place that the counter had reached."""
     counting = counter(world)
     write(world, "a", *[FailureReason.MALFORMED] * 3)
@@ -88,7 +88,7 @@ def test_a_topic_that_was_created_again_is_counted_from_its_start(world: MemoryW
     assert counting.count("a").total == 4
 
 
-def test_letters_of_kafka_connect_have_no_reason_of_ours(world: MemoryWorld) -> None:
+def test_letters_of_kafka_connect_have_no_reason_of_ours(world):
     """Kafka Connect's letters are of connectors, not of queries."""
     names = ("topic", "partition", "offset", "connector.name", "exception.class.name")
     headers = tuple((f"__connect.errors.{name}", b"1") for name in names)
@@ -110,7 +110,7 @@ class HurriedClock(Clock):
         raise NotImplementedError
 
 
-def test_a_call_reads_for_a_bounded_time(world: MemoryWorld) -> None:
+def test_a_call_reads_for_a_bounded_time(world):
     """The next call goes on with the partition that is left."""
     letters = world.container().dead_letters("letters")
     for number in (0, 1):
@@ -151,7 +151,7 @@ def export(world: MemoryWorld, topic: str, bad_records: BadRecordStats | None = 
     return lag
 
 
-def test_the_lag_of_a_query_has_its_letters(world: MemoryWorld) -> None:
+def test_the_lag_of_a_query_has_its_letters(world):
     """Those of a continuous query are known from its tasks."""
     write(world, "a", FailureReason.MALFORMED)
     assert export(world, "letters").bad_records == BadRecordStats({FailureReason.MALFORMED: 1}, 1)
@@ -159,9 +159,7 @@ def test_the_lag_of_a_query_has_its_letters(world: MemoryWorld) -> None:
     assert export(world, "letters", known).bad_records == known
 
 
-def test_lag_is_exported_without_letters_that_cannot_be_read(
-    world: MemoryWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_lag_is_exported_without_letters_that_cannot_be_read(world, caplog):
     """The log says why."""
     assert export(world, "ghost").bad_records is None
     with pytest.raises(UnknownTopicError) as caught:

@@ -14,7 +14,6 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     ReadAllAvailable,
-    ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
@@ -51,8 +50,7 @@ def source(
     def load(ranges: Sequence[OffsetRange]) -> Ranges:
         return tuple(ranges)
 
-    made: KafkaSource[Ranges] = container.kafka_source(load)
-    return made
+    return container.kafka_source(load)
 
 
 def offsets(*values: int) -> PartitionOffsets:
@@ -65,14 +63,12 @@ def ranges(*bounds: tuple[int, int, int]) -> Ranges:
     return tuple(OffsetRange(tp(number), start, end) for number, start, end in bounds)
 
 
-def test_a_source_is_named_as_in_the_jvm_connector(kit: Kit) -> None:
+def test_a_source_is_named_as_in_the_jvm_connector(kit):
     """Its name tells what it is subscribed to."""
     assert str(source(kit)) == "KafkaSourceV1[Subscribe[t]]"
 
 
-def test_nothing_is_asked_for_before_it_is_needed(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_asked_for_before_it_is_needed(kit, monkeypatch):
     """Making a source asks no broker: the initial offsets are found when first used."""
     failure = BrokerUnreachableError("memory", 1)
 
@@ -87,7 +83,7 @@ def test_nothing_is_asked_for_before_it_is_needed(
         _ = made.initial_partition_offsets
 
 
-def test_initial_offsets_are_written_down_once(kit: Kit) -> None:
+def test_initial_offsets_are_written_down_once(kit):
     """The first use fixes them in the metadata log; later ones, and restarts, find them there."""
     kit.produce(3)
     log = MemoryMetadataLog()
@@ -100,7 +96,7 @@ def test_initial_offsets_are_written_down_once(kit: Kit) -> None:
     assert kit.events.named("initial_offsets") == ((offsets(3, 0),),)
 
 
-def test_initial_offsets_of_a_later_version_are_refused(kit: Kit) -> None:
+def test_initial_offsets_of_a_later_version_are_refused(kit):
     """A metadata log that a newer Spark has written stops the source before it reads anything."""
     log = MemoryMetadataLog()
     log.add(0, b"\0v99999\n{}")
@@ -118,7 +114,7 @@ def test_initial_offsets_of_a_later_version_are_refused(kit: Kit) -> None:
         ('{"t":{"0":1,"1":2}}', (1, 2)),
     ],
 )
-def test_a_source_begins_by_its_options(kit: Kit, starting: str, expected: tuple[int, int]) -> None:
+def test_a_source_begins_by_its_options(kit, starting, expected):
     """The ends of what the brokers hold are offsets that they hold."""
     kit.produce(4)
     kit.produce(2, partition=1)
@@ -128,14 +124,14 @@ def test_a_source_begins_by_its_options(kit: Kit, starting: str, expected: tuple
     )
 
 
-def test_offsets_of_other_partitions_are_refused(kit: Kit) -> None:
+def test_offsets_of_other_partitions_are_refused(kit):
     """Specific offsets name every partition, as for the stream."""
     with pytest.raises(StreamOffsetsMismatchError):
         source(kit, {"startingOffsets": '{"t":{"0":0}}'}).get_offset()
 
 
 @pytest.mark.parametrize("given", [0, 1, 9])
-def test_a_start_that_is_not_held_is_data_loss(kit: Kit, given: int) -> None:
+def test_a_start_that_is_not_held_is_data_loss(kit, given):
     """An offset before the first record or after the end fails the query, and nothing is kept."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
@@ -150,7 +146,7 @@ def test_a_start_that_is_not_held_is_data_loss(kit: Kit, given: int) -> None:
 
 
 @pytest.mark.parametrize("given", [0, 1, 9])
-def test_a_start_that_is_not_held_is_reset(kit: Kit, given: int) -> None:
+def test_a_start_that_is_not_held_is_reset(kit, given):
     """A query that may lose data begins at the earliest offset instead, and reports it."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
@@ -158,10 +154,10 @@ def test_a_start_that_is_not_held_is_reset(kit: Kit, given: int) -> None:
     assert made.initial_partition_offsets == offsets(2, 0)
     [[loss]] = kit.events.named("data_lost")
     expected = f"startingOffsets for t-0 was {given} but consumer reset to 2. "
-    assert loss.as_warning().startswith(expected)  # type: ignore[attr-defined]
+    assert loss.as_warning().startswith(expected)
 
 
-def test_a_start_in_an_open_transaction_is_held(kit: Kit) -> None:
+def test_a_start_in_an_open_transaction_is_held(kit):
     """Under read_committed, offsets behind the last stable one are not taken for lost."""
     kit.produce(2)
     kit.cluster.produce("t", b"v", transaction=kit.cluster.begin_transaction())
@@ -171,7 +167,7 @@ def test_a_start_in_an_open_transaction_is_held(kit: Kit) -> None:
     assert made.initial_partition_offsets == offsets(4, 0)
 
 
-def test_offsets_are_remembered(kit: Kit) -> None:
+def test_offsets_are_remembered(kit):
     """The next batch begins where the last one that was asked for ends."""
     made = source(kit)
     assert made.latest_offset(None, ReadAllAvailable()) == offsets(0, 0)
@@ -181,9 +177,7 @@ def test_offsets_are_remembered(kit: Kit) -> None:
     assert made.report_latest_offset() == offsets(3, 0)
 
 
-def test_the_limit_counts_from_the_initial_offsets_and_then_from_the_current_ones(
-    kit: Kit,
-) -> None:
+def test_the_limit_counts_from_the_initial_offsets_and_then_from_the_current_ones(kit):
     """`maxOffsetsPerTrigger` moves each batch's end on by as much as it says."""
     kit.produce(9)
     made = source(kit, {**EARLIEST, "maxOffsetsPerTrigger": "4"})
@@ -192,7 +186,7 @@ def test_the_limit_counts_from_the_initial_offsets_and_then_from_the_current_one
     assert made.report_latest_offset() == offsets(9, 0)
 
 
-def test_a_restarted_driver_may_say_where_it_stands(kit: Kit) -> None:
+def test_a_restarted_driver_may_say_where_it_stands(kit):
     """Without offsets of its own the source counts from the driver's, and not from the initial."""
     kit.produce(9)
     made = source(kit, EARLIEST)
@@ -210,14 +204,14 @@ def test_a_restarted_driver_may_say_where_it_stands(kit: Kit) -> None:
         (CompositeReadLimit((ReadMaxRows(3), ReadAllAvailable())), 9),
     ],
 )
-def test_every_limit_is_kept(kit: Kit, limit: ReadLimit, expected: int) -> None:
+def test_every_limit_is_kept(kit, limit, expected):
     """The first batch never waits, what is read at most is kept, and all overrules the rest."""
     kit.clock.sleep_ms(10_000)
     kit.produce(9)
     assert source(kit, EARLIEST).latest_offset(None, limit) == offsets(expected, 0)
 
 
-def test_a_batch_that_is_too_small_waits_for_its_time(kit: Kit) -> None:
+def test_a_batch_that_is_too_small_waits_for_its_time(kit):
     """Below the least the offsets stay where they were, until the delay is over."""
     kit.clock.sleep_ms(5_000)
     made = source(kit, {**EARLIEST, "minOffsetsPerTrigger": "5", "maxTriggerDelay": "5s"})
@@ -230,12 +224,12 @@ def test_a_batch_that_is_too_small_waits_for_its_time(kit: Kit) -> None:
     assert made.get_offset() == offsets(10, 0)
 
 
-def test_without_partitions_there_is_no_offset(kit: Kit) -> None:
+def test_without_partitions_there_is_no_offset(kit):
     """A pattern that no topic matches gives nothing that a log could take."""
     assert source(kit, {"subscribePattern": "^none$"}).get_offset() is None
 
 
-def test_a_limit_counts_from_a_start_without_topics(kit: Kit) -> None:
+def test_a_limit_counts_from_a_start_without_topics(kit):
     """A restart after a batch without topics reads a new topic bit by bit, from its start."""
     kit.cluster.create_topic("later", 1)
     kit.produce(5, topic="later")
@@ -243,7 +237,7 @@ def test_a_limit_counts_from_a_start_without_topics(kit: Kit) -> None:
     assert restarted.latest_offset(PartitionOffsets(), ReadMaxRows(2)) == {tp(0, "later"): 2}
 
 
-def test_partitions_that_are_gone_move_nothing(kit: Kit) -> None:
+def test_partitions_that_are_gone_move_nothing(kit):
     """When every topic of a pattern is gone, the offsets stay where they were (SPARK-41375)."""
     kit.produce(3)
     made = source(kit, {"subscribePattern": "^t$"})
@@ -253,13 +247,13 @@ def test_partitions_that_are_gone_move_nothing(kit: Kit) -> None:
     assert made.report_latest_offset() is None
 
 
-def test_a_batch_is_what_the_ranges_load_as(kit: Kit) -> None:
+def test_a_batch_is_what_the_ranges_load_as(kit):
     """The loader gets the ranges between two offsets, split as the options say."""
     made = source(kit, {**EARLIEST, "maxRecordsPerPartition": "3"})
     assert made.get_batch(offsets(2, 1), offsets(7, 1)) == ranges((0, 2, 4), (0, 4, 7))
 
 
-def test_the_first_batch_begins_at_the_initial_offsets(kit: Kit) -> None:
+def test_the_first_batch_begins_at_the_initial_offsets(kit):
     """Without a start it reads from where the stream begins."""
     kit.produce(4)
     kit.cluster.delete_records({tp(0): 1})
@@ -267,12 +261,12 @@ def test_the_first_batch_begins_at_the_initial_offsets(kit: Kit) -> None:
     assert made.get_batch(None, offsets(4, 0)) == ranges((0, 1, 4))
 
 
-def test_a_batch_of_nothing_is_empty(kit: Kit) -> None:
+def test_a_batch_of_nothing_is_empty(kit):
     """Equal offsets give what the loader makes of no ranges."""
     assert source(kit).get_batch(offsets(3, 0), offsets(3, 0)) == ()
 
 
-def test_a_batch_before_any_offset_tells_where_the_source_stands(kit: Kit) -> None:
+def test_a_batch_before_any_offset_tells_where_the_source_stands(kit):
     """After a restart the batch that is run again comes first, and the next begins at its end."""
     kit.produce(9)
     made = source(kit, {**EARLIEST, "maxOffsetsPerTrigger": "2"})
@@ -283,7 +277,7 @@ def test_a_batch_before_any_offset_tells_where_the_source_stands(kit: Kit) -> No
     assert made.current_partition_offsets == offsets(7, 0)
 
 
-def test_lines_of_the_log(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_of_the_log(kit, caplog):
     """What the source does stands in its log in the words of the JVM connector."""
     caplog.set_level(logging.DEBUG, "pyspark_kafka")
     made = source(kit, EARLIEST)
@@ -312,7 +306,7 @@ def test_lines_of_the_log(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_an_added_partition_is_read_from_its_beginning(kit: Kit) -> None:
+def test_an_added_partition_is_read_from_its_beginning(kit):
     """A partition that was not there before starts at 0, and is reported."""
     made = source(kit)
     kit.cluster.add_partitions("t", 3)
@@ -346,7 +340,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("condition", LOSSES)
-def test_what_is_lost(kit: Kit, condition: str) -> None:
+def test_what_is_lost(kit, condition):
     """Each finding fails a query that may not lose data, and is a warning of any other."""
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 3})
@@ -356,15 +350,15 @@ def test_what_is_lost(kit: Kit, condition: str) -> None:
     assert caught.value.sub_condition == condition
     source(kit, GO_ON).get_batch(start, end)
     [[loss]] = kit.events.named("data_lost")
-    assert loss.as_warning().startswith(warning)  # type: ignore[attr-defined]
+    assert loss.as_warning().startswith(warning)
 
 
-def test_the_stream_keeps_its_own_words(kit: Kit) -> None:
+def test_the_stream_keeps_its_own_words(kit):
     """What the legacy source says of a partition that shrank changes nothing of the stream."""
     container = kit.container(GO_ON)
     container.micro_batch_stream().plan_input_partitions(offsets(5, 0), offsets(1, 0))
     [[loss]] = kit.events.named("data_lost")
-    assert "was changed from 5 to 1. This could be" in loss.as_warning()  # type: ignore[attr-defined]
+    assert "was changed from 5 to 1. This could be" in loss.as_warning()
 
 
 def available_now(kit: Kit) -> tuple[KafkaSource[Ranges], PartitionOffsets]:
@@ -378,7 +372,7 @@ def available_now(kit: Kit) -> tuple[KafkaSource[Ranges], PartitionOffsets]:
     return made, end
 
 
-def test_available_now_ends_with_what_was_found_first(kit: Kit) -> None:
+def test_available_now_ends_with_what_was_found_first(kit):
     """Fifteen records, five at a time, are three batches; what comes meanwhile is left."""
     kit.produce(15)
     made = source(kit, {**EARLIEST, "maxOffsetsPerTrigger": "5"})
@@ -393,7 +387,7 @@ def test_available_now_ends_with_what_was_found_first(kit: Kit) -> None:
     assert sizes == [[5], [5], [5], []]
 
 
-def test_available_now_fails_when_kafka_changes(kit: Kit) -> None:
+def test_available_now_fails_when_kafka_changes(kit):
     """A batch whose end does not fit the first look, or what Kafka has by now, fails."""
     made, end = available_now(kit)
     with pytest.raises(PartitionsNotPrefetchedError):
@@ -409,7 +403,7 @@ def test_available_now_fails_when_kafka_changes(kit: Kit) -> None:
         made.get_batch(None, end)
 
 
-def test_a_planned_batch_is_run_again_under_available_now(kit: Kit) -> None:
+def test_a_planned_batch_is_run_again_under_available_now(kit):
     """A batch of an earlier run is not held against this run's first look (SPARK-53560)."""
     log = MemoryMetadataLog()
     source(kit, EARLIEST, log).get_offset()
@@ -421,7 +415,7 @@ def test_a_planned_batch_is_run_again_under_available_now(kit: Kit) -> None:
     assert again.get_offset() == offsets(5, 5, 0)
 
 
-def test_a_commit_reports_lag_and_the_groups_offsets(kit: Kit) -> None:
+def test_a_commit_reports_lag_and_the_groups_offsets(kit):
     """Committed offsets are committed to the options' consumer group."""
     made = source(kit, {**EARLIEST, "commitOffsetsToGroup": "g"})
     kit.produce(5)
@@ -430,7 +424,7 @@ def test_a_commit_reports_lag_and_the_groups_offsets(kit: Kit) -> None:
     assert kit.cluster.committed("g") == offsets(2, 0)
 
 
-def test_the_options_make_the_default_limit(kit: Kit) -> None:
+def test_the_options_make_the_default_limit(kit):
     """Several limits are kept together."""
     limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "20"}
     assert source(kit, limits).default_read_limit == CompositeReadLimit(
@@ -438,7 +432,7 @@ def test_the_options_make_the_default_limit(kit: Kit) -> None:
     )
 
 
-def test_stopping_closes_the_connections(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_closes_the_connections(kit, monkeypatch):
     """The fetcher of offsets is closed, and may be so twice."""
     closed: list[MemoryOffsetFetcher] = []
 
@@ -452,7 +446,7 @@ def test_stopping_closes_the_connections(kit: Kit, monkeypatch: pytest.MonkeyPat
     assert len(closed) == 2
 
 
-def test_a_batch_is_counted_from_where_the_driver_is(kit: Kit) -> None:
+def test_a_batch_is_counted_from_where_the_driver_is(kit):
     """A driver that could not write the end of a batch down asks again, from the same start."""
     kit.produce(9)
     made = source(kit, EARLIEST)

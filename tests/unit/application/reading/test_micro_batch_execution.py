@@ -74,21 +74,21 @@ class Driver:
 
 
 @pytest.fixture
-def driver(kit: Kit) -> Driver:
+def driver(kit):
     """Return a driver that has run the first batch of an empty topic."""
     made = Driver(kit)
     assert made.execution.run_batch()
     return made
 
 
-def test_the_first_batch_runs_even_if_it_is_empty(driver: Driver) -> None:
+def test_the_first_batch_runs_even_if_it_is_empty(driver):
     """Its end in the log is where the query goes on, and then there is nothing to do."""
     assert driver.seen == [(0, [])]
     assert not driver.execution.run_batch()
     assert driver.offsets.batch_ids() == driver.commits.batch_ids() == [0]
 
 
-def test_the_logs_are_those_of_spark(kit: Kit, driver: Driver) -> None:
+def test_the_logs_are_those_of_spark(kit, driver):
     """The end of a batch stands in one log before it runs, its completion in the other."""
     kit.produce(2)
     driver.fails = 1
@@ -100,7 +100,7 @@ def test_the_logs_are_those_of_spark(kit: Kit, driver: Driver) -> None:
     assert driver.commits.latest() == (0, b'v1\n{"nextBatchWatermarkMs":0}')
 
 
-def test_each_batch_goes_on_where_the_last_one_ended(kit: Kit, driver: Driver) -> None:
+def test_each_batch_goes_on_where_the_last_one_ended(kit, driver):
     """As long as there is something to read, batches run."""
     for _ in range(2):
         kit.produce(3)
@@ -108,9 +108,7 @@ def test_each_batch_goes_on_where_the_last_one_ended(kit: Kit, driver: Driver) -
     assert driver.seen[1:] == [(1, [(0, 3)]), (2, [(3, 6)])]
 
 
-def test_batches_go_on_though_the_clock_is_set_back(
-    kit: Kit, driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_go_on_though_the_clock_is_set_back(kit, driver, monkeypatch):
     """The time in a log is a note: offsets alone decide what the next batch reads."""
     for now_ms in (3_600_000, 0):
         monkeypatch.setattr(micro_batch_execution, "epoch_ms", lambda now_ms=now_ms: now_ms)
@@ -120,7 +118,7 @@ def test_batches_go_on_though_the_clock_is_set_back(
     assert b'"batchTimestampMs":0,' in (driver.offsets.get(2) or b"")
 
 
-def test_a_batch_that_fails_is_run_again_by_the_next_call(kit: Kit, driver: Driver) -> None:
+def test_a_batch_that_fails_is_run_again_by_the_next_call(kit, driver):
     """The next call runs the same batch, even if Kafka has got more records since."""
     kit.produce(3)
     driver.fails = 1
@@ -132,7 +130,7 @@ def test_a_batch_that_fails_is_run_again_by_the_next_call(kit: Kit, driver: Driv
     assert driver.seen[1:] == [(1, [(0, 3)]), (1, [(0, 3)]), (2, [(3, 6)])]
 
 
-def test_a_planned_batch_is_run_again_after_a_restart(kit: Kit, driver: Driver) -> None:
+def test_a_planned_batch_is_run_again_after_a_restart(kit, driver):
     """A driver that went down between the two logs begins with the very same offsets."""
     kit.produce(3)
     driver.fails = 1
@@ -145,7 +143,7 @@ def test_a_planned_batch_is_run_again_after_a_restart(kit: Kit, driver: Driver) 
     assert driver.seen[1:] == [(1, [(0, 3)]), (1, [(0, 3)]), (2, [(3, 6)])]
 
 
-def test_the_first_batch_is_run_again_from_the_initial_offsets(kit: Kit) -> None:
+def test_the_first_batch_is_run_again_from_the_initial_offsets(kit):
     """Records that arrive between the first look and the crash are read."""
     driver = Driver(kit, {"maxOffsetsPerTrigger": "2"})
     assert driver.source.initial_partition_offsets == {tp(0): 0, tp(1): 0}
@@ -159,7 +157,7 @@ def test_the_first_batch_is_run_again_from_the_initial_offsets(kit: Kit) -> None
     assert driver.seen == [(0, [(0, 2)]), (0, [(0, 2)]), (1, [(2, 3)])]
 
 
-def test_a_commit_that_does_not_reach_the_log_repeats_the_batch(kit: Kit, driver: Driver) -> None:
+def test_a_commit_that_does_not_reach_the_log_repeats_the_batch(kit, driver):
     """A crash before the log of commits is a batch that was not done, known by its number."""
     kit.produce(3)
     driver.go_down("commit")
@@ -167,9 +165,7 @@ def test_a_commit_that_does_not_reach_the_log_repeats_the_batch(kit: Kit, driver
     assert driver.seen[1:] == [(1, [(0, 3)]), (1, [(0, 3)])]
 
 
-def test_a_plan_that_does_not_reach_the_log_is_recreated(
-    kit: Kit, driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_that_does_not_reach_the_log_is_recreated(kit, driver, monkeypatch):
     """A storage that fails for a while loses nothing: the plan was not used yet."""
     kit.produce(3)
     with monkeypatch.context() as patch:
@@ -182,9 +178,7 @@ def test_a_plan_that_does_not_reach_the_log_is_recreated(
 
 
 @pytest.mark.parametrize("name", ["offsets", "commits"])
-def test_a_write_that_fails_and_was_done_all_the_same(
-    kit: Kit, driver: Driver, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_write_that_fails_and_was_done_all_the_same(kit, driver, monkeypatch, name):
     """A storage whose answer is lost is asked what it has, and is not taken for another driver."""
     kit.produce(3)
     log: MemoryMetadataLog = getattr(driver, name)
@@ -204,7 +198,7 @@ def test_a_write_that_fails_and_was_done_all_the_same(
     assert driver.seen[1:] == [(1, [(0, 3)]), (2, [(3, 6)])]
 
 
-def test_a_restart_after_a_commit_goes_on(kit: Kit, driver: Driver) -> None:
+def test_a_restart_after_a_commit_goes_on(kit, driver):
     """A driver that stopped between two batches repeats none."""
     kit.produce(3)
     assert driver.execution.run_batch()
@@ -215,7 +209,7 @@ def test_a_restart_after_a_commit_goes_on(kit: Kit, driver: Driver) -> None:
     assert driver.seen[1:] == [(1, [(0, 3)]), (2, [(3, 6)])]
 
 
-def test_limits_are_kept_after_a_restart(kit: Kit) -> None:
+def test_limits_are_kept_after_a_restart(kit):
     """The limit counts from where the logs say that the query is."""
     driver = Driver(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "4"})
     kit.produce(10)
@@ -225,7 +219,7 @@ def test_limits_are_kept_after_a_restart(kit: Kit) -> None:
     assert driver.seen == [(0, [(0, 4)]), (1, [(4, 8)]), (2, [(8, 10)])]
 
 
-def test_a_query_over_what_is_available_comes_to_its_end(kit: Kit) -> None:
+def test_a_query_over_what_is_available_comes_to_its_end(kit):
     """With Trigger.AvailableNow a loop stops although records keep coming."""
     driver = Driver(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"})
     kit.produce(15)
@@ -235,7 +229,7 @@ def test_a_query_over_what_is_available_comes_to_its_end(kit: Kit) -> None:
     assert driver.seen == [(0, [(0, 5)]), (1, [(5, 10)]), (2, [(10, 15)])]
 
 
-def test_old_batches_are_forgotten(kit: Kit, driver: Driver) -> None:
+def test_old_batches_are_forgotten(kit, driver):
     """The logs keep the configured number of batches; a restart needs the last."""
     driver.start(retain=1)
     for _ in range(3):
@@ -254,7 +248,7 @@ def test_old_batches_are_forgotten(kit: Kit, driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("name", ["offsets", "commits"])
-def test_two_drivers_do_not_share_logs(kit: Kit, driver: Driver, name: str) -> None:
+def test_two_drivers_do_not_share_logs(kit, driver, name):
     """If two drivers write the same batch, the second one stops, as Spark's does."""
     kit.produce(3)
     log: MemoryMetadataLog = getattr(driver, name)
@@ -275,9 +269,7 @@ def test_two_drivers_do_not_share_logs(kit: Kit, driver: Driver, name: str) -> N
         (3, b"v1\n{}\n{}", "Batch 3 was planned last, but batch 0 was committed last"),
     ],
 )
-def test_logs_that_do_not_fit_are_refused(
-    driver: Driver, number: int, content: bytes, problem: str
-) -> None:
+def test_logs_that_do_not_fit_are_refused(driver, number, content, problem):
     """A log of another query, or with batches missing, stops the driver and is named."""
     driver.offsets.add(number, content)
     driver.start()
@@ -286,7 +278,7 @@ def test_logs_that_do_not_fit_are_refused(
     assert str(driver.offsets) in str(caught.value)
 
 
-def test_a_batch_whose_start_is_gone_is_refused(driver: Driver) -> None:
+def test_a_batch_whose_start_is_gone_is_refused(driver):
     """Where the end of the batch before the planned one is missing, there is nothing to go by."""
     driver.offsets.add(1, write_batch_end(PartitionOffsets({tp(0): 1, tp(1): 0}), 0))
     driver.offsets.purge(1)
@@ -295,7 +287,7 @@ def test_a_batch_whose_start_is_gone_is_refused(driver: Driver) -> None:
         driver.execution.run_batch()
 
 
-def test_a_query_without_partitions_waits(kit: Kit) -> None:
+def test_a_query_without_partitions_waits(kit):
     """No batch is written down before there is a topic."""
     driver = Driver(kit, {"subscribePattern": "^later$", "startingOffsets": "earliest"})
     assert not driver.execution.run_batch()
@@ -311,9 +303,7 @@ CRASHES = st.sampled_from(["plan", "process", "commit", None])
 
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1), CRASHES)))
-def test_wherever_a_driver_goes_down_each_offset_is_done_once(
-    events: list[tuple[int, int, str | None]],
-) -> None:
+def test_wherever_a_driver_goes_down_each_offset_is_done_once(events):
     """What is stored by a batch's number has no gap and nothing twice, after any events."""
     kit = Kit()
     kit.cluster.create_topic("t", 2)

@@ -29,7 +29,6 @@ from pyspark_kafka.domain.reading.offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    OffsetLimit,
     OnMissingCommit,
     OnNoMatch,
     Specific,
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
 
 
 def reader(kit: Kit, **options: str) -> KafkaOffsetReader:
-    made: KafkaOffsetReader = kit.container(options).offset_reader()
-    return made
+    return kit.container(options).offset_reader()
 
 
 def resolve(made: KafkaOffsetReader, limit: StartingOffsets) -> PartitionOffsets:
@@ -75,9 +73,7 @@ def refused() -> KafkaRequestError:
     return KafkaRequestError("a request", "no")
 
 
-def test_a_refusal_is_tried_again_after_the_interval(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_is_tried_again_after_the_interval(kit, monkeypatch):
     """Two failures and a success make three calls, with the retry interval between them."""
     failing = Failing(monkeypatch, "partitions", [refused(), refused()])
     assert reader(kit, **{"fetchOffset.retryIntervalMs": "250"}).partitions() == {tp(0), tp(1)}
@@ -86,7 +82,7 @@ def test_a_refusal_is_tried_again_after_the_interval(
     assert [facts[:2] for facts in kit.events.named("offsets_retried")] == [(1, 3), (2, 3)]
 
 
-def test_the_last_refusal_is_raised(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_refusal_is_raised(kit, monkeypatch):
     """After `fetchOffset.numRetries` attempts in all the error is given to the caller."""
     failing = Failing(monkeypatch, "partitions", [refused() for _ in range(9)])
     with pytest.raises(KafkaRequestError):
@@ -94,9 +90,7 @@ def test_the_last_refusal_is_raised(kit: Kit, monkeypatch: pytest.MonkeyPatch) -
     assert failing.calls == 2
 
 
-def test_an_unreachable_broker_is_not_tried_again(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_broker_is_not_tried_again(kit, monkeypatch):
     """The client has waited for its whole time already."""
     failing = Failing(monkeypatch, "partitions", [BrokerUnreachableError("b:1", 1)])
     with pytest.raises(BrokerUnreachableError):
@@ -104,16 +98,14 @@ def test_an_unreachable_broker_is_not_tried_again(
     assert failing.calls == 1
 
 
-def test_a_topic_that_does_not_come_about_is_an_error(kit: Kit) -> None:
+def test_a_topic_that_does_not_come_about_is_an_error(kit):
     """Metadata may lag behind a new topic, so it is asked for again before it is an error."""
     with pytest.raises(UnknownTopicError):
         reader(kit, subscribe="none").partitions()
     assert len(kit.events.named("offsets_retried")) == 2
 
 
-def test_an_answer_that_lacks_a_known_partition_is_asked_for_again(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_lacks_a_known_partition_is_asked_for_again(kit, monkeypatch):
     """A partial answer of a broker does not shrink what is known."""
     kit.produce(3)
     answers = [PartitionOffsets(), PartitionOffsets({tp(0): 3})]
@@ -128,7 +120,7 @@ def test_an_answer_that_lacks_a_known_partition_is_asked_for_again(
     assert len(kit.events.named("offsets_retried")) == 2
 
 
-def test_an_end_before_what_is_known_is_taken_after_the_last_attempt(kit: Kit) -> None:
+def test_an_end_before_what_is_known_is_taken_after_the_last_attempt(kit):
     """What Kafka says three times is its word, even if it is less than before."""
     kit.produce(3)
     known = PartitionOffsets({tp(0): 5, tp(1): 0})
@@ -138,7 +130,7 @@ def test_an_end_before_what_is_known_is_taken_after_the_last_attempt(kit: Kit) -
     assert second[:2] == (2, 3)
 
 
-def test_limits_become_offsets_of_the_log(kit: Kit) -> None:
+def test_limits_become_offsets_of_the_log(kit):
     """Earliest, latest and specific offsets with -1 and -2 are looked up."""
     kit.produce(5)
     kit.produce(4, partition=1)
@@ -151,7 +143,7 @@ def test_limits_become_offsets_of_the_log(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
-def test_specific_offsets_name_every_partition(kit: Kit, partitions: list[int]) -> None:
+def test_specific_offsets_name_every_partition(kit, partitions):
     """Offsets for fewer or other partitions than there are, are an error that lists both."""
     limit = Specific(PartitionOffsets({tp(number): 0 for number in partitions}))
     with pytest.raises(OffsetsMismatchError, match=r"Assigned: Set\(t-0, t-1\)"):
@@ -159,9 +151,7 @@ def test_specific_offsets_name_every_partition(kit: Kit, partitions: list[int]) 
 
 
 @pytest.mark.parametrize("kind", [OffsetsMismatchError, StreamOffsetsMismatchError])
-def test_a_mismatch_is_of_the_kind_that_is_asked_for(
-    kit: Kit, kind: type[OffsetsMismatchError]
-) -> None:
+def test_a_mismatch_is_of_the_kind_that_is_asked_for(kit, kind):
     """Streams and batch queries tell the same mismatch in different words."""
     limit = Specific(PartitionOffsets({tp(0): 0}))
     with pytest.raises(OffsetsMismatchError, match=r"Specified: Set\(t-0\)") as caught:
@@ -169,7 +159,7 @@ def test_a_mismatch_is_of_the_kind_that_is_asked_for(
     assert type(caught.value) is kind
 
 
-def test_open_offsets_stay_open(kit: Kit) -> None:
+def test_open_offsets_stay_open(kit):
     """Before they are looked up, earliest and latest are -2 and -1 of every partition."""
     kit.produce(5)
     made = reader(kit)
@@ -186,14 +176,12 @@ def test_open_offsets_stay_open(kit: Kit) -> None:
         (Specific(PartitionOffsets(), (("t", -1),)), {tp(0): -1, tp(1): -1}),
     ],
 )
-def test_an_offset_of_a_topic_is_that_of_its_partitions(
-    kit: Kit, limit: OffsetLimit, expected: dict[object, int]
-) -> None:
+def test_an_offset_of_a_topic_is_that_of_its_partitions(kit, limit, expected):
     """A topic's word stands for each of its partitions."""
     assert reader(kit).unresolved(limit, "start") == expected
 
 
-def test_topics_and_partitions_have_offsets_together(kit: Kit) -> None:
+def test_topics_and_partitions_have_offsets_together(kit):
     """One topic has a word, another an offset for each partition."""
     kit.cluster.create_topic("u", 2)
     kit.produce(5)
@@ -204,7 +192,7 @@ def test_topics_and_partitions_have_offsets_together(kit: Kit) -> None:
     assert resolve(made, limit) == {tp(0): 2, tp(1): 0, tp(0, "u"): 7, tp(1, "u"): 0}
 
 
-def test_a_topic_that_is_not_read_has_no_offset(kit: Kit) -> None:
+def test_a_topic_that_is_not_read_has_no_offset(kit):
     """A word for a topic without partitions is an error that names it."""
     limit = Specific(PartitionOffsets(), (("t", -2), ("u", -1), ("v", -1)))
     with pytest.raises(
@@ -214,7 +202,7 @@ def test_a_topic_that_is_not_read_has_no_offset(kit: Kit) -> None:
         reader(kit).unresolved(limit, "start")
 
 
-def test_a_topic_without_a_word_needs_offsets(kit: Kit) -> None:
+def test_a_topic_without_a_word_needs_offsets(kit):
     """What neither a word nor an offset is given for, is missing."""
     kit.cluster.create_topic("u")
     limit = Specific(PartitionOffsets(), (("t", -2),))
@@ -230,7 +218,7 @@ def produce_at(kit: Kit, partition: int, *times: int) -> None:
         kit.cluster.produce("t", b"v", partition=partition, timestamp=time)
 
 
-def test_times_become_offsets(kit: Kit) -> None:
+def test_times_become_offsets(kit):
     """A time stands for the first record that is not older, even if times do not ascend."""
     produce_at(kit, 0, 100, 300, 200, 400)
     produce_at(kit, 1, 250)
@@ -251,7 +239,7 @@ TOO_LATE = [
 
 
 @pytest.mark.parametrize("limit", [row[0] for row in TOO_LATE])
-def test_a_time_that_no_record_reaches_is_an_error(kit: Kit, limit: OffsetLimit) -> None:
+def test_a_time_that_no_record_reaches_is_an_error(kit, limit):
     """A partition without a record of the time is named, with the time that was asked for."""
     produce_at(kit, 0, 100, 300)
     produce_at(kit, 1, 250, 260)
@@ -263,14 +251,14 @@ def test_a_time_that_no_record_reaches_is_an_error(kit: Kit, limit: OffsetLimit)
 
 
 @pytest.mark.parametrize("limit", [row[1] for row in TOO_LATE])
-def test_a_time_that_no_record_reaches_is_the_end(kit: Kit, limit: OffsetLimit) -> None:
+def test_a_time_that_no_record_reaches_is_the_end(kit, limit):
     """If that is allowed, such a partition begins or ends at its latest offset."""
     produce_at(kit, 0, 100, 300)
     produce_at(kit, 1, 250, 260)
     assert reader(kit).unresolved(limit, "end") == {tp(0): 1, tp(1): 2}
 
 
-def test_the_first_partition_without_a_record_is_reported(kit: Kit) -> None:
+def test_the_first_partition_without_a_record_is_reported(kit):
     """If several partitions have no record of the time, the error names the first."""
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
         resolve(reader(kit), GlobalTimestamp(5, OnNoMatch.ERROR))
@@ -278,7 +266,7 @@ def test_the_first_partition_without_a_record_is_reported(kit: Kit) -> None:
 
 @pytest.mark.parametrize("position", ["start", "end"])
 @pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
-def test_times_name_every_partition(kit: Kit, partitions: list[int], position: str) -> None:
+def test_times_name_every_partition(kit, partitions, position):
     """Times for fewer or other partitions than there are, are an error of that end."""
     limit = ByTimestamp(tuple((tp(number), 0) for number in partitions), OnNoMatch.LATEST)
     with pytest.raises(
@@ -289,7 +277,7 @@ def test_times_name_every_partition(kit: Kit, partitions: list[int], position: s
     assert f"Specified: Set({given}) Assigned: Set(t-0, t-1)" in str(caught.value)
 
 
-def test_nothing_is_asked_about_no_partition(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_asked_about_no_partition(kit, monkeypatch):
     """Without partitions no broker is asked for their ends."""
     earliest = Failing(monkeypatch, "earliest", [])
     latest = Failing(monkeypatch, "latest", [])
@@ -300,7 +288,7 @@ def test_nothing_is_asked_about_no_partition(kit: Kit, monkeypatch: pytest.Monke
     assert (earliest.calls, latest.calls) == (0, 0)
 
 
-def test_partitions_are_remembered_for_a_while(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_are_remembered_for_a_while(kit, monkeypatch):
     """Within the time to live a stream does not ask for partitions, but for offsets it does."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "1000"})
@@ -317,9 +305,7 @@ def test_partitions_are_remembered_for_a_while(kit: Kit, monkeypatch: pytest.Mon
     assert asked.calls == 2
 
 
-def test_partitions_are_asked_for_every_time_by_default(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partitions_are_asked_for_every_time_by_default(kit, monkeypatch):
     """Without a time to live each answer is fresh."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit)
@@ -332,9 +318,7 @@ def test_partitions_are_asked_for_every_time_by_default(
 @pytest.mark.parametrize(
     "known", [PartitionOffsets({tp(0): 5, tp(1): 0}), PartitionOffsets({tp(7): 0})]
 )
-def test_partitions_in_doubt_are_not_remembered(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, known: PartitionOffsets
-) -> None:
+def test_partitions_in_doubt_are_not_remembered(kit, monkeypatch, known):
     """A retry for doubtful offsets fetches the partitions, too, despite their time to live."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
@@ -342,9 +326,7 @@ def test_partitions_in_doubt_are_not_remembered(
     assert asked.calls == 3
 
 
-def test_partitions_are_asked_for_again_after_a_refusal(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partitions_are_asked_for_again_after_a_refusal(kit, monkeypatch):
     """A refusal may come from partitions that are gone: what is remembered is dropped."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
@@ -354,7 +336,7 @@ def test_partitions_are_asked_for_again_after_a_refusal(
     assert asked.calls == 2
 
 
-def test_one_attempt_takes_the_first_answer(kit: Kit) -> None:
+def test_one_attempt_takes_the_first_answer(kit):
     """With a single attempt, any answer is taken and nothing is asked for again."""
     made = reader(kit, **{"fetchOffset.numRetries": "1"})
     assert made.latest(PartitionOffsets({tp(0): 5})) == {tp(0): 0, tp(1): 0}
@@ -362,9 +344,7 @@ def test_one_attempt_takes_the_first_answer(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize(("limit", "method"), [(Earliest(), "earliest"), (Latest(), "latest")])
-def test_an_end_that_kafka_does_not_tell_is_asked_for_again(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, limit: OffsetLimit, method: str
-) -> None:
+def test_an_end_that_kafka_does_not_tell_is_asked_for_again(kit, monkeypatch, limit, method):
     """An answer that lacks a partition is tried again, and no -1 or -2 is taken for an offset."""
     kit.produce(3)
     whole = getattr(MemoryOffsetFetcher, method)
@@ -378,22 +358,20 @@ def test_an_end_that_kafka_does_not_tell_is_asked_for_again(
     assert len(kit.events.named("offsets_retried")) == 2
 
 
-def test_an_end_that_kafka_never_tells_is_an_error(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_end_that_kafka_never_tells_is_an_error(kit, monkeypatch):
     """When every attempt lacks a partition, the error names it."""
     monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda _fetcher, _asked: PartitionOffsets())
     with pytest.raises(KafkaRequestError, match="offsets: t-0 does not exist"):
         resolve(reader(kit), Latest())
 
 
-def test_a_group_begins_where_it_has_committed(kit: Kit) -> None:
+def test_a_group_begins_where_it_has_committed(kit):
     """The offsets that a group has committed are taken as they are."""
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4, tp(1): 7}))
     assert reader(kit).unresolved(CommittedOffsets("g"), "start") == {tp(0): 4, tp(1): 7}
 
 
-def test_a_group_that_has_not_committed_all_is_an_error(kit: Kit) -> None:
+def test_a_group_that_has_not_committed_all_is_an_error(kit):
     """The group and the partitions without an offset are named, and what can be done."""
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
     with pytest.raises(NoCommittedOffsetError) as caught:
@@ -405,9 +383,7 @@ def test_a_group_that_has_not_committed_all_is_an_error(kit: Kit) -> None:
 @pytest.mark.parametrize(
     ("on_missing", "offset"), [(OnMissingCommit.EARLIEST, 1), (OnMissingCommit.LATEST, 3)]
 )
-def test_what_a_group_has_not_committed_falls_back(
-    kit: Kit, on_missing: OnMissingCommit, offset: int
-) -> None:
+def test_what_a_group_has_not_committed_falls_back(kit, on_missing, offset):
     """Partitions without a committed offset begin at their start or end, as asked for."""
     kit.produce(3, partition=1)
     kit.cluster.delete_records({tp(1): 1})
@@ -427,11 +403,10 @@ def stream(
     """Return the stream of a driver that has just started."""
     container = kit.container(options)
     container.metadata_log.override(log)
-    made: KafkaMicroBatchStream = container.micro_batch_stream()
-    return made
+    return container.micro_batch_stream()
 
 
-def test_the_beginning_is_written_down(kit: Kit) -> None:
+def test_the_beginning_is_written_down(kit):
     """The log holds the offsets in the JVM connector's bytes before any batch is made."""
     kit.produce(3)
     log = MemoryMetadataLog()
@@ -439,7 +414,7 @@ def test_the_beginning_is_written_down(kit: Kit) -> None:
     assert log.get(0) == b'\0v1\n{"t":{"0":3,"1":0}}'
 
 
-def test_a_restart_begins_where_the_first_start_did(kit: Kit) -> None:
+def test_a_restart_begins_where_the_first_start_did(kit):
     """Records that arrive between a failed first batch and the restart are read."""
     kit.produce(3)
     log = MemoryMetadataLog()
@@ -449,7 +424,7 @@ def test_a_restart_begins_where_the_first_start_did(kit: Kit) -> None:
     assert kit.events.named("initial_offsets") == ((BEGINNING,),)
 
 
-def test_of_two_drivers_the_first_decides(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_drivers_the_first_decides(kit, monkeypatch):
     """A driver that was overtaken between its look and its write takes what it finds then."""
     kit.produce(3)
     log = MemoryMetadataLog()
@@ -461,9 +436,7 @@ def test_of_two_drivers_the_first_decides(kit: Kit, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("was_first", [True, False])
-def test_a_start_without_topics_is_kept(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, *, was_first: bool
-) -> None:
+def test_a_start_without_topics_is_kept(kit, monkeypatch, *, was_first):
     """A topic of the pattern that is created later is read from its first record, in any case."""
     pattern = {"subscribePattern": "later.*", "startingOffsets": "latest"}
     log = MemoryMetadataLog()
@@ -481,7 +454,7 @@ def test_a_start_without_topics_is_kept(
     assert (read.from_offset, read.until_offset) == (0, 4)
 
 
-def test_a_first_batch_without_topics_runs_again(kit: Kit) -> None:
+def test_a_first_batch_without_topics_runs_again(kit):
     """No topic is taken for deleted, though one was created before the batch ran again."""
     pattern = {"subscribePattern": "later.*", "startingOffsets": "latest"}
     log = MemoryMetadataLog()
@@ -492,7 +465,7 @@ def test_a_first_batch_without_topics_runs_again(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\0v99999\n{}", b"", b"\0v1\n["])
-def test_what_cannot_be_read_is_an_error(kit: Kit, content: bytes) -> None:
+def test_what_cannot_be_read_is_an_error(kit, content):
     """A log of a later version or of other bytes fails the stream and names the log."""
     log = MemoryMetadataLog()
     log.add(0, content)

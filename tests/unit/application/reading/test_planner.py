@@ -35,8 +35,7 @@ def plan(kit: Kit, **options: str) -> tuple[OffsetRange, ...]:
 
 def plan_filtered(kit: Kit, record_filter: RecordFilter, **options: str) -> tuple[OffsetRange, ...]:
     batch = kit.container(options, QueryKind.BATCH).batch()
-    ranges: tuple[OffsetRange, ...] = batch.plan_input_partitions(record_filter)
-    return ranges
+    return batch.plan_input_partitions(record_filter)
 
 
 def t(**offsets: object) -> str:
@@ -44,12 +43,12 @@ def t(**offsets: object) -> str:
     return json.dumps({"t": {name[1:]: offset for name, offset in offsets.items()}})
 
 
-def test_open_ends_stay_open(kit: Kit) -> None:
+def test_open_ends_stay_open(kit):
     """By default each partition is one range whose ends are bound by its task."""
     assert plan(kit) == (OffsetRange(tp(0), -2, -1), OffsetRange(tp(1), -2, -1))
 
 
-def test_ranges_share_tasks(kit: Kit) -> None:
+def test_ranges_share_tasks(kit):
     """With maxPartitions, tasks have about as much to read, by what open ends resolve to."""
     kit.cluster.add_partitions("t", 4)
     kit.produce(5_000, partition=2)
@@ -58,9 +57,7 @@ def test_ranges_share_tasks(kit: Kit) -> None:
     assert batch.plan_tasks() == ((ranges[2],), (ranges[0], ranges[1], ranges[3]))
 
 
-def test_split_and_joined_ranges_are_resolved_once(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_split_and_joined_ranges_are_resolved_once(kit, monkeypatch):
     """The offsets that say where to split also say what each task has to read."""
     asked: list[str] = []
     for name in ("earliest", "latest"):
@@ -86,7 +83,7 @@ def counted(name: str, calls: list[str]) -> Callable[..., PartitionOffsets]:
     return call
 
 
-def test_specific_ends_are_kept(kit: Kit) -> None:
+def test_specific_ends_are_kept(kit):
     """Offsets of the options stand in the ranges, -2 and -1 among them."""
     starts, ends = t(p0=3, p1=-2), t(p0=-1, p1=7)
     assert plan(kit, startingOffsets=starts, endingOffsets=ends) == (
@@ -95,14 +92,14 @@ def test_specific_ends_are_kept(kit: Kit) -> None:
     )
 
 
-def test_ranges_without_offsets_are_left_out(kit: Kit) -> None:
+def test_ranges_without_offsets_are_left_out(kit):
     """A partition that is asked for nothing makes no task."""
     starts, ends = t(p0=3, p1=2), t(p0=3, p1=7)
     assert plan(kit, startingOffsets=starts, endingOffsets=ends) == (OffsetRange(tp(1), 2, 7),)
 
 
 @pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets"])
-def test_offsets_name_every_partition(kit: Kit, option: str) -> None:
+def test_offsets_name_every_partition(kit, option):
     """Offsets for other partitions than there are, are an error, in the words of a batch query."""
     with pytest.raises(OffsetsMismatchError, match=r"Specified: Set\(t-0\)") as caught:
         plan(kit, **{option: t(p0=3)})
@@ -110,14 +107,14 @@ def test_offsets_name_every_partition(kit: Kit, option: str) -> None:
 
 
 @pytest.mark.parametrize("position", ["start", "end"])
-def test_times_name_every_partition(kit: Kit, position: str) -> None:
+def test_times_name_every_partition(kit, position):
     """Times for other partitions than there are, are an error that tells the end."""
     kit.produce(1)
     with pytest.raises(TimestampsMismatchError, match=f"timestamp based {position} offsets"):
         plan(kit, **{f"{position}ingOffsetsByTimestamp": t(p0=0)})
 
 
-def test_a_topic_has_one_offset(kit: Kit) -> None:
+def test_a_topic_has_one_offset(kit):
     """Words for topics become the open ends of their partitions."""
     assert plan(kit, startingOffsets='{"t":"earliest"}', endingOffsets=t(p0=4, p1=-1)) == (
         OffsetRange(tp(0), -2, 4),
@@ -132,7 +129,7 @@ def produce_at(kit: Kit, partition: int, *times: int) -> None:
         kit.cluster.produce("t", b"v", partition=partition, timestamp=time)
 
 
-def test_times_are_bound_when_the_query_is_planned(kit: Kit) -> None:
+def test_times_are_bound_when_the_query_is_planned(kit):
     """Records from one time on and before another are read."""
     produce_at(kit, 0, 100, 200, 300)
     produce_at(kit, 1, 150, 250)
@@ -150,7 +147,7 @@ def test_times_are_bound_when_the_query_is_planned(kit: Kit) -> None:
     )
 
 
-def test_a_start_that_no_record_reaches(kit: Kit) -> None:
+def test_a_start_that_no_record_reaches(kit):
     """Where no record is of the starting time, the query fails or reads nothing there."""
     produce_at(kit, 0, 100, 200)
     produce_at(kit, 1, 100)
@@ -168,7 +165,7 @@ def test_a_start_that_no_record_reaches(kit: Kit) -> None:
         ({"startingTimestamp": "150", "endingTimestamp": "50"}, 1, 0),
     ],
 )
-def test_a_start_behind_its_end(kit: Kit, options: dict[str, str], start: int, end: int) -> None:
+def test_a_start_behind_its_end(kit, options, start, end):
     """Ends of two kinds are compared once they are offsets of the log."""
     produce_at(kit, 0, 100, 200, 300, 400)
     produce_at(kit, 1, 200)
@@ -180,7 +177,7 @@ def test_a_start_behind_its_end(kit: Kit, options: dict[str, str], start: int, e
         plan(kit, **options)
 
 
-def test_a_start_behind_an_open_end_is_left_to_the_task(kit: Kit) -> None:
+def test_a_start_behind_an_open_end_is_left_to_the_task(kit):
     """Records may still come, so that nothing is wrong when the query is planned."""
     kit.produce(1)
     assert plan(kit, startingOffsets=t(p0=5, p1=0))[0] == OffsetRange(tp(0), 5, -1)
@@ -198,9 +195,7 @@ def ends_of(ranges: Collection[OffsetRange], partition: int = 0) -> list[tuple[i
         ({"startingOffsets": t(p0=1)}, [(1, 2), (2, 3), (3, -1)]),
     ],
 )
-def test_a_partition_is_split_into_tasks(
-    kit: Kit, options: dict[str, str], expected: list[tuple[int, int]]
-) -> None:
+def test_a_partition_is_split_into_tasks(kit, options, expected):
     """Large ranges are split for the least number of tasks, and open ends stay open."""
     kit.produce(4)
     ranges = plan(kit, assign='{"t":[0]}', minPartitions="3", **options)
@@ -208,7 +203,7 @@ def test_a_partition_is_split_into_tasks(
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_the_larger_partition_is_split(kit: Kit, is_open: bool) -> None:
+def test_the_larger_partition_is_split(kit, is_open):
     """Three of four tasks read the larger partition, which has 100 offsets, not 3."""
     kit.produce(100)
     kit.produce(3, partition=1)
@@ -219,7 +214,7 @@ def test_the_larger_partition_is_split(kit: Kit, is_open: bool) -> None:
     assert ends_of(ranges, 1) == [(start, end_of_1)]
 
 
-def test_a_partition_that_is_empty_vanishes_from_a_split(kit: Kit) -> None:
+def test_a_partition_that_is_empty_vanishes_from_a_split(kit):
     """A split looks ends up, and what has nothing then makes no task."""
     kit.produce(4)
     ranges = plan(kit, minPartitions="3")
@@ -238,15 +233,13 @@ def test_a_partition_that_is_empty_vanishes_from_a_split(kit: Kit) -> None:
         ),
     ],
 )
-def test_a_task_has_at_most_so_many_records(
-    kit: Kit, options: dict[str, str], expected: list[tuple[int, int]]
-) -> None:
+def test_a_task_has_at_most_so_many_records(kit, options, expected):
     """Ranges beyond the most records of a task are split; open ranges do not look like that."""
     kit.produce(8)
     assert ends_of(plan(kit, maxRecordsPerPartition="3", **options)) == expected
 
 
-def test_a_split_finds_a_start_behind_its_end(kit: Kit) -> None:
+def test_a_split_finds_a_start_behind_its_end(kit):
     """When ends are looked up, a start behind the log's end is an error."""
     kit.produce(1)
     with pytest.raises(ResolvedOffsetsError, match=r"start offset 5 .* end offset 1"):
@@ -263,16 +256,14 @@ def test_a_split_finds_a_start_behind_its_end(kit: Kit) -> None:
         (RecordFilter(partition_numbers=frozenset()), []),
     ],
 )
-def test_partitions_that_no_record_can_come_from_are_left_out(
-    kit: Kit, record_filter: RecordFilter, expected: list[int]
-) -> None:
+def test_partitions_that_no_record_can_come_from_are_left_out(kit, record_filter, expected):
     """A filter on partitions chooses them, and leaves their ends open."""
     assert plan_filtered(kit, record_filter) == tuple(
         OffsetRange(tp(number), -2, -1) for number in expected
     )
 
 
-def test_splitting_counts_the_partitions_that_are_left(kit: Kit) -> None:
+def test_splitting_counts_the_partitions_that_are_left(kit):
     """The least number of tasks is made of what the filter leaves."""
     kit.produce(10)
     kit.produce(10, partition=1)
@@ -292,9 +283,7 @@ def test_splitting_counts_the_partitions_that_are_left(kit: Kit) -> None:
         (Span(None, 0), []),
     ],
 )
-def test_a_filter_on_offsets_narrows_ranges(
-    kit: Kit, offsets: Span, expected: list[tuple[int, int, int]]
-) -> None:
+def test_a_filter_on_offsets_narrows_ranges(kit, offsets, expected):
     """Ends are looked up, and only the offsets that are asked for make tasks."""
     kit.produce(10)
     kit.produce(3, partition=1)
@@ -312,9 +301,7 @@ def test_a_filter_on_offsets_narrows_ranges(
         (999, []),
     ],
 )
-def test_a_filter_on_time_leaves_out_what_is_older(
-    kit: Kit, least: int, expected: list[tuple[int, int, int]]
-) -> None:
+def test_a_filter_on_time_leaves_out_what_is_older(kit, least, expected):
     """A range begins with the first record that is not older; one without such a record goes."""
     produce_at(kit, 0, 100, 200, 300, 150)
     produce_at(kit, 1, 250)
@@ -322,7 +309,7 @@ def test_a_filter_on_time_leaves_out_what_is_older(
     assert ranges == tuple(OffsetRange(tp(number), *ends) for number, *ends in expected)
 
 
-def test_a_filter_on_time_keeps_to_the_ends_of_the_query(kit: Kit) -> None:
+def test_a_filter_on_time_keeps_to_the_ends_of_the_query(kit):
     """The filter never widens what the options and other filters leave."""
     produce_at(kit, 0, 100, 200, 300, 400, 450, 500)
     ends = {"startingOffsets": t(p0=2, p1=0), "endingOffsets": t(p0=4, p1=0)}
@@ -338,9 +325,7 @@ def test_a_filter_on_time_keeps_to_the_ends_of_the_query(kit: Kit) -> None:
     assert plan_filtered(kit, both, **ends) == (OffsetRange(tp(0), 3, 4),)
 
 
-def test_no_time_is_looked_up_for_ranges_that_are_empty(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_time_is_looked_up_for_ranges_that_are_empty(kit, monkeypatch):
     """The broker is not asked about times when nothing is left to read."""
 
     def fail(*_: object) -> None:
@@ -350,7 +335,7 @@ def test_no_time_is_looked_up_for_ranges_that_are_empty(
     assert plan_filtered(kit, RecordFilter(min_timestamp=1)) == ()
 
 
-def test_a_narrowed_range_is_split(kit: Kit) -> None:
+def test_a_narrowed_range_is_split(kit):
     """What a filter leaves is split as any other range is."""
     kit.produce(10)
     ranges = plan_filtered(kit, RecordFilter(offsets=Span(4)), minPartitions="2")
@@ -358,9 +343,7 @@ def test_a_narrowed_range_is_split(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("answers", [[[0, 1], [0]], [[0], [0, 1]]])
-def test_partitions_that_are_known_at_one_end_only_are_not_read(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, answers: list[list[int]]
-) -> None:
+def test_partitions_that_are_known_at_one_end_only_are_not_read(kit, monkeypatch, answers):
     """A partition that comes or goes between two looks is left for the next query."""
     looks = [frozenset(map(tp, numbers)) for numbers in answers]
     monkeypatch.setattr(MemoryOffsetFetcher, "partitions", lambda *_: looks.pop(0))
@@ -368,9 +351,7 @@ def test_partitions_that_are_known_at_one_end_only_are_not_read(
 
 
 @pytest.mark.parametrize("timestamp", [-1, -2, -3, -2_208_988_800_000])
-def test_a_time_before_1970_leaves_no_record_out(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, timestamp: int
-) -> None:
+def test_a_time_before_1970_leaves_no_record_out(kit, monkeypatch, timestamp):
     """No record is older, and to Kafka such a number means something else than a time."""
     kit.produce(3)
     monkeypatch.delattr(MemoryOffsetFetcher, "for_timestamps")

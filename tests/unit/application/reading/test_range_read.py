@@ -40,7 +40,7 @@ def read(kit: Kit, offset_range: OffsetRange, **options: str) -> list[int]:
     return [row["offset"] for batch in batches for row in batch.to_pylist()]
 
 
-def test_open_ends_are_bound_when_the_task_runs(kit: Kit) -> None:
+def test_open_ends_are_bound_when_the_task_runs(kit):
     """Earliest and latest are what the broker says at that moment."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
@@ -50,7 +50,7 @@ def test_open_ends_are_bound_when_the_task_runs(kit: Kit) -> None:
     assert read(kit, OffsetRange(tp(1), -2, -1)) == []
 
 
-def test_ranges_are_read_one_after_another(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_are_read_one_after_another(kit, monkeypatch):
     """Their open ends are asked for at once, and the reader learns what comes next."""
     kit.produce(3)
     kit.produce(2, partition=1)
@@ -63,8 +63,7 @@ def test_ranges_are_read_one_after_another(kit: Kit, monkeypatch: pytest.MonkeyP
             self: MemoryOffsetFetcher, partitions: Collection[TopicPartition]
         ) -> PartitionOffsets:
             asked.append((name, len(partitions)))
-            found: PartitionOffsets = original(self, partitions)
-            return found
+            return original(self, partitions)
 
         monkeypatch.setattr(MemoryOffsetFetcher, name, fetch)
 
@@ -82,9 +81,7 @@ def test_ranges_are_read_one_after_another(kit: Kit, monkeypatch: pytest.MonkeyP
     assert expected == [[OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)], []]
 
 
-def test_ranges_that_are_not_read_are_not_expected_any_more(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranges_that_are_not_read_are_not_expected_any_more(kit, monkeypatch):
     """A task may end early: by a limit, or by an error."""
     kit.produce(3)
     expected: list[Collection[OffsetRange]] = []
@@ -99,9 +96,7 @@ def test_ranges_that_are_not_read_are_not_expected_any_more(
 
 @pytest.mark.parametrize("flag", ["true", "false"])
 @pytest.mark.parametrize(("start", "end", "bound"), [(6, -1, (6, 5)), (-2, 1, (2, 1))])
-def test_a_start_beyond_its_end_is_an_error(
-    kit: Kit, start: int, end: int, bound: tuple[int, int], flag: str
-) -> None:
+def test_a_start_beyond_its_end_is_an_error(kit, start, end, bound, flag):
     """A start after the latest offset, and an end before the earliest one, fail the query."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
@@ -111,31 +106,31 @@ def test_a_start_beyond_its_end_is_an_error(
     assert read(kit, OffsetRange(tp(0), 5, -1)) == read(kit, OffsetRange(tp(0), -2, 2)) == []
 
 
-def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit: Kit) -> None:
+def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit):
     """The topic may have been deleted since the query was planned."""
     with pytest.raises(UnknownTopicError, match=r"Topic 't' .* correct the option 'subscribe'"):
         read(kit, OffsetRange(tp(5), -2, -1))
 
 
-def test_oversized_records_that_are_skipped_are_reported(kit: Kit) -> None:
+def test_oversized_records_that_are_skipped_are_reported(kit):
     """Oversized records do not fail the query, with any ``failOnDataLoss``."""
     for size in (10, 1, 10, 10):
         kit.cluster.produce("t", bytes(size))
     skipping = {"maxRecordBytes": "9", "skipOversizedRecords": "true"}
     assert read(kit, OffsetRange(tp(0), 0, 4), **skipping) == [1]
     [[loss]] = kit.events.named("data_lost")
-    assert loss.condition == "OVERSIZED_RECORDS_SKIPPED"  # type: ignore[attr-defined]
-    assert "at 0, 2, 3" in loss.warning  # type: ignore[attr-defined]
+    assert loss.condition == "OVERSIZED_RECORDS_SKIPPED"
+    assert "at 0, 2, 3" in loss.warning
 
 
-def test_an_oversized_record_fails_the_query(kit: Kit) -> None:
+def test_an_oversized_record_fails_the_query(kit):
     """Lost data may be skipped, and it still does."""
     kit.cluster.produce("t", bytes(10))
     with pytest.raises(OversizedRecordError):
         read(kit, OffsetRange(tp(0), 0, 1), maxRecordBytes="9", **GO_ON)
 
 
-def test_a_deleted_start_fails_the_query(kit: Kit) -> None:
+def test_a_deleted_start_fails_the_query(kit):
     """Offsets that are gone are an error that names the range that was not read."""
     kit.produce(10)
     kit.cluster.delete_records({tp(0): 4})
@@ -151,29 +146,27 @@ def test_a_deleted_start_fails_the_query(kit: Kit) -> None:
     assert len(kit.events.named("offset_out_of_range")) == 2
 
 
-def test_a_deleted_start_is_skipped_when_the_query_may_go_on(kit: Kit) -> None:
+def test_a_deleted_start_is_skipped_when_the_query_may_go_on(kit):
     """The rest of the range is read, and what was skipped is reported."""
     kit.produce(10)
     kit.cluster.delete_records({tp(0): 4})
     assert read(kit, OffsetRange(tp(0), 2, 8), **GO_ON) == [4, 5, 6, 7]
     [[loss]] = kit.events.named("data_lost")
-    assert loss.warning == "Skip missing records in [2, 4) of t-0"  # type: ignore[attr-defined]
+    assert loss.warning == "Skip missing records in [2, 4) of t-0"
 
 
 @pytest.mark.parametrize(("start", "end", "deleted"), [(12, 20, 0), (2, 8, 9), (2, 8, 8)])
-def test_a_range_that_is_gone_whole_ends(kit: Kit, start: int, end: int, deleted: int) -> None:
+def test_a_range_that_is_gone_whole_ends(kit, start, end, deleted):
     """A range that lies before or behind all that the broker holds gives no record."""
     kit.produce(10)
     kit.cluster.delete_records({tp(0): deleted})
     assert read(kit, OffsetRange(tp(0), start, end), **GO_ON) == []
     [[loss]] = kit.events.named("data_lost")
     expected = f"Skip missing records in [{start}, {end}) of t-0"
-    assert loss.warning == expected  # type: ignore[attr-defined]
+    assert loss.warning == expected
 
 
-def test_a_range_of_which_the_broker_has_no_next_offset_ends(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_range_of_which_the_broker_has_no_next_offset_ends(kit, monkeypatch):
     """A broker that points to the offset that it does not hold is not asked again."""
     error = OffsetOutOfRangeError(tp(0), 2, earliest=2, latest=2)
     asked: list[OffsetRange] = []
@@ -186,13 +179,11 @@ def test_a_range_of_which_the_broker_has_no_next_offset_ends(
     monkeypatch.setattr(MemoryRecordReader, "read", fail)
     assert read(kit, OffsetRange(tp(0), 2, 8), **GO_ON) == []
     [[loss]] = kit.events.named("data_lost")
-    assert loss.warning == "Skip missing records in [2, 8) of t-0"  # type: ignore[attr-defined]
+    assert loss.warning == "Skip missing records in [2, 8) of t-0"
     assert kit.events.named("offset_out_of_range") == ((error,),)
 
 
-def test_records_that_go_while_they_are_read_are_skipped_or_fail(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_that_go_while_they_are_read_are_skipped_or_fail(kit, monkeypatch):
     """A gap that retention tore is a loss; what came before it has been handed out."""
     kit.produce(10)
     whole = MemoryRecordReader.read
@@ -209,7 +200,7 @@ def test_records_that_go_while_they_are_read_are_skipped_or_fail(
     monkeypatch.setattr(MemoryRecordReader, "read", torn)
     assert read(kit, OffsetRange(tp(0), 1, 9), **GO_ON) == [1, 2, 6, 7, 8]
     [[loss]] = kit.events.named("data_lost")
-    assert loss.warning == "Skip missing records in [3, 6) of t-0"  # type: ignore[attr-defined]
+    assert loss.warning == "Skip missing records in [3, 6) of t-0"
     with pytest.raises(DataLossError, match=r"\[3, 9\) for topic partition t-0"):
         read(kit, OffsetRange(tp(0), 1, 9))
 
@@ -232,9 +223,7 @@ def truncate(monkeypatch: pytest.MonkeyPatch, *diverges_at: int) -> None:
     monkeypatch.setattr(MemoryRecordReader, "read", read_until_truncated)
 
 
-def test_a_truncated_log_is_read_again_from_where_its_records_are_others(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_truncated_log_is_read_again_from_where_its_records_are_others(kit, monkeypatch):
     """What was read before stays read, and what replaced it is read too."""
     kit.produce(10)
     truncate(monkeypatch, 4)
@@ -243,9 +232,7 @@ def test_a_truncated_log_is_read_again_from_where_its_records_are_others(
     assert loss == data_loss.log_truncated(tp(0), 6, 4, 4)
 
 
-def test_a_log_that_was_truncated_before_the_range_is_read_from_its_start(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_was_truncated_before_the_range_is_read_from_its_start(kit, monkeypatch):
     """What is before the range is not read again, also after a second truncation."""
     kit.produce(10)
     truncate(monkeypatch, 5, 1)
@@ -258,9 +245,7 @@ def test_a_log_that_was_truncated_before_the_range_is_read_from_its_start(
     ]
 
 
-def test_a_truncated_log_fails_a_query_that_may_not_lose_data(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_truncated_log_fails_a_query_that_may_not_lose_data(kit, monkeypatch):
     """The condition is one of its own."""
     kit.produce(10)
     truncate(monkeypatch, 4)
@@ -270,9 +255,7 @@ def test_a_truncated_log_fails_a_query_that_may_not_lose_data(
     assert isinstance(caught.value.__cause__, LogTruncatedError)
 
 
-def test_a_log_that_is_truncated_again_and_again_fails_the_task(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_is_truncated_again_and_again_fails_the_task(kit, monkeypatch):
     """Otherwise a broker that lies would be read for ever."""
     kit.produce(10)
     truncate(monkeypatch, *[4] * 100)
@@ -290,9 +273,7 @@ def recreate(kit: Kit, records: int, deleted: int = 0) -> None:
 
 
 @pytest.mark.parametrize(("deleted", "resumed_at"), [(0, 300), (300, 300), (450, 450)])
-def test_a_recreated_topic_is_read_from_the_start_of_the_range(
-    kit: Kit, deleted: int, resumed_at: int
-) -> None:
+def test_a_recreated_topic_is_read_from_the_start_of_the_range(kit, deleted, resumed_at):
     """What was read of the old topic stays read; after the warning, the new topic's rest comes."""
     kit.produce(2_000)
     batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 300, 1_500), OFFSET)
@@ -304,7 +285,7 @@ def test_a_recreated_topic_is_read_from_the_start_of_the_range(
     assert loss == data_loss.partition_offset_changed(tp(0), 1_300, deleted)
 
 
-def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit: Kit) -> None:
+def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit):
     """The range ends with the warning."""
     kit.produce(1_500)
     batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
@@ -315,7 +296,7 @@ def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit: Ki
     assert loss == data_loss.partition_offset_changed(tp(0), 1_000, 1_500)
 
 
-def test_a_recreated_topic_that_ends_before_the_range_is_read_to_its_end(kit: Kit) -> None:
+def test_a_recreated_topic_that_ends_before_the_range_is_read_to_its_end(kit):
     """Its missing offsets are a loss of their own."""
     kit.produce(1_500)
     batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
@@ -329,7 +310,7 @@ def test_a_recreated_topic_that_ends_before_the_range_is_read_to_its_end(kit: Ki
     ]
 
 
-def test_a_recreated_topic_fails_a_query_that_may_not_lose_data(kit: Kit) -> None:
+def test_a_recreated_topic_fails_a_query_that_may_not_lose_data(kit):
     """The error names the offset that was next, and where the new topic begins."""
     kit.produce(1_500)
     batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
@@ -341,9 +322,7 @@ def test_a_recreated_topic_fails_a_query_that_may_not_lose_data(kit: Kit) -> Non
     assert isinstance(caught.value.__cause__, TopicRecreatedError)
 
 
-def test_a_topic_that_is_recreated_again_and_again_fails_the_task(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_topic_that_is_recreated_again_and_again_fails_the_task(kit, monkeypatch):
     """Otherwise a broker that lies would be read for ever."""
     kit.produce(10)
     error = TopicRecreatedError(tp(0), 6, earliest=0)
@@ -357,7 +336,7 @@ def test_a_topic_that_is_recreated_again_and_again_fails_the_task(
     assert len(kit.events.named("data_lost")) == 10
 
 
-def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit: Kit) -> None:
+def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit):
     """What was read until then is kept, and the loss of the range is reported."""
     kit.produce(1_500)
     batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
@@ -365,10 +344,10 @@ def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit
     kit.cluster.delete_topic("t")
     assert list(batches) == []
     [[loss]] = kit.events.named("data_lost")
-    assert loss.warning == "Skip missing records in [0, 1500) of t-0"  # type: ignore[attr-defined]
+    assert loss.warning == "Skip missing records in [0, 1500) of t-0"
 
 
-def test_a_topic_that_is_deleted_under_a_task_is_an_error(kit: Kit) -> None:
+def test_a_topic_that_is_deleted_under_a_task_is_an_error(kit):
     """If no data may be lost, the query fails, and the error names the topic."""
     kit.produce(1_500)
     batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from pyspark_kafka.application.reading.record_tail import RecordTail, TailStart
+from pyspark_kafka.application.reading.record_tail import RecordTail
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.reading.offset_limits import (
     AtOffset,
@@ -22,7 +20,7 @@ TOPIC = Subscribe(("t",))
 
 
 @pytest.fixture
-def world() -> Iterator[MemoryWorld]:
+def world():
     """Yield a topic with records 2 to 4 in one partition, and one record in the other."""
     world = MemoryWorld()
     world.create("t", 2)
@@ -49,19 +47,19 @@ def tail(world: MemoryWorld) -> RecordTail:
     ],
     ids=str,
 )
-def test_starts(world: MemoryWorld, start: TailStart, expected: dict[TopicPartition, int]) -> None:
+def test_starts(world, start, expected):
     """Each partition begins at an offset that its leader holds."""
     assert tail(world).starts(TOPIC, start) == expected
 
 
-def test_one_partition(world: MemoryWorld) -> None:
+def test_one_partition(world):
     """A partition can be assigned, if it exists."""
     assert tail(world).starts(Assign(frozenset({B})), Earliest()) == {B: 0}
     with pytest.raises(OptionsError, match="no such partition: t-7"):
         tail(world).starts(Assign(frozenset({TopicPartition("t", 7)})), Earliest())
 
 
-def test_records_up_to_an_end(world: MemoryWorld) -> None:
+def test_records_up_to_an_end(world):
     """What comes later is not read, and a partition without records ends at once."""
     made = tail(world)
     starts = made.starts(TOPIC, Earliest())
@@ -77,7 +75,7 @@ def test_records_up_to_an_end(world: MemoryWorld) -> None:
     assert list(made.follow(ends, ends)) == []
 
 
-def test_records_as_they_come(world: MemoryWorld) -> None:
+def test_records_as_they_come(world):
     """Without an end, records are read once they are written."""
     made = tail(world)
     batches = made.follow(made.starts(TOPIC, Latest()))

@@ -17,13 +17,11 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     ReadAllAvailable,
-    ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
 )
 from pyspark_kafka.domain.reading.available_now import (
-    AvailableNowError,
     EndBeyondLatestError,
     EndBeyondPrefetchedError,
     LostPartitionsError,
@@ -58,8 +56,7 @@ NOT_ENOUGH = "Delaying batch as number of records available is less than minOffs
 
 
 def admission(kit: Kit) -> Admission:
-    made: Admission = kit.container().admission()
-    return made
+    return kit.container().admission()
 
 
 def offsets(*ends: int) -> PartitionOffsets:
@@ -80,14 +77,14 @@ def offsets(*ends: int) -> PartitionOffsets:
         (CompositeReadLimit((ALL, ReadMinRows(1_000, 5_000))), (101, 11, 1)),
     ],
 )
-def test_a_first_batch(kit: Kit, limit: ReadLimit, end: tuple[int, ...]) -> None:
+def test_a_first_batch(kit, limit, end):
     """A limit on rows cuts the first batch, which waits for nothing."""
     assert admission(kit).end_of_batch(offsets(0, 0, 0), offsets(101, 11, 1), limit) == offsets(
         *end
     )
 
 
-def test_a_limit_on_rows_over_batches(kit: Kit) -> None:
+def test_a_limit_on_rows_over_batches(kit):
     """Ten at a time of 101, 11 and 1 offsets are 8, 1 and 1, then 9, 1 and none."""
     made, latest = admission(kit), offsets(101, 11, 1)
     first = made.end_of_batch(offsets(0, 0, 0), latest, ReadMaxRows(10))
@@ -95,7 +92,7 @@ def test_a_limit_on_rows_over_batches(kit: Kit) -> None:
     assert (first, second) == (offsets(8, 1, 1), offsets(17, 2, 1))
 
 
-def test_a_least_number_of_rows_over_batches(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_least_number_of_rows_over_batches(kit, caplog):
     """A batch waits for its least number of rows, but never longer than it may."""
     made = admission(kit)
 
@@ -118,7 +115,7 @@ def test_a_least_number_of_rows_over_batches(kit: Kit, caplog: pytest.LogCapture
     assert {record.name for record in caplog.records} == {"pyspark_kafka"}
 
 
-def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit: Kit) -> None:
+def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit):
     """The delay counts from the last batch, even if it ran for its rows."""
     made = admission(kit)
     made.end_of_batch(offsets(0), offsets(1), AT_LEAST_15)
@@ -128,7 +125,7 @@ def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit: Kit) -> None:
     assert made.end_of_batch(offsets(16), offsets(17), AT_LEAST_15) == offsets(16)
 
 
-def test_limits_together_over_batches(kit: Kit) -> None:
+def test_limits_together_over_batches(kit):
     """At least 15 and at most 20 of 33 rows make 19, then wait, then run when it is time."""
     made, limit = admission(kit), CompositeReadLimit((AT_LEAST_15, ReadMaxRows(20)))
     latest = offsets(21, 11, 1)
@@ -139,7 +136,7 @@ def test_limits_together_over_batches(kit: Kit) -> None:
     assert made.end_of_batch(first, latest, limit) == latest
 
 
-def test_everything_overrules_what_waits(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+def test_everything_overrules_what_waits(kit, caplog):
     """Trigger.Once reads all that there is, and the delay hears nothing of it."""
     made = admission(kit)
     with caplog.at_level(logging.DEBUG, logger="pyspark_kafka"):
@@ -151,7 +148,7 @@ def test_everything_overrules_what_waits(kit: Kit, caplog: pytest.LogCaptureFixt
     assert made.end_of_batch(offsets(2), offsets(3), limit) == offsets(3)
 
 
-def test_a_new_partition_counts_from_its_beginning(kit: Kit) -> None:
+def test_a_new_partition_counts_from_its_beginning(kit):
     """Records of a new partition that retention deleted do not count for its share."""
     kit.produce(100)
     kit.produce(100, partition=1)
@@ -160,14 +157,14 @@ def test_a_new_partition_counts_from_its_beginning(kit: Kit) -> None:
     assert end == offsets(10, 82)
 
 
-def test_a_new_partition_that_went_again_goes_to_its_end(kit: Kit) -> None:
+def test_a_new_partition_that_went_again_goes_to_its_end(kit):
     """A partition whose beginning Kafka does not tell has no share of the limit."""
     latest = PartitionOffsets({tp(0): 100, tp(9): 50})
     end = admission(kit).end_of_batch(offsets(0), latest, ReadMaxRows(10))
     assert end == {tp(0): 10, tp(9): 50}
 
 
-def test_a_partition_that_is_gone_does_not_come_back(kit: Kit) -> None:
+def test_a_partition_that_is_gone_does_not_come_back(kit):
     """A batch ends in the partitions that there are now."""
     limit = CompositeReadLimit((ReadMaxRows(10), ReadMaxBytes(10)))
     start = PartitionOffsets({tp(0): 0, tp(7): 5})
@@ -175,9 +172,7 @@ def test_a_partition_that_is_gone_does_not_come_back(kit: Kit) -> None:
     assert admission(kit).end_of_batch(start, offsets(5), limit).keys() == {tp(0)}
 
 
-def test_no_beginning_is_asked_for_without_a_new_partition(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_beginning_is_asked_for_without_a_new_partition(kit, monkeypatch):
     """The broker is not asked what the start of the batch tells."""
 
     def fail(*_: object) -> PartitionOffsets:
@@ -193,7 +188,7 @@ def produce(kit: Kit, count: int, size: int, partition: int = 0) -> None:
         kit.cluster.produce("t", b"x" * size, partition=partition)
 
 
-def test_a_limit_on_bytes_reckons_with_the_size_of_records(kit: Kit) -> None:
+def test_a_limit_on_bytes_reckons_with_the_size_of_records(kit):
     """Records that are ten times as large are read a tenth as often."""
     produce(kit, 10, 10_000)
     produce(kit, 100, 1_000, partition=1)
@@ -202,7 +197,7 @@ def test_a_limit_on_bytes_reckons_with_the_size_of_records(kit: Kit) -> None:
     assert 50 <= end[tp(1)] <= 52
 
 
-def test_a_limit_on_bytes_follows_the_records(kit: Kit) -> None:
+def test_a_limit_on_bytes_follows_the_records(kit):
     """A stream of small records that become large ones takes fewer of them."""
     produce(kit, 100, 100)
     produce(kit, 100, 10_000)
@@ -211,7 +206,7 @@ def test_a_limit_on_bytes_follows_the_records(kit: Kit) -> None:
     assert made.end_of_batch(offsets(100, 0), offsets(200, 0), limit) == offsets(103, 0)
 
 
-def test_a_record_beyond_the_limit_on_bytes_is_read_alone(kit: Kit) -> None:
+def test_a_record_beyond_the_limit_on_bytes_is_read_alone(kit):
     """A stream goes on after a record of any size."""
     produce(kit, 3, 10_000)
     produce(kit, 5, 10_000, partition=1)
@@ -219,14 +214,14 @@ def test_a_record_beyond_the_limit_on_bytes_is_read_alone(kit: Kit) -> None:
     assert end == offsets(0, 1)
 
 
-def test_bytes_that_suffice_are_all_read(kit: Kit) -> None:
+def test_bytes_that_suffice_are_all_read(kit):
     """Below the limit nothing is cut."""
     produce(kit, 10, 1_000)
     end = admission(kit).end_of_batch(offsets(0, 0), offsets(10, 0), ReadMaxBytes(20_000))
     assert end == offsets(10, 0)
 
 
-def test_the_stricter_of_two_limits_holds_for_each_partition(kit: Kit) -> None:
+def test_the_stricter_of_two_limits_holds_for_each_partition(kit):
     """Rows bound the partition of small records, bytes the partition of large ones."""
     produce(kit, 20, 10_000)
     produce(kit, 20, 100, partition=1)
@@ -263,7 +258,7 @@ class Looking(RecordReader):
 
 
 @pytest.fixture
-def looking(kit: Kit) -> Looking:
+def looking(kit):
     """Return a reader that records its calls."""
     reader = kit.container().record_reader()
     assert isinstance(reader, MemoryRecordReader)
@@ -275,7 +270,7 @@ def produce_to(kit: Kit, partition: int, count: int, size: int) -> None:
         kit.cluster.produce("t", b"x" * size, partition=partition)
 
 
-def test_the_mean_size_of_records(kit: Kit, looking: Looking) -> None:
+def test_the_mean_size_of_records(kit, looking):
     """A record's keys, values and headers count, and little beside them."""
     produce_to(kit, 0, 10, 1_000)
     for _ in range(10):
@@ -287,7 +282,7 @@ def test_the_mean_size_of_records(kit: Kit, looking: Looking) -> None:
     assert looking.columns == {Projection(("key", "value", "headers"))}
 
 
-def test_a_look_takes_a_hundred_offsets(kit: Kit, looking: Looking) -> None:
+def test_a_look_takes_a_hundred_offsets(kit, looking):
     """The first hundred offsets of a long backlog are read, and all offsets of a short one."""
     produce_to(kit, 0, 300, 1)
     produce_to(kit, 1, 30, 1)
@@ -295,7 +290,7 @@ def test_a_look_takes_a_hundred_offsets(kit: Kit, looking: Looking) -> None:
     assert looking.looks == [OffsetRange(tp(0), 50, 150), OffsetRange(tp(1), 20, 30)]
 
 
-def test_partitions_without_anything_new_are_not_looked_at(kit: Kit, looking: Looking) -> None:
+def test_partitions_without_anything_new_are_not_looked_at(kit, looking):
     """What a batch will not read is not measured, and neither what has no beginning."""
     produce_to(kit, 0, 5, 1)
     sizes = RecordSizes(lambda: looking)
@@ -303,7 +298,7 @@ def test_partitions_without_anything_new_are_not_looked_at(kit: Kit, looking: Lo
     assert looking.looks == []
 
 
-def test_a_reader_is_made_only_to_read() -> None:
+def test_a_reader_is_made_only_to_read():
     """Without a measurement no reader is created."""
 
     def fail() -> RecordReader:
@@ -312,7 +307,7 @@ def test_a_reader_is_made_only_to_read() -> None:
     assert RecordSizes(fail).measure({}, offsets(5)) == {}
 
 
-def test_few_partitions_are_looked_at_before_a_batch(kit: Kit, looking: Looking) -> None:
+def test_few_partitions_are_looked_at_before_a_batch(kit, looking):
     """Eight partitions are looked at; then come those that were not, then the oldest measures."""
     kit.cluster.add_partitions("t", 10)
     for number in range(10):
@@ -331,7 +326,7 @@ def test_few_partitions_are_looked_at_before_a_batch(kit: Kit, looking: Looking)
     ]
 
 
-def test_a_later_look_takes_the_place_of_an_earlier_one(kit: Kit, looking: Looking) -> None:
+def test_a_later_look_takes_the_place_of_an_earlier_one(kit, looking):
     """The records at the start of the next batch are measured."""
     produce_to(kit, 0, 2, 10)
     produce_to(kit, 0, 2, 90_000)
@@ -341,7 +336,7 @@ def test_a_later_look_takes_the_place_of_an_earlier_one(kit: Kit, looking: Looki
 
 
 @pytest.mark.parametrize("failure", ["the range is gone", "the broker fails"])
-def test_what_cannot_be_read_keeps_its_measure(kit: Kit, looking: Looking, failure: str) -> None:
+def test_what_cannot_be_read_keeps_its_measure(kit, looking, failure):
     """A look that fails raises no error: the batch itself reports it."""
     produce_to(kit, 0, 10, 1_000)
     sizes = RecordSizes(lambda: looking)
@@ -354,7 +349,7 @@ def test_what_cannot_be_read_keeps_its_measure(kit: Kit, looking: Looking, failu
     assert len(looking.looks) == 2
 
 
-def test_offsets_without_records_keep_the_measure(kit: Kit) -> None:
+def test_offsets_without_records_keep_the_measure(kit):
     """Aborted transactions have no size of their own."""
     container = kit.container({"kafka.isolation.level": "read_committed"})
     produce_to(kit, 0, 3, 1_000)
@@ -366,7 +361,7 @@ def test_offsets_without_records_keep_the_measure(kit: Kit) -> None:
     assert sizes.measure(offsets(3), offsets(5)) == before
 
 
-def test_partitions_without_records_give_way_to_others(kit: Kit, looking: Looking) -> None:
+def test_partitions_without_records_give_way_to_others(kit, looking):
     """A look that found nothing counts as a look, so that no other partition waits for ever."""
     kit.cluster.add_partitions("t", 9)
     for partition in range(8):
@@ -380,11 +375,11 @@ def test_partitions_without_records_give_way_to_others(kit: Kit, looking: Lookin
     assert measured[tp(8)] >= 1_000
 
 
-def test_a_part_of_a_batch_counts_alone(kit: Kit, looking: Looking) -> None:
+def test_a_part_of_a_batch_counts_alone(kit, looking):
     """A reader may return slices, whose buffers they share."""
     produce_to(kit, 0, 10, 1_000)
     read = looking.reader.read
-    looking.reader.read = lambda *given: (  # type: ignore[method-assign]
+    looking.reader.read = lambda *given: (
         batch.slice(row, 1) for batch in read(*given) for row in range(batch.num_rows)
     )
     assert RecordSizes(lambda: looking).measure(offsets(0), offsets(10))[tp(0)] <= 1_100
@@ -393,7 +388,7 @@ def test_a_part_of_a_batch_counts_alone(kit: Kit, looking: Looking) -> None:
 END = PartitionOffsets({tp(0): 2, tp(1): 0})
 
 
-def test_lag_is_reported_with_each_batch(kit: Kit) -> None:
+def test_lag_is_reported_with_each_batch(kit):
     """What a batch has read is set against the latest offsets that the stream knows, once."""
     stream = kit.container({"startingOffsets": "earliest"}).micro_batch_stream()
     start = stream.initial_offset()
@@ -407,13 +402,13 @@ def test_lag_is_reported_with_each_batch(kit: Kit) -> None:
     )
 
 
-def test_without_latest_offsets_there_is_no_lag(kit: Kit) -> None:
+def test_without_latest_offsets_there_is_no_lag(kit):
     """A stream that has not asked Kafka yet has nothing to report."""
     kit.container().micro_batch_stream().commit(END)
     assert kit.events.named("lag_measured") == ()
 
 
-def test_lag_that_nobody_takes_is_not_measured(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lag_that_nobody_takes_is_not_measured(kit, monkeypatch):
     """With thousands of partitions it would cost each batch milliseconds."""
     monkeypatch.setattr(MemorySourceEvents, "takes_lag", False)
     stream = kit.container().micro_batch_stream()
@@ -421,7 +416,7 @@ def test_lag_that_nobody_takes_is_not_measured(kit: Kit, monkeypatch: pytest.Mon
     assert kit.events.named("lag_measured") == ()
 
 
-def test_offsets_are_committed_to_the_group_that_is_named(kit: Kit) -> None:
+def test_offsets_are_committed_to_the_group_that_is_named(kit):
     """The group gets the next offset of each partition; no other group is touched."""
     kit.container({"kafka.group.id": "other"}).micro_batch_stream().commit(END)
     kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream().commit(END)
@@ -429,7 +424,7 @@ def test_offsets_are_committed_to_the_group_that_is_named(kit: Kit) -> None:
     assert kit.cluster.committed("other") == {}
 
 
-def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit: Kit) -> None:
+def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit):
     """An engine without new data never commits the last batch, but goes on asking behind it."""
     stream = kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream()
     kit.produce(2)
@@ -437,9 +432,7 @@ def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit: Kit) -> Non
     assert kit.cluster.committed("g") == END
 
 
-def test_a_commit_that_fails_is_reported_and_tried_again_later(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_fails_is_reported_and_tried_again_later(kit, monkeypatch):
     """The stream goes on, and does not try at every trigger: the group's offsets are a copy."""
     failure = KafkaRequestError("a commit", "why")
     tried: list[object] = []
@@ -464,18 +457,17 @@ GO_ON = {"failOnDataLoss": "false"}
 
 
 def stream(kit: Kit, options: dict[str, str] | None = None) -> KafkaMicroBatchStream:
-    made: KafkaMicroBatchStream = kit.container(options).micro_batch_stream()
-    return made
+    return kit.container(options).micro_batch_stream()
 
 
-def test_a_new_stream_begins_at_the_end(kit: Kit) -> None:
+def test_a_new_stream_begins_at_the_end(kit):
     """Without `startingOffsets` a stream reads what comes after its start."""
     kit.produce(3)
     assert stream(kit).initial_offset() == {tp(0): 3, tp(1): 0}
     assert kit.events.named("initial_offsets") == ((PartitionOffsets({tp(0): 3, tp(1): 0}),),)
 
 
-def test_a_stream_can_begin_at_the_start(kit: Kit) -> None:
+def test_a_stream_can_begin_at_the_start(kit):
     """With `startingOffsets` earliest it reads what the brokers hold."""
     kit.produce(3)
     kit.cluster.delete_records({tp(0): 2})
@@ -483,7 +475,7 @@ def test_a_stream_can_begin_at_the_start(kit: Kit) -> None:
     assert made.initial_offset() == {tp(0): 2, tp(1): 0}
 
 
-def test_a_stream_begins_where_it_said_first(kit: Kit) -> None:
+def test_a_stream_begins_where_it_said_first(kit):
     """Before the first commit the initial offsets stay the same, also with new records."""
     made = stream(kit)
     first = made.initial_offset()
@@ -492,7 +484,7 @@ def test_a_stream_begins_where_it_said_first(kit: Kit) -> None:
     assert len(kit.events.named("initial_offsets")) == 1
 
 
-def test_a_batch_ends_at_the_latest_offsets(kit: Kit) -> None:
+def test_a_batch_ends_at_the_latest_offsets(kit):
     """The latest offsets are the batch's end, and what is reported as the latest."""
     made = stream(kit)
     start = made.initial_offset()
@@ -502,7 +494,7 @@ def test_a_batch_ends_at_the_latest_offsets(kit: Kit) -> None:
     assert made.report_latest_offset() == PartitionOffsets({tp(0): 0, tp(1): 4})
 
 
-def test_an_answer_without_partitions_keeps_the_start(kit: Kit) -> None:
+def test_an_answer_without_partitions_keeps_the_start(kit):
     """When every topic of a pattern is gone, the offsets stay where they were."""
     made = stream(kit, {"subscribePattern": "^t$"})
     start = made.initial_offset()
@@ -510,7 +502,7 @@ def test_an_answer_without_partitions_keeps_the_start(kit: Kit) -> None:
     assert made.latest_offset(start, ReadAllAvailable()) == start
 
 
-def test_available_now_stops_at_what_it_found_first(kit: Kit) -> None:
+def test_available_now_stops_at_what_it_found_first(kit):
     """Records that come after the first look are left for the next run."""
     made = stream(kit)
     start = made.initial_offset()
@@ -522,13 +514,13 @@ def test_available_now_stops_at_what_it_found_first(kit: Kit) -> None:
     assert made.latest_offset(end, ReadAllAvailable()) == end
 
 
-def test_each_partition_with_records_is_a_range(kit: Kit) -> None:
+def test_each_partition_with_records_is_a_range(kit):
     """Partitions without new offsets make no task."""
     start, end = PartitionOffsets({tp(0): 2, tp(1): 7}), PartitionOffsets({tp(0): 5, tp(1): 7})
     assert stream(kit).plan_input_partitions(start, end) == (OffsetRange(tp(0), 2, 5),)
 
 
-def test_an_added_partition_is_read_from_its_beginning(kit: Kit) -> None:
+def test_an_added_partition_is_read_from_its_beginning(kit):
     """A partition that was not there before starts at 0, and is reported."""
     kit.cluster.add_partitions("t", 3)
     kit.produce(4, partition=2)
@@ -571,7 +563,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("case", LOSSES)
-def test_what_is_lost_fails_the_query(kit: Kit, case: str) -> None:
+def test_what_is_lost_fails_the_query(kit, case):
     """With failOnDataLoss each finding is an error in the JVM connector's words."""
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 3})
@@ -584,17 +576,17 @@ def test_what_is_lost_fails_the_query(kit: Kit, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", LOSSES)
-def test_what_is_lost_is_reported_when_the_query_may_go_on(kit: Kit, case: str) -> None:
+def test_what_is_lost_is_reported_when_the_query_may_go_on(kit, case):
     """Without failOnDataLoss each finding is reported once, and the rest is read."""
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 3})
     start, end, condition, _, ranges = LOSSES[case]
     assert stream(kit, GO_ON).plan_input_partitions(start, end) == ranges
     [[loss]] = kit.events.named("data_lost")
-    assert loss.condition == condition  # type: ignore[attr-defined]
+    assert loss.condition == condition
 
 
-def test_a_group_id_is_suspected_when_partitions_are_gone(kit: Kit) -> None:
+def test_a_group_id_is_suspected_when_partitions_are_gone(kit):
     """With `kafka.group.id` set, the error says why that is unsafe."""
     made = stream(kit, {"kafka.group.id": "mine"})
     with pytest.raises(DataLossError, match="This option is unsafe to use") as caught:
@@ -602,7 +594,7 @@ def test_a_group_id_is_suspected_when_partitions_are_gone(kit: Kit) -> None:
     assert caught.value.sub_condition == "PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT"
 
 
-def test_a_stream_is_named_as_in_the_jvm_connector(kit: Kit) -> None:
+def test_a_stream_is_named_as_in_the_jvm_connector(kit):
     """Its name tells what it is subscribed to."""
     assert str(stream(kit)) == "KafkaV2[Subscribe[t]]"
 
@@ -632,16 +624,14 @@ def test_a_stream_is_named_as_in_the_jvm_connector(kit: Kit) -> None:
         ),
     ],
 )
-def test_a_beginning_that_does_not_fit(
-    kit: Kit, options: dict[str, str], error: type[Exception], text: str
-) -> None:
+def test_a_beginning_that_does_not_fit(kit, options, error, text):
     """A stream whose options do not fit the topic fails when it begins."""
     with pytest.raises(error, match=text):
         stream(kit, options).initial_offset()
     assert kit.events.named("initial_offsets") == ()
 
 
-def test_a_mismatch_of_a_stream_is_a_mismatch(kit: Kit) -> None:
+def test_a_mismatch_of_a_stream_is_a_mismatch(kit):
     """The error of a stream is a subclass of a batch query's error."""
     with pytest.raises(OffsetsMismatchError):
         stream(kit, {"startingOffsets": '{"t":{"0":3}}'}).initial_offset()
@@ -664,9 +654,7 @@ def test_a_mismatch_of_a_stream_is_a_mismatch(kit: Kit) -> None:
         ),
     ],
 )
-def test_a_beginning_is_bound_when_the_stream_begins(
-    kit: Kit, options: dict[str, str], expected: tuple[int, int]
-) -> None:
+def test_a_beginning_is_bound_when_the_stream_begins(kit, options, expected):
     """With any starting option, the first offsets are offsets of the log."""
     for time in (10, 20, 30, 40):
         kit.cluster.produce("t", b"v", timestamp=time)
@@ -676,7 +664,7 @@ def test_a_beginning_is_bound_when_the_stream_begins(
     assert stream(kit, options).initial_offset() == dict(zip((tp(0), tp(1)), expected, strict=True))
 
 
-def test_the_options_make_the_default_limit(kit: Kit) -> None:
+def test_the_options_make_the_default_limit(kit):
     """Without limits a batch reads everything, with several it keeps all of them."""
     assert stream(kit).default_read_limit == ReadAllAvailable()
     limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "20"}
@@ -695,7 +683,7 @@ def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) ->
     return found
 
 
-def test_tasks_of_small_ranges(kit: Kit) -> None:
+def test_tasks_of_small_ranges(kit):
     """With maxPartitions several ranges share a task; without it each has its own."""
     kit.produce(3)
     kit.produce(2, partition=1)
@@ -714,9 +702,7 @@ def test_tasks_of_small_ranges(kit: Kit) -> None:
         (301, 1, {"maxPartitions": "1000"}, False),
     ],
 )
-def test_many_small_tasks_are_reported(
-    kit: Kit, partitions: int, offsets: int, options: dict[str, str], *, is_reported: bool
-) -> None:
+def test_many_small_tasks_are_reported(kit, partitions, offsets, options, *, is_reported):
     """Once, with their number, unless the query says how many tasks it wants."""
     kit.cluster.add_partitions("t", partitions)
     made = stream(kit, options)
@@ -729,7 +715,7 @@ def test_many_small_tasks_are_reported(
     assert kit.events.named("tasks_are_small") == expected
 
 
-def test_a_limit_on_offsets_over_batches(kit: Kit) -> None:
+def test_a_limit_on_offsets_over_batches(kit):
     """Ten at a time of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1."""
     kit.cluster.add_partitions("t", 3)
     for partition, count in enumerate((101, 11, 1)):
@@ -740,7 +726,7 @@ def test_a_limit_on_offsets_over_batches(kit: Kit) -> None:
     assert made.latest_offset(start, ReadAllAvailable()) == {tp(0): 101, tp(1): 11, tp(2): 1}
 
 
-def test_limits_together_over_batches_of_a_stream(kit: Kit) -> None:
+def test_limits_together_over_batches_of_a_stream(kit):
     """At least 15 and at most 20 of 33 records make 19; 14 are left, and wait for their time."""
     kit.cluster.add_partitions("t", 3)
     for partition, count in enumerate((21, 11, 1)):
@@ -760,7 +746,7 @@ def test_limits_together_over_batches_of_a_stream(kit: Kit) -> None:
     assert sizes(made, start, 2) == [[9, 5], []]
 
 
-def test_a_query_over_what_is_available_has_batches_too(kit: Kit) -> None:
+def test_a_query_over_what_is_available_has_batches_too(kit):
     """With at most 5 a batch, 15 records make three batches, and then none."""
     kit.produce(15)
     made = stream(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"})
@@ -781,7 +767,7 @@ def available_now(
     return made, start, made.latest_offset(start, ReadAllAvailable())
 
 
-def test_the_end_has_the_partitions_that_were_found(kit: Kit) -> None:
+def test_the_end_has_the_partitions_that_were_found(kit):
     """A batch with other partitions than the prefetched ones fails."""
     made, start, end = available_now(kit)
     with pytest.raises(PartitionsNotPrefetchedError):
@@ -790,7 +776,7 @@ def test_the_end_has_the_partitions_that_were_found(kit: Kit) -> None:
         made.plan_input_partitions(start, PartitionOffsets({tp(0): 5}))
 
 
-def test_the_end_is_not_beyond_what_was_found(kit: Kit) -> None:
+def test_the_end_is_not_beyond_what_was_found(kit):
     """A batch that ends behind the first look fails, even if Kafka has more by now."""
     made, start, end = available_now(kit)
     kit.produce(5)
@@ -823,13 +809,8 @@ def test_the_end_is_not_beyond_what_was_found(kit: Kit) -> None:
     ],
 )
 def test_a_topic_that_is_recreated_fails_the_query(
-    kit: Kit,
-    partitions: int,
-    count: int,
-    error: type[AvailableNowError],
-    text: str,
-    fail_on_data_loss: str,
-) -> None:
+    kit, partitions, count, error, text, fail_on_data_loss
+):
     """A topic with fewer partitions or records than before fails with any failOnDataLoss."""
     made, start, end = available_now(kit, {"failOnDataLoss": fail_on_data_loss})
     kit.cluster.delete_topic("t")
@@ -840,7 +821,7 @@ def test_a_topic_that_is_recreated_fails_the_query(
         made.plan_input_partitions(start, end)
 
 
-def test_what_kafka_still_has_is_read(kit: Kit) -> None:
+def test_what_kafka_still_has_is_read(kit):
     """New records and partitions do not disturb a query over what is available."""
     made, start, end = available_now(kit)
     kit.cluster.add_partitions("t", 3)
@@ -852,7 +833,7 @@ def test_what_kafka_still_has_is_read(kit: Kit) -> None:
     )
 
 
-def test_a_first_batch_that_runs_again_has_the_partitions_of_its_end(kit: Kit) -> None:
+def test_a_first_batch_that_runs_again_has_the_partitions_of_its_end(kit):
     """A partition that was added after the batch was planned is not a deleted one."""
     kit.produce(3)
     kit.cluster.add_partitions("t", 3)
@@ -861,7 +842,7 @@ def test_a_first_batch_that_runs_again_has_the_partitions_of_its_end(kit: Kit) -
     assert made.plan_input_partitions(made.initial_offset(), end) == (OffsetRange(tp(0), 0, 3),)
 
 
-def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit: Kit) -> None:
+def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit):
     """In the process that plans the first batch, a partition without an end is deleted."""
     made = stream(kit, {"startingOffsets": "earliest"})
     start = made.initial_offset()
@@ -870,7 +851,7 @@ def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit: Kit) ->
         made.plan_input_partitions(start, PartitionOffsets({tp(0): 0}))
 
 
-def test_an_empty_batch_of_topics_that_are_gone(kit: Kit) -> None:
+def test_an_empty_batch_of_topics_that_are_gone(kit):
     """Spark plans one where the JVM connector has written the same offsets as another text."""
     kit.cluster.delete_topic("t")
     made = stream(kit, {"subscribePattern": "^t$"})
@@ -880,7 +861,7 @@ def test_an_empty_batch_of_topics_that_are_gone(kit: Kit) -> None:
     assert made.plan_input_partitions(start, start) == ()
 
 
-def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit: Kit) -> None:
+def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit):
     """Before its first look a query has nothing to hold the end of a batch against."""
     _, start, end = available_now(kit)
     again = stream(kit)
@@ -900,9 +881,7 @@ def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit: Kit) -> 
         ({"maxRecordsPerPartition": "9223372036854775807"}, [(0, 0, 9), (1, 0, 3)]),
     ],
 )
-def test_a_batch_is_split_into_tasks(
-    kit: Kit, options: dict[str, str], expected: list[tuple[int, int, int]]
-) -> None:
+def test_a_batch_is_split_into_tasks(kit, options, expected):
     """Large ranges are split for the least number of tasks and for the most records of one."""
     start, end = PartitionOffsets({tp(0): 0, tp(1): 0}), PartitionOffsets({tp(0): 9, tp(1): 3})
     assert stream(kit, options).plan_input_partitions(start, end) == tuple(
@@ -910,7 +889,7 @@ def test_a_batch_is_split_into_tasks(
     )
 
 
-def test_metrics_tell_how_far_a_query_is_behind(kit: Kit) -> None:
+def test_metrics_tell_how_far_a_query_is_behind(kit):
     """The lag is measured against the latest offsets of the last batch; before it there is none."""
     kit.produce(3)
     kit.produce(6, partition=1)
@@ -929,7 +908,7 @@ def test_metrics_tell_how_far_a_query_is_behind(kit: Kit) -> None:
     assert set(made.metrics(latest).values()) == {"0", "0.0"}
 
 
-def test_metrics_of_a_query_without_partitions(kit: Kit) -> None:
+def test_metrics_of_a_query_without_partitions(kit):
     """When every topic of a pattern is gone there is nothing to be behind of."""
     made = stream(kit, {"subscribePattern": "^none$"})
     start = PartitionOffsets()

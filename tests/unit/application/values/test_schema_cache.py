@@ -80,12 +80,12 @@ class Scripted(SchemaRegistry):
 
 
 @pytest.fixture
-def registry() -> Scripted:
+def registry():
     """Return a registry without schemas."""
     return Scripted()
 
 
-def test_schemas_of_ids_are_kept(registry: Scripted) -> None:
+def test_schemas_of_ids_are_kept(registry):
     """An id, a GUID and a numbered version are requested once; the latest version each time."""
     registry.ids[5] = schema("five")
     registry.subjects["s"] = [schema("one")]
@@ -101,7 +101,7 @@ def test_schemas_of_ids_are_kept(registry: Scripted) -> None:
     assert registry.is_closed
 
 
-def test_unknown_ids_are_kept_for_a_while(registry: Scripted) -> None:
+def test_unknown_ids_are_kept_for_a_while(registry):
     """An unknown id is requested again after some time, and may be known by then."""
     cache = SchemaCache(registry, unknown_s=0.05)
     for _ in range(3):
@@ -120,7 +120,7 @@ def _is_known(cache: SchemaCache, schema_id: int) -> bool:
         return False
 
 
-def test_failures_are_not_kept(registry: Scripted) -> None:
+def test_failures_are_not_kept(registry):
     """A registry that was down is asked again at once."""
     registry.ids[5] = schema("five")
 
@@ -138,7 +138,7 @@ def test_failures_are_not_kept(registry: Scripted) -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_threads_share_a_request(registry: Scripted, is_known: bool) -> None:
+def test_threads_share_a_request(registry, is_known):
     """Threads that need the same id at once wait for one request, and get its answer."""
     if is_known:
         registry.ids[5] = schema("five")
@@ -165,7 +165,7 @@ def test_threads_share_a_request(registry: Scripted, is_known: bool) -> None:
     assert registry.requests == [5]
 
 
-def test_the_cache_is_bounded(registry: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded(registry, monkeypatch):
     """The oldest answers are forgotten beyond a number of answers, and of characters."""
     monkeypatch.setattr(schema_cache, "MAX_ANSWERS", 2)
     registry.ids.update({number: schema("x" * number) for number in range(1, 9)})
@@ -184,7 +184,7 @@ def test_the_cache_is_bounded(registry: Scripted, monkeypatch: pytest.MonkeyPatc
     assert requested(4, 5, 5, 4, 6, 5) == [4, 5, 6, 5]
 
 
-def test_imports_come_before_what_needs_them(registry: Scripted) -> None:
+def test_imports_come_before_what_needs_them(registry):
     """All schemas that a schema needs are found, each once, in the order of their use."""
     registry.subjects = {
         "a": [schema("old a"), schema("a", ("b.proto", "b", 1), ("c.proto", "c", 1))],
@@ -206,7 +206,7 @@ def test_imports_come_before_what_needs_them(registry: Scripted) -> None:
     assert registry.requests[4:] == [("a", None)]
 
 
-def test_what_many_import_is_followed_once(registry: Scripted) -> None:
+def test_what_many_import_is_followed_once(registry):
     """Schemas that each import the next two ones are as many imports as there are schemas."""
     levels = [
         schema(f"{n}", *[(f"{m}", "s", m) for m in (n + 1, n + 2) if m <= 30]) for n in range(1, 31)
@@ -225,7 +225,7 @@ def _refused(registry: Scripted, first: Schema) -> str:
     return text
 
 
-def test_schemas_that_import_each_other(registry: Scripted) -> None:
+def test_schemas_that_import_each_other(registry):
     """A circle of imports is no answer of a registry."""
     registry.subjects = {
         "a": [schema("a", ("b.proto", "b", 1))],
@@ -235,13 +235,13 @@ def test_schemas_that_import_each_other(registry: Scripted) -> None:
     assert "version 1 of the subject 'a', which imports itself" in told
 
 
-def test_an_import_that_is_missing(registry: Scripted) -> None:
+def test_an_import_that_is_missing(registry):
     """A registry without the import is a registry that fails, and not one without the schema."""
     told = _refused(registry, schema("five", ("a.proto", "a", 3)))
     assert "version 3 of the subject 'a', which it does not have" in told
 
 
-def test_imports_are_bounded(registry: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_are_bounded(registry, monkeypatch):
     """Imports may not be too many, too deep, too large, or fetched for too long."""
     deep = schema_cache.MAX_DEPTH + 1
     chain = [schema("x", (f"{number}", "s", number + 1)) for number in range(1, deep)]

@@ -151,26 +151,26 @@ def framed(schema_id: int, text: str) -> bytes:
     return b"\0" + schema_id.to_bytes(4, "big") + text.encode()
 
 
-def test_a_struct_becomes_a_binary() -> None:
+def test_a_struct_becomes_a_binary():
     doing = encoding(sink(topic="t"))
     batch = doing.encode(batch_of([1, None, 3], key=pa.array(["a", "b", "c"])))
     assert batch.to_pydict() == {"value": [b"1", None, b"3"], "key": ["a", "b", "c"]}
 
 
-def test_the_driver_registers_the_schema_of_a_topic() -> None:
+def test_the_driver_registers_the_schema_of_a_topic():
     registry, options = Subjects(), sink(topic="t", **REGISTRY)
     [column] = encoding(options, registry).prepare({"value": TYPE}).encoded
     assert (column.schema_id, column.schema, registry.registrations) == (1, None, ["t-value"])
     assert registry.subjects == {"t-value": [str(TYPE)]}
 
 
-def test_tasks_take_what_the_driver_has_registered() -> None:
+def test_tasks_take_what_the_driver_has_registered():
     registry, options = Subjects(), sink(topic="t", **REGISTRY)
     task = encoding(encoding(options, registry).prepare({"value": TYPE}))
     assert task.encode(batch_of([7, None]))["value"].to_pylist() == [framed(1, "7"), None]
 
 
-def test_a_task_without_a_driver_registers_once() -> None:
+def test_a_task_without_a_driver_registers_once():
     registry = Subjects(other="x")
     task = encoding(sink(topic="t", **REGISTRY), registry)
     for _ in range(2):
@@ -178,7 +178,7 @@ def test_a_task_without_a_driver_registers_once() -> None:
     assert registry.registrations == ["t-value"]
 
 
-def test_rows_have_the_schemas_of_their_topics() -> None:
+def test_rows_have_the_schemas_of_their_topics():
     registry, options = Subjects(), sink(**REGISTRY)
     task = encoding(options, registry)
     assert task.prepare({"value": TYPE}).encoded[0].schema_id is None
@@ -200,7 +200,7 @@ def test_rows_have_the_schemas_of_their_topics() -> None:
     assert no_topic["value"].to_pylist() == [None]
 
 
-def test_encoders_of_topics_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoders_of_topics_that_come_and_go(monkeypatch):
     """The oldest ones are forgotten; a topic that comes again is registered again."""
     monkeypatch.setattr(sink_encoding, "MAX_ENCODERS", 2)
     registry = Subjects()
@@ -211,14 +211,14 @@ def test_encoders_of_topics_that_come_and_go(monkeypatch: pytest.MonkeyPatch) ->
     assert registry.registrations == ["a-value", "b-value", "c-value", "a-value"]
 
 
-def test_an_error_names_the_row_of_the_batch() -> None:
+def test_an_error_names_the_row_of_the_batch():
     task = encoding(sink(**REGISTRY), Subjects())
     topics = pa.array(["b", "a", "b", "a"])
     with pytest.raises(UnencodableValueError, match=r"row 3 of a batch .* field 'x' is negative"):
         task.encode(batch_of([1, 2, 3, -4], topic=topics))
 
 
-def test_ids_may_be_in_headers() -> None:
+def test_ids_may_be_in_headers():
     options = sink(topic="t", valueFraming="confluent-header", **REGISTRY)
     headers = pa.array(
         [None, [{"key": "a", "value": b"1"}], [], [{"key": "b", "value": None}]], HEADERS
@@ -239,7 +239,7 @@ def test_ids_may_be_in_headers() -> None:
     "given", [{}, {"useLatestVersion": "true"}, {"autoRegisterSchemas": "false"}]
 )
 @pytest.mark.parametrize("framing", ["confluent-header", "confluent"])
-def test_guids_are_in_headers(framing: str, given: dict[str, str]) -> None:
+def test_guids_are_in_headers(framing, given):
     """A header has the GUID if the registry has one; before values there are only ids."""
     registry = Subjects(t_value=str(TYPE))
     registry.guid = "89791762-2336-4186-9674-299b90a802e2"
@@ -254,7 +254,7 @@ def test_guids_are_in_headers(framing: str, given: dict[str, str]) -> None:
     assert batch["headers"].to_pylist() == [[{"key": "__value_schema_id", "value": b"\1" + guid}]]
 
 
-def test_an_id_is_in_the_header_before_the_registry_finds_the_schema() -> None:
+def test_an_id_is_in_the_header_before_the_registry_finds_the_schema():
     """Where a replica does not have a new schema yet, its id is written."""
 
     class Late(Subjects):
@@ -267,7 +267,7 @@ def test_an_id_is_in_the_header_before_the_registry_finds_the_schema() -> None:
     assert batch["headers"].to_pylist() == [[header]]
 
 
-def test_headers_are_added_where_there_are_none() -> None:
+def test_headers_are_added_where_there_are_none():
     options = sink(valueFraming="confluent-header", **REGISTRY)
     topics = pa.array(["b", "a"])
     batch = encoding(options, Subjects()).encode(batch_of([1, 2], topic=topics))
@@ -277,7 +277,7 @@ def test_headers_are_added_where_there_are_none() -> None:
     ]
 
 
-def test_the_latest_version_is_used() -> None:
+def test_the_latest_version_is_used():
     registry = Subjects(t_value=str(TYPE))
     options = sink(topic="t", useLatestVersion="true", **REGISTRY)
     [column] = encoding(options, registry).prepare({"value": TYPE}).encoded
@@ -287,7 +287,7 @@ def test_the_latest_version_is_used() -> None:
         encoding(options, registry).prepare({"value": OTHER})
 
 
-def test_a_version_can_be_named() -> None:
+def test_a_version_can_be_named():
     registry = Subjects(t_value=str(TYPE))
     registry.subjects["t-value"].append("newer")
     options = sink(topic="t", valueSchemaVersion="1", **REGISTRY)
@@ -297,9 +297,7 @@ def test_a_version_can_be_named() -> None:
 
 @pytest.mark.parametrize("version", [{"useLatestVersion": "true"}, {"valueSchemaVersion": "1"}])
 @pytest.mark.parametrize("topic", [{"topic": "t"}, {}], ids=["one topic", "topics of rows"])
-def test_a_format_may_need_the_schema_of_the_registry(
-    version: dict[str, str], topic: dict[str, str]
-) -> None:
+def test_a_format_may_need_the_schema_of_the_registry(version, topic):
     """As Protobuf does, whose schemas cannot be derived from rows."""
     given = sink(**{**version, **topic, **REGISTRY, "valueFormat": "message"})
     registry = Subjects(t_value=str(TYPE))
@@ -309,7 +307,7 @@ def test_a_format_may_need_the_schema_of_the_registry(
     assert registry.registrations == []
 
 
-def test_nothing_is_registered_if_the_options_say_so() -> None:
+def test_nothing_is_registered_if_the_options_say_so():
     options = sink(topic="t", autoRegisterSchemas="false", **REGISTRY)
     registry = Subjects(t_value=str(TYPE))
     [column] = encoding(options, registry).prepare({"value": TYPE}).encoded
@@ -318,13 +316,13 @@ def test_nothing_is_registered_if_the_options_say_so() -> None:
         encoding(options, Subjects()).prepare({"value": TYPE})
 
 
-def test_a_refused_schema_is_an_error_of_the_driver() -> None:
+def test_a_refused_schema_is_an_error_of_the_driver():
     options = sink(topic="t", **REGISTRY)
     with pytest.raises(IncompatibleSchemaError):
         encoding(options, Subjects(t_value="other")).prepare({"value": TYPE})
 
 
-def test_subjects_may_be_named_by_records() -> None:
+def test_subjects_may_be_named_by_records():
     registry = Subjects()
     encoding(sink(subjectNameStrategy="RecordNameStrategy", **REGISTRY), registry).prepare(
         {"value": TYPE}
@@ -332,25 +330,25 @@ def test_subjects_may_be_named_by_records() -> None:
     assert registry.registrations == ["shop.Number"]
 
 
-def test_a_format_without_encoder_is_refused() -> None:
+def test_a_format_without_encoder_is_refused():
     options = sink(topic="t", valueFormat="ro")
     with pytest.raises(OptionsError, match="The format 'ro' cannot be written"):
         encoding(options).prepare({"value": TYPE})
 
 
-def test_columns_that_rows_do_not_have_are_left_out() -> None:
+def test_columns_that_rows_do_not_have_are_left_out():
     doing = encoding(sink(topic="t", keyFormat="avro"))
     assert [column.options.column for column in doing.prepare({"value": TYPE}).encoded] == ["value"]
     assert doing.encode(batch_of([1])).to_pydict() == {"value": [b"1"]}
 
 
-def test_the_driver_reads_the_files_of_schemas() -> None:
+def test_the_driver_reads_the_files_of_schemas():
     doing = encoding(sink(topic="t", valueSchema="/s/order.avsc"))
     [value] = doing.prepare({}).values
     assert (value.schema, value.schema_file) == ("in /s/order.avsc", None)
 
 
-def test_micro_batches_share_what_is_registered() -> None:
+def test_micro_batches_share_what_is_registered():
     registry = Subjects()
     doing = encoding(sink(topic="t", **REGISTRY), registry)
     assert doing.prepare({"value": TYPE}) is doing.prepare({"value": TYPE})

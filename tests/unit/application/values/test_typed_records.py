@@ -115,7 +115,7 @@ ADA = {"id": 1, "user": "ada"}
 BOB = {"id": 2, "user": "bob"}
 
 
-def test_values_become_structs_in_their_place(kit: Kit) -> None:
+def test_values_become_structs_in_their_place(kit):
     """Tombstones are null; the other columns stay as they are."""
     produce(kit, b"1,ada", None, b"2,bob", key=b"k")
     rows = Reader(kit, {}).rows()
@@ -125,7 +125,7 @@ def test_values_become_structs_in_their_place(kit: Kit) -> None:
     assert kit.events.named("records_failed") == ()
 
 
-def test_only_the_columns_of_the_query_are_returned(kit: Kit) -> None:
+def test_only_the_columns_of_the_query_are_returned(kit):
     """What errors and dead letters need besides is read, and not returned."""
     produce(kit, b"1,ada")
     left_out = dict.fromkeys(
@@ -135,7 +135,7 @@ def test_only_the_columns_of_the_query_are_returned(kit: Kit) -> None:
     assert Reader(kit, left_out | given).rows() == [{"value": ADA}]
 
 
-def test_fields_become_columns(kit: Kit) -> None:
+def test_fields_become_columns(kit):
     """The columns are null for a tombstone."""
     produce(kit, b"1,ada", None)
     given = {"flattenValue": "true", "keyFormat": "line", "keySchema": "k string"}
@@ -144,7 +144,7 @@ def test_fields_become_columns(kit: Kit) -> None:
     assert [(row["id"], row["user"]) for row in rows] == [(1, "ada"), (None, None)]
 
 
-def test_the_first_bad_record_fails_the_query(kit: Kit) -> None:
+def test_the_first_bad_record_fails_the_query(kit):
     """The records before it are returned first."""
     produce(kit, b"1,ada", b"2,bob", b"x,eve", b"y,eve", b"3,joe")
     found: list[pa.RecordBatch] = []
@@ -155,7 +155,7 @@ def test_the_first_bad_record_fails_the_query(kit: Kit) -> None:
     assert "another type than the schema (field 'id')" in str(caught.value)
 
 
-def test_a_bad_first_record_is_not_preceded_by_an_empty_batch(kit: Kit) -> None:
+def test_a_bad_first_record_is_not_preceded_by_an_empty_batch(kit):
     """Nothing is returned before the error."""
     produce(kit, b"x,eve")
     found: list[pa.RecordBatch] = []
@@ -164,7 +164,7 @@ def test_a_bad_first_record_is_not_preceded_by_an_empty_batch(kit: Kit) -> None:
     assert found == []
 
 
-def test_bad_records_are_kept_with_their_errors(kit: Kit) -> None:
+def test_bad_records_are_kept_with_their_errors(kit):
     """With what could be decoded of them, what is wrong, and their bytes."""
     produce(kit, b"1,ada", b"x,eve", b"short", None)
     rows = Reader(kit, {"includeErrors": "true"}).rows()
@@ -181,7 +181,7 @@ def test_bad_records_are_kept_with_their_errors(kit: Kit) -> None:
     assert (partition, offset) == (tp(0), 1)
 
 
-def test_bad_records_are_dropped_and_counted(kit: Kit) -> None:
+def test_bad_records_are_dropped_and_counted(kit):
     """The rest stays in order."""
     produce(kit, b"1,ada", b"x,eve", b"2,bob")
     reader = Reader(kit, {"mode": "DROPMALFORMED"})
@@ -190,13 +190,13 @@ def test_bad_records_are_dropped_and_counted(kit: Kit) -> None:
     assert found == BadRecordStats({BAD: 1})
 
 
-def test_only_bad_records(kit: Kit) -> None:
+def test_only_bad_records(kit):
     """Bad records alone leave no batch."""
     produce(kit, b"x,eve", b"short")
     assert Reader(kit, {"mode": "DROPMALFORMED"}).batches() == []
 
 
-def test_bad_records_become_dead_letters(kit: Kit) -> None:
+def test_bad_records_become_dead_letters(kit):
     """Whole records, once where both columns are bad, and acknowledged when the range ends."""
     given = {"keyFormat": "line", "keySchema": "k bigint", "deadLetterTopic": "bad"}
     reader = Reader(kit, given)
@@ -216,7 +216,7 @@ def test_bad_records_become_dead_letters(kit: Kit) -> None:
     assert found == BadRecordStats({BAD: 2}, dead_letters=2)
 
 
-def test_a_batch_that_is_too_large_is_decoded_in_halves(kit: Kit) -> None:
+def test_a_batch_that_is_too_large_is_decoded_in_halves(kit):
     """No record is lost or moved."""
     values = [b"%d,u" % number for number in range(3 * MAX_ROWS + 1)]
     produce(kit, *values)
@@ -227,7 +227,7 @@ def test_a_batch_that_is_too_large_is_decoded_in_halves(kit: Kit) -> None:
     ]
 
 
-def test_a_record_that_is_too_large_alone(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_is_too_large_alone(kit, monkeypatch):
     """A record that is too large alone fails the query."""
     monkeypatch.setattr("tests.line_values.MAX_ROWS", 0)
     produce(kit, b"1,ada", b"2,bob")
@@ -235,7 +235,7 @@ def test_a_record_that_is_too_large_alone(kit: Kit, monkeypatch: pytest.MonkeyPa
         Reader(kit, {}).rows()
 
 
-def test_the_text_of_corrupt_records(kit: Kit) -> None:
+def test_the_text_of_corrupt_records(kit):
     """The struct has the text and is not null then; bytes that are no text are replaced."""
     produce(kit, b"1,ada", b"x,eve", b"short", None, b"\xff")
     reader = Reader(kit, {"mode": "PERMISSIVE"})
@@ -264,7 +264,7 @@ def schema(text: str) -> Schema:
     return Schema(SchemaType.AVRO, text)
 
 
-def test_values_with_schemas_of_a_registry(kit: Kit) -> None:
+def test_values_with_schemas_of_a_registry(kit):
     """Values are read as the subject's latest version; an unknown id is that record's error."""
     reader = Reader(kit, REGISTRY | {"includeErrors": "true"})
     number = reader.registry.register("t-value", schema(SCHEMA))
@@ -278,7 +278,7 @@ def test_values_with_schemas_of_a_registry(kit: Kit) -> None:
     ]
 
 
-def test_a_newer_schema_fails_the_query(kit: Kit) -> None:
+def test_a_newer_schema_fails_the_query(kit):
     """The records before it are returned, and older schemas and those of other subjects read."""
     reader = Reader(kit, REGISTRY | {"onNewSchema": "fail", "valueSchemaVersion": "2"})
     registry = reader.registry
@@ -297,7 +297,7 @@ def test_a_newer_schema_fails_the_query(kit: Kit) -> None:
     assert "restart the query with 'valueSchemaVersion' set to 3" in str(caught.value)
 
 
-def test_a_newer_schema_is_read_as_the_querys(kit: Kit) -> None:
+def test_a_newer_schema_is_read_as_the_querys(kit):
     """By default the query goes on."""
     reader = Reader(kit, REGISTRY | {"valueSchemaVersion": "1"})
     reader.registry.register("t-value", schema(SCHEMA))
@@ -306,7 +306,7 @@ def test_a_newer_schema_is_read_as_the_querys(kit: Kit) -> None:
     assert pairs(reader.rows()) == [(0, ADA)]
 
 
-def test_a_new_schema_cannot_fail_a_query_that_has_its_own(kit: Kit) -> None:
+def test_a_new_schema_cannot_fail_a_query_that_has_its_own(kit):
     """There is no version to compare with."""
     given = REGISTRY | {"onNewSchema": "fail", "valueSchema": SCHEMA}
     with pytest.raises(OptionsError, match="onNewSchema 'fail' needs a schema of the registry"):

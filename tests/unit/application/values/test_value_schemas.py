@@ -74,7 +74,7 @@ def types(schema: TypedSchema) -> list[str]:
     return [str(column.data_type) for column in schema.typed]
 
 
-def test_a_schema_of_the_options() -> None:
+def test_a_schema_of_the_options():
     """The options' schema takes precedence over the registry's."""
     driver = Driver()
     assert types(driver.schemas(valueSchema="a bigint").resolve()) == ["struct<a:bigint>"]
@@ -82,7 +82,7 @@ def test_a_schema_of_the_options() -> None:
     assert types(schemas.resolve()) == ["struct<a:bigint>"]
 
 
-def test_a_schema_in_a_file() -> None:
+def test_a_schema_in_a_file():
     """Its content travels to the tasks."""
     driver = Driver()
     driver.files = {"/s/a.avsc": b"a bigint", "/s/b.avsc": b"\xff", "/s/a.desc": b"\xff\0"}
@@ -96,7 +96,7 @@ def test_a_schema_in_a_file() -> None:
     assert (read.descriptor, read.schema, read.schema_file) == (b"\xff\0", None, None)
 
 
-def test_a_users_schema() -> None:
+def test_a_users_schema():
     """A user's schema chooses fields, or is the schema where no other one is given."""
     driver = Driver()
     requested = parse_struct("offset bigint, value struct<b:string>")
@@ -114,7 +114,7 @@ def test_a_users_schema() -> None:
         driver.schemas(**options).resolve(parse_struct("offset bigint"))
 
 
-def test_the_latest_version_at_each_start() -> None:
+def test_the_latest_version_at_each_start():
     """Without a log, or where the options say so."""
     for driver, options in (
         (Driver(), {}),
@@ -128,7 +128,7 @@ def test_the_latest_version_at_each_start() -> None:
     assert driver.log.latest() is None
 
 
-def test_a_restart_reads_with_the_version_of_the_first_start() -> None:
+def test_a_restart_reads_with_the_version_of_the_first_start():
     """Until the option is set; that version is kept, too."""
     driver = Driver(MemoryMetadataLog())
     driver.register("a bigint", "a bigint, b string")
@@ -143,7 +143,7 @@ def test_a_restart_reads_with_the_version_of_the_first_start() -> None:
     assert driver.log.get(0) == write_schema_versions({"value": SchemaVersion("t-value", 2)})
 
 
-def test_another_subject_has_versions_of_its_own() -> None:
+def test_another_subject_has_versions_of_its_own():
     """What was stored for the old one does not count."""
     driver = Driver(MemoryMetadataLog())
     driver.register("a bigint")
@@ -152,7 +152,7 @@ def test_another_subject_has_versions_of_its_own() -> None:
     assert driver.version(valueSubject="u") == 2
 
 
-def test_two_queries_with_one_log() -> None:
+def test_two_queries_with_one_log():
     """The one that comes second fails, unless it has the same versions."""
     log = MemoryMetadataLog()
     first, second, third = (SchemaVersions(log) for _ in range(3))
@@ -165,7 +165,7 @@ def test_two_queries_with_one_log() -> None:
         third.store({"value": SchemaVersion("t", 2)})
 
 
-def test_a_log_that_cannot_be_read() -> None:
+def test_a_log_that_cannot_be_read():
     """The error names it."""
     log = MemoryMetadataLog()
     log.add(0, b"nonsense")
@@ -175,7 +175,7 @@ def test_a_log_that_cannot_be_read() -> None:
         driver.version()
 
 
-def test_a_subject_that_the_registry_does_not_have() -> None:
+def test_a_subject_that_the_registry_does_not_have():
     """The error names the subject of the topic."""
     with pytest.raises(UnknownSchemaError, match="t-value"):
         Driver().version()
@@ -189,7 +189,7 @@ def test_a_subject_that_the_registry_does_not_have() -> None:
         ({"subjectNameStrategy": "RecordNameStrategy"}, "RecordNameStrategy names subjects by"),
     ],
 )
-def test_a_subject_that_is_not_known(options: dict[str, str], problem: str) -> None:
+def test_a_subject_that_is_not_known(options, problem):
     """The option that names it is part of the message."""
     driver = Driver()
     driver.register("a bigint", subject="s")

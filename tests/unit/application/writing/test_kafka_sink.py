@@ -211,7 +211,7 @@ class Stage:
 
 
 @pytest.fixture
-def stage(kit: Kit) -> Stage:
+def stage(kit):
     """Return a query that has not run yet."""
     return Stage(kit)
 
@@ -221,7 +221,7 @@ def rows(*batches: int) -> list[str]:
     return [f"{batch}-{task}" for batch in batches for task in range(TASKS)]
 
 
-def test_a_batch_is_seen_when_it_is_committed(stage: Stage) -> None:
+def test_a_batch_is_seen_when_it_is_committed(stage):
     """What tasks have written is seen at once and as a whole."""
     driver = stage.driver()
     written = stage.run_tasks(0)
@@ -230,7 +230,7 @@ def test_a_batch_is_seen_when_it_is_committed(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_batches_follow_one_another(stage: Stage) -> None:
+def test_batches_follow_one_another(stage):
     """Every batch is seen once, and the log's newest entry tells the last one."""
     driver = stage.driver()
     for batch in range(5):
@@ -239,12 +239,12 @@ def test_batches_follow_one_another(stage: Stage) -> None:
     assert stage.driver().recover().committed_through == 4
 
 
-def test_a_query_that_never_ran_has_seen_no_batch(stage: Stage) -> None:
+def test_a_query_that_never_ran_has_seen_no_batch(stage):
     """A new query writes every batch."""
     assert stage.driver().recover().committed_through == -1
 
 
-def test_a_driver_takes_so_many_steps(stage: Stage) -> None:
+def test_a_driver_takes_so_many_steps(stage):
     """A driver dies of each of them below; a new one would have to be among them."""
     life = Life()
     stage.run_batch(0, stage.driver(life))
@@ -253,7 +253,7 @@ def test_a_driver_takes_so_many_steps(stage: Stage) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("last", range(STEPS))
-def test_wherever_a_driver_dies_rows_are_seen_once(stage: Stage, last: int, after: bool) -> None:
+def test_wherever_a_driver_dies_rows_are_seen_once(stage, last, after):
     """Before an entry or behind it, between commits: the next driver ends what was decided."""
     stage.run_batch(0, stage.driver())
     with pytest.raises(DiedError):
@@ -266,7 +266,7 @@ def test_wherever_a_driver_dies_rows_are_seen_once(stage: Stage, last: int, afte
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("last", range(STEPS))
-def test_a_driver_may_die_of_recovering_too(stage: Stage, last: int, after: bool) -> None:
+def test_a_driver_may_die_of_recovering_too(stage, last, after):
     """After the second driver died at any step, the third one's rows are seen once."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(1, after=False)))
@@ -279,7 +279,7 @@ def test_a_driver_may_die_of_recovering_too(stage: Stage, last: int, after: bool
     assert stage.visible() == rows(0)
 
 
-def test_a_batch_that_was_not_decided_is_written_again(stage: Stage) -> None:
+def test_a_batch_that_was_not_decided_is_written_again(stage):
     """Before the first entry a driver leaves nothing behind that is ever seen."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(0, after=False)))
@@ -291,9 +291,7 @@ def test_a_batch_that_was_not_decided_is_written_again(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("committed", range(TASKS + 1))
-def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(
-    stage: Stage, committed: int
-) -> None:
+def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(stage, committed):
     """The next driver commits the rest, and tasks do not write the batch."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(1 + committed, after=False)))
@@ -303,7 +301,7 @@ def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(
     assert stage.entry().state is BatchState.COMMITTED
 
 
-def test_a_batch_that_is_run_again_is_not_written_twice(stage: Stage) -> None:
+def test_a_batch_that_is_run_again_is_not_written_twice(stage):
     """Where tasks have written a batch that can be seen already, what they wrote is aborted."""
     driver = stage.driver()
     stage.run_batch(0, driver)
@@ -312,7 +310,7 @@ def test_a_batch_that_is_run_again_is_not_written_twice(stage: Stage) -> None:
     assert stage.kit.cluster.open_transactions(PREFIX) == []
 
 
-def test_a_driver_ends_what_it_left_itself(stage: Stage) -> None:
+def test_a_driver_ends_what_it_left_itself(stage):
     """A commit that failed half way, for want of a broker, is ended by the same driver's next."""
     driver = stage.driver(Life(2, after=False))
     written = stage.run_tasks(0)
@@ -322,7 +320,7 @@ def test_a_driver_ends_what_it_left_itself(stage: Stage) -> None:
     assert stage.visible() == rows(0, 1)
 
 
-def test_what_timed_out_before_it_was_committed_is_written_again(stage: Stage) -> None:
+def test_what_timed_out_before_it_was_committed_is_written_again(stage):
     """Where every transaction is gone, so is the batch, and the query starts it again."""
     written = stage.run_tasks(0)
     for one in written:
@@ -339,7 +337,7 @@ def test_what_timed_out_before_it_was_committed_is_written_again(stage: Stage) -
     assert stage.visible() == rows(0)
 
 
-def test_what_timed_out_while_no_driver_was_there_is_written_again(stage: Stage) -> None:
+def test_what_timed_out_while_no_driver_was_there_is_written_again(stage):
     """A batch that was decided, but not committed in any part, is dropped."""
     stage.run_batch(0, stage.driver())
     written = stage.run_tasks(1)
@@ -353,7 +351,7 @@ def test_what_timed_out_while_no_driver_was_there_is_written_again(stage: Stage)
     assert stage.visible() == rows(0, 1)
 
 
-def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage: Stage) -> None:
+def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage):
     """Nothing of it was committed yet, as the first one is committed first: all is aborted."""
     written = stage.run_tasks(0)
     stage.time_out(written[0])
@@ -366,7 +364,7 @@ def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage: 
 
 
 @pytest.mark.parametrize("lost", [[1], [2], [1, 2]])
-def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
+def test_a_part_that_is_lost_is_named(stage, lost):
     """Where other parts can be seen already, every driver says so and none goes on."""
     written = stage.run_tasks(0)
     with pytest.raises(DiedError):
@@ -384,7 +382,7 @@ def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
         stage.driver().commit(1, "q", stage.run_tasks(1, attempt=1))
 
 
-def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage: Stage) -> None:
+def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage):
     """The batch is neither written again nor skipped before the user has changed the log."""
     stage.plant(f"{PREFIX}-q-0-0")
     stage.kit.cluster.forget_transactional_id(f"{PREFIX}-q-0-0")
@@ -399,7 +397,7 @@ def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage: Stage) -> None:
         assert stage.driver().recover().committed_through == last
 
 
-def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
+def test_of_two_drivers_at_once_the_second_is_reported(stage):
     """The one that finds the other's entry where its own should go stops, and names the log."""
     late = stage.run_tasks(0)
     other = stage.driver()
@@ -416,7 +414,7 @@ def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_a_second_driver_does_not_fence_the_first(stage: Stage) -> None:
+def test_a_second_driver_does_not_fence_the_first(stage):
     """Its tasks take other ids; the driver that commits first has written the batch."""
     first, written = stage.driver(), stage.run_tasks(0)
     again = stage.run_tasks(0)
@@ -426,7 +424,7 @@ def test_a_second_driver_does_not_fence_the_first(stage: Stage) -> None:
     assert stage.kit.cluster.open_transactions(PREFIX) == []
 
 
-def test_an_attempt_that_lost_is_not_seen(stage: Stage) -> None:
+def test_an_attempt_that_lost_is_not_seen(stage):
     """The attempt of a task whose message the driver has is committed."""
     speculative = stage.run_task(0, 1, attempt=1)
     written = stage.run_tasks(0)
@@ -435,7 +433,7 @@ def test_an_attempt_that_lost_is_not_seen(stage: Stage) -> None:
     assert stage.kit.cluster.open_transactions(PREFIX) == []
 
 
-def test_abandoned_attempts_are_aborted_with_the_next_commit(stage: Stage) -> None:
+def test_abandoned_attempts_are_aborted_with_the_next_commit(stage):
     """What a killed task left open holds readers up no longer; other queries' is left alone."""
     stage.run_task(0, 0, attempt=7)
     stage.run_task(0, 0, query="q2")
@@ -443,7 +441,7 @@ def test_abandoned_attempts_are_aborted_with_the_next_commit(stage: Stage) -> No
     assert stage.kit.cluster.open_transactions(PREFIX) == [f"{PREFIX}-q2-0-0-0"]
 
 
-def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage: Stage) -> None:
+def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage):
     """A driver that dies before it has tidied up leaves that to the next one."""
     stage.run_task(0, 0, attempt=7)
     with pytest.raises(DiedError):
@@ -452,7 +450,7 @@ def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage:
     assert stage.kit.cluster.open_transactions(PREFIX) == []
 
 
-def test_a_batch_that_fails_is_aborted(stage: Stage) -> None:
+def test_a_batch_that_fails_is_aborted(stage):
     """What its other tasks have written is never seen."""
     driver = stage.driver()
     driver.abort([stage.run_task(0, 0), None, WriteResult()])
@@ -461,14 +459,14 @@ def test_a_batch_that_fails_is_aborted(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_a_batch_without_rows_is_committed(stage: Stage) -> None:
+def test_a_batch_without_rows_is_committed(stage):
     """No transaction is needed for a batch to be done with."""
     driver = stage.driver()
     driver.commit(0, None, [WriteResult(), WriteResult()])
     assert driver.recover().committed_through == 0
 
 
-def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
+def test_the_log_does_not_grow_without_end(stage):
     """So many entries are kept, the newest among them."""
     driver = stage.driver()
     for batch in range(MAX_ENTRIES):
@@ -478,7 +476,7 @@ def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
     assert stage.driver().recover().committed_through == MAX_ENTRIES - 1
 
 
-def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
+def test_a_checkpoint_that_is_not_found_is_an_error(stage):
     """A log that is looked for at another place than the checkpoint is would remember nothing."""
     offsets = MemoryMetadataLog()
     with pytest.raises(MetadataLogError, match=r"not find the checkpoint's offset log") as caught:
@@ -501,7 +499,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("transactional_id", FOREIGN)
-def test_transactions_of_others_are_not_ended(stage: Stage, transactional_id: str) -> None:
+def test_transactions_of_others_are_not_ended(stage, transactional_id):
     """A transaction of an entry that is not this query's stays open, and the error names it."""
     stage.plant(transactional_id)
     driver = stage.driver()
@@ -518,16 +516,14 @@ def test_transactions_of_others_are_not_ended(stage: Stage, transactional_id: st
 
 
 @pytest.mark.parametrize("transactional_id", [*FOREIGN[:1], *FOREIGN[2:]])
-def test_without_the_checkpoint_ids_have_the_form_of_a_querys(
-    stage: Stage, transactional_id: str
-) -> None:
+def test_without_the_checkpoint_ids_have_the_form_of_a_querys(stage, transactional_id):
     """Where the query's id is not at hand, its place must have one, and the prefix is known."""
     stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
     with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<lane>-<slot>'"):
         stage.driver(query_id=None).recover()
 
 
-def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage: Stage) -> None:
+def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage):
     """Its tasks write nothing, and tell the id of the query."""
     query = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a2"
     with pytest.raises(DiedError):
@@ -542,7 +538,7 @@ def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage:
     assert driver.recover().committed_through == 0
 
 
-def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: Stage) -> None:
+def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage):
     """Its tasks wrote nothing: the batch fails, and the next run writes it."""
     written = stage.run_tasks(0, query=OTHER)
     with pytest.raises(DiedError):
@@ -558,7 +554,7 @@ def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: S
     assert stage.visible() == rows(0)
 
 
-def test_a_log_of_another_query_hides_no_batch(stage: Stage) -> None:
+def test_a_log_of_another_query_hides_no_batch(stage):
     """With the log of another query, a batch that it has is an error rather than skipped."""
     stage.plant(f"former-{OTHER}-0-0", BatchState.COMMITTED)
     with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<lane>-<slot>'"):
@@ -566,7 +562,7 @@ def test_a_log_of_another_query_hides_no_batch(stage: Stage) -> None:
     assert stage.visible() == []
 
 
-def test_a_batch_that_the_checkpoint_does_not_have_is_an_error(stage: Stage) -> None:
+def test_a_batch_that_the_checkpoint_does_not_have_is_an_error(stage):
     """Otherwise all batches before it would be skipped."""
     offsets = MemoryMetadataLog()
     offsets.add(3, b"v1")
@@ -579,7 +575,7 @@ def test_a_batch_that_the_checkpoint_does_not_have_is_an_error(stage: Stage) -> 
             use()
 
 
-def test_a_prefix_can_change_between_batches(stage: Stage) -> None:
+def test_a_prefix_can_change_between_batches(stage):
     """Batches that are committed or dropped have no transaction to end."""
     for state in (BatchState.COMMITTED, BatchState.DROPPED):
         stage.plant("former-q-0-0", state)
@@ -596,9 +592,7 @@ def test_a_prefix_can_change_between_batches(stage: Stage) -> None:
         (b"", "failed to read correct log version"),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_an_error(
-    stage: Stage, content: bytes, problem: str
-) -> None:
+def test_an_entry_that_cannot_be_read_is_an_error(stage, content, problem):
     """A later version's log is not taken for an empty one, by neither step."""
     stage.log.add(0, content)
     for use in (stage.driver().recover, lambda: stage.driver().commit(0, "q", [])):
@@ -607,7 +601,7 @@ def test_an_entry_that_cannot_be_read_is_an_error(
     assert stage.log.batch_ids() == [0]
 
 
-def test_ids_go_on_with_the_next_batch(stage: Stage) -> None:
+def test_ids_go_on_with_the_next_batch(stage):
     """A query needs as many transactional ids as it has tasks, however many batches it runs."""
     for batch in range(3):
         stage.run_batch(batch, stage.driver())
@@ -615,7 +609,7 @@ def test_ids_go_on_with_the_next_batch(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("is_finished", [False, True])
-def test_no_other_attempt_of_a_batch_takes_an_id(stage: Stage, *, is_finished: bool) -> None:
+def test_no_other_attempt_of_a_batch_takes_an_id(stage, *, is_finished):
     """Also not one with the same lane, nor after the transaction was committed."""
     written = stage.run_tasks(0)
     if is_finished:
@@ -627,7 +621,7 @@ def test_no_other_attempt_of_a_batch_takes_an_id(stage: Stage, *, is_finished: b
     assert stage.visible() == rows(0)
 
 
-def test_ids_are_bounded_when_no_batch_is_committed(stage: Stage) -> None:
+def test_ids_are_bounded_when_no_batch_is_committed(stage):
     """Drivers that die leave transactions open; in the end the oldest one is taken."""
     begun = [stage.run_task(0, 0).transaction for _ in range(SLOTS + 3)]
     names = [each.transactional_id for each in begun if each]
@@ -635,7 +629,7 @@ def test_ids_are_bounded_when_no_batch_is_committed(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("query_id", [OTHER, None])
-def test_a_commit_that_failed_is_not_undone(stage: Stage, query_id: str | None) -> None:
+def test_a_commit_that_failed_is_not_undone(stage, query_id):
     """Spark calls ``abort`` after it: what is decided is committed."""
     written = stage.run_tasks(0, query=OTHER)
     with pytest.raises(DiedError):
@@ -647,7 +641,7 @@ def test_a_commit_that_failed_is_not_undone(stage: Stage, query_id: str | None) 
     assert driver.recover().committed_through == 0
 
 
-def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage: Stage) -> None:
+def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage):
     """The log may say that the batch is decided."""
     stage.log.add(0, b"v2\n{}")
     with pytest.raises(MetadataLogError, match="not an entry"):
@@ -655,7 +649,7 @@ def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage: Stage) -> Non
     assert len(stage.kit.cluster.open_transactions(PREFIX)) == TASKS
 
 
-def test_a_batch_that_is_nearly_too_late_is_dropped(stage: Stage) -> None:
+def test_a_batch_that_is_nearly_too_late_is_dropped(stage):
     """Its transactions could time out between the commits of two."""
     written = stage.run_tasks(0)
     now_ms = epoch_ms() + OPTIONS.producer.transaction_timeout_ms - 20_000
@@ -669,7 +663,7 @@ def test_a_batch_that_is_nearly_too_late_is_dropped(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_a_clock_that_is_wrong_drops_no_batch(stage: Stage) -> None:
+def test_a_clock_that_is_wrong_drops_no_batch(stage):
     """The batch was planned a second ago by the same clock, which is a year ahead."""
     written = stage.run_tasks(0)
     planned_ms = epoch_ms() + 365 * 24 * 3_600_000
@@ -681,7 +675,7 @@ def test_a_clock_that_is_wrong_drops_no_batch(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_what_an_operator_has_fenced_is_written_again(stage: Stage) -> None:
+def test_what_an_operator_has_fenced_is_written_again(stage):
     """Nothing was decided, and the error says how the transaction was lost."""
     written = stage.run_tasks(0)
     stage.transactions.begin(f"{PREFIX}-q-1-0-0")
@@ -691,7 +685,7 @@ def test_what_an_operator_has_fenced_is_written_again(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage: Stage) -> None:
+def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage):
     """The driver stops before it cleans up, and another one takes over an id meanwhile."""
     stage.run_task(0, 0, attempt=1)
 
@@ -711,7 +705,7 @@ def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage: Stage)
     assert end_of(transaction, described) is None
 
 
-def test_an_empty_entry_of_another_query_hides_no_batch(stage: Stage) -> None:
+def test_an_empty_entry_of_another_query_hides_no_batch(stage):
     """Such an entry names no transaction that could be described."""
     stage.driver(query_id=OTHER).commit(0, OTHER, [])
     for use in (stage.driver().recover, lambda: stage.driver().commit(0, "q", [])):
@@ -721,7 +715,7 @@ def test_an_empty_entry_of_another_query_hides_no_batch(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("dies", [True, False])
-def test_a_batch_that_was_planned_again_is_an_error(stage: Stage, *, dies: bool) -> None:
+def test_a_batch_that_was_planned_again_is_an_error(stage, *, dies):
     """Its end may be another: the checkpoint was restored, one batch older."""
     offsets = MemoryMetadataLog()
     offsets.add(0, b"up to 3")
@@ -734,7 +728,7 @@ def test_a_batch_that_was_planned_again_is_an_error(stage: Stage, *, dies: bool)
         stage.driver(offsets=offsets).recover()
 
 
-def test_the_checkpoint_may_be_out_of_reach(stage: Stage) -> None:
+def test_the_checkpoint_may_be_out_of_reach(stage):
     """Where the log is at another place, its batches are not compared with the checkpoint."""
 
     @final
@@ -753,7 +747,7 @@ def test_the_checkpoint_may_be_out_of_reach(stage: Stage) -> None:
     assert (stage.visible(), stage.entry().query_id) == (rows(0), "q")
 
 
-def test_a_log_that_was_deleted_meanwhile_is_an_error(stage: Stage) -> None:
+def test_a_log_that_was_deleted_meanwhile_is_an_error(stage):
     """A batch whose transactions are committed is not written again in silence."""
     written = stage.run_tasks(0)
     stage.driver().commit(0, "q", written)
@@ -762,7 +756,7 @@ def test_a_log_that_was_deleted_meanwhile_is_an_error(stage: Stage) -> None:
         stage.driver().commit(0, "q", written)
 
 
-def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage: Stage) -> None:
+def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage):
     """A storage may write it when its client has given up and Spark has called ``abort``."""
 
     @final
@@ -784,7 +778,7 @@ def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage: Stage) ->
     assert stage.visible() == rows(0, 1)
 
 
-def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage: Stage) -> None:
+def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage):
     """Its ids were used since, and say nothing about it any more."""
     with pytest.raises(DiedError):
         stage.driver(Life(2, after=False)).commit(0, "q", stage.run_tasks(0))
@@ -809,7 +803,7 @@ def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage: St
         driver.recover()
 
 
-def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage: Stage) -> None:
+def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage):
     """The batch may have been committed before, or aborted by a driver that died."""
     written = stage.run_tasks(0)
     with pytest.raises(DiedError):
@@ -827,9 +821,7 @@ def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage: Stage) -
 
 
 @pytest.mark.parametrize("is_aborted", [False, True])
-def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(
-    stage: Stage, *, is_aborted: bool
-) -> None:
+def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(stage, *, is_aborted):
     """An epoch that was raised twice may be one of a transaction that was committed."""
     written = stage.run_tasks(0)
     with pytest.raises(DiedError):
@@ -845,7 +837,7 @@ def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(
     assert stage.visible() == rows(0)
 
 
-def test_offsets_that_cannot_be_read_stop_the_driver(stage: Stage) -> None:
+def test_offsets_that_cannot_be_read_stop_the_driver(stage):
     """Where the log is in the checkpoint: otherwise the batch could not be compared later."""
 
     @final
@@ -863,9 +855,7 @@ def test_offsets_that_cannot_be_read_stop_the_driver(stage: Stage) -> None:
         stage.driver(offsets=Unreadable(offsets)).recover()
 
 
-def test_offsets_that_were_read_before_stop_the_driver_once_they_cannot_be_read(
-    stage: Stage,
-) -> None:
+def test_offsets_that_were_read_before_stop_the_driver_once_they_cannot_be_read(stage):
     """With a log elsewhere too: a batch without a digest would hide another one of its number."""
 
     @final
@@ -900,7 +890,7 @@ def test_offsets_that_were_read_before_stop_the_driver_once_they_cannot_be_read(
             driver.recover()
 
 
-def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage: Stage) -> None:
+def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage):
     """Another one has committed the transaction, and a later batch uses its id."""
     written = stage.run_tasks(0)
 
@@ -919,7 +909,7 @@ def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage: Stage) ->
     assert stage.visible() == rows(0)
 
 
-def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage: Stage) -> None:
+def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage):
     """Another one has dropped it, and writes it again with the same ids."""
     written = stage.run_tasks(0)
     with pytest.raises(DiedError):
@@ -941,7 +931,7 @@ def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage: 
         driver.recover()
 
 
-def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(stage: Stage) -> None:
+def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(stage):
     """The log said that it was decided, and another driver has dropped it since."""
     written = stage.run_tasks(0, query=OTHER)
     with pytest.raises(DiedError):
@@ -957,7 +947,7 @@ def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(sta
     assert stage.driver(query_id=OTHER).recover().committed_through == -1
 
 
-def test_a_number_that_was_purged_is_not_used_again(stage: Stage) -> None:
+def test_a_number_that_was_purged_is_not_used_again(stage):
     """A driver stands still while another one commits more batches than the log keeps."""
     written = stage.run_tasks(0)
     now_ms = epoch_ms()

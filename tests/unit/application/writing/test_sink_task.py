@@ -36,7 +36,7 @@ VALUES = pa.RecordBatch.from_pydict({"value": [b"a", b"b"]})
 EMPTY = VALUES.slice(0, 0)
 
 
-def test_batches_come_alone_in_a_list_or_not_at_all() -> None:
+def test_batches_come_alone_in_a_list_or_not_at_all():
     """Batches without rows are dropped."""
     output = FunctionOutput(sink(topic="t"))
     assert output.batches(VALUES) == [VALUES]
@@ -45,19 +45,19 @@ def test_batches_come_alone_in_a_list_or_not_at_all() -> None:
 
 
 @pytest.mark.parametrize("returned", ["text", [VALUES, "text"], 5])
-def test_anything_else_is_refused(returned: object) -> None:
+def test_anything_else_is_refused(returned):
     """The error says what it is."""
     with pytest.raises(TypeError, match="not a RecordBatch, a list of them, or None"):
         FunctionOutput(sink(topic="t")).batches(returned)
 
 
-def test_rows_without_a_sink_are_refused() -> None:
+def test_rows_without_a_sink_are_refused():
     """Rows without a sink would be lost."""
     with pytest.raises(TypeError, match="the query has no sink to write them to"):
         FunctionOutput(None).batches(VALUES)
 
 
-def test_all_problems_of_the_columns_are_reported() -> None:
+def test_all_problems_of_the_columns_are_reported():
     """The words are the JVM connector's."""
     batch = pa.RecordBatch.from_pydict({"key": [1], "partition": ["1"]})
     with pytest.raises(SinkSchemaError) as caught:
@@ -70,7 +70,7 @@ def test_all_problems_of_the_columns_are_reported() -> None:
     ]
 
 
-def test_each_schema_is_checked() -> None:
+def test_each_schema_is_checked():
     """A batch with other columns than the one before is looked at."""
     output = FunctionOutput(sink(topic="t"))
     output.batches(VALUES)
@@ -78,7 +78,7 @@ def test_each_schema_is_checked() -> None:
         output.batches(pa.RecordBatch.from_pydict({"value": [1]}))
 
 
-def test_records_can_be_returned_as_they_came() -> None:
+def test_records_can_be_returned_as_they_came():
     """Columns of the source that a sink does not have are dropped, and the overridden topic."""
     row = {name: [None] for name in record_schema(ALL_COLUMNS).names}
     records = pa.RecordBatch.from_pydict(row, schema=record_schema(ALL_COLUMNS))
@@ -90,13 +90,13 @@ def test_records_can_be_returned_as_they_came() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.large_binary()])
-def test_texts_may_be_large(kind: pa.DataType) -> None:
+def test_texts_may_be_large(kind):
     """Arrow's large types are texts and bytes, too."""
     batch = pa.RecordBatch.from_pydict({"value": pa.array(["a"]).cast(kind)})
     assert FunctionOutput(sink(topic="t")).batches(batch) == [batch]
 
 
-def test_headers_may_be_arrows_default_list() -> None:
+def test_headers_may_be_arrows_default_list():
     """The name of a list's field is no part of its type."""
     kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     headers = pa.array([[{"key": "k", "value": b"v"}]], kind)
@@ -148,27 +148,27 @@ def seen(kit: Kit, level: str = LEVELS[0], topic: str = "t") -> list[bytes]:
     )
 
 
-def test_rows_are_written(kit: Kit) -> None:
+def test_rows_are_written(kit):
     """All batches of a task are, and no transaction is needed for it."""
     written = task(kit).write([batch(b"a"), batch(b"b", b"c")])
     assert written == WriteResult(DeliveryStats(3, 3))
     assert seen(kit) == [b"a", b"b", b"c"]
 
 
-def test_what_was_delivered_is_reported(kit: Kit) -> None:
+def test_what_was_delivered_is_reported(kit):
     """Records and bytes are, once, when all of them are acknowledged."""
     task(kit).write([batch(b"a"), batch(b"bc")])
     assert kit.events.named("records_delivered") == ((DeliveryStats(2, 3),),)
 
 
-def test_what_was_delivered_is_logged(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_was_delivered_is_logged(kit, caplog):
     """Each task leaves one line in the log of its worker."""
     with caplog.at_level("INFO", "pyspark_kafka"):
         task(kit, events=LoggingSourceEvents()).write([batch(b"a"), batch(b"bc")])
     assert caplog.messages == ["Delivered 2 records, 3 bytes of keys, values and headers"]
 
 
-def test_the_column_names_topics_where_no_option_does(kit: Kit) -> None:
+def test_the_column_names_topics_where_no_option_does(kit):
     """Without the option rows go where they say; with it, there."""
     kit.cluster.create_topic("u")
     rows = batch(b"a", b"b", topic=["t", "u"])
@@ -179,7 +179,7 @@ def test_the_column_names_topics_where_no_option_does(kit: Kit) -> None:
     assert (seen(kit), seen(kit, topic="u")) == ([b"a"], [b"a", b"b", b"b"])
 
 
-def test_a_transaction_is_left_open(kit: Kit) -> None:
+def test_a_transaction_is_left_open(kit):
     """The driver ends it: until then a consumer of committed records does not see the rows."""
     written = task(kit, transactional(kit)).write([batch(b"a"), batch(b"b")], "one")
     assert written.delivered == DeliveryStats(2, 2)
@@ -191,14 +191,12 @@ def test_a_transaction_is_left_open(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("batches", [[], [batch()], [batch(), batch()]])
-def test_no_transaction_is_begun_where_there_are_no_rows(
-    kit: Kit, batches: list[pa.RecordBatch]
-) -> None:
+def test_no_transaction_is_begun_where_there_are_no_rows(kit, batches):
     """An empty task costs the cluster nothing."""
     assert task(kit).write(batches, "one") == WriteResult()
 
 
-def test_empty_batches_among_others_are_ignored(kit: Kit) -> None:
+def test_empty_batches_among_others_are_ignored(kit):
     """One transaction is begun, however many batches there are."""
     written = task(kit, transactional(kit)).write([batch(), batch(b"a"), batch(), batch(b"b")], "x")
     assert written.delivered.records == 2
@@ -206,7 +204,7 @@ def test_empty_batches_among_others_are_ignored(kit: Kit) -> None:
     assert written.transaction.epoch == 0
 
 
-def test_a_row_that_cannot_be_written_aborts_the_transaction(kit: Kit) -> None:
+def test_a_row_that_cannot_be_written_aborts_the_transaction(kit):
     """Readers need not wait until it times out, and nothing is reported as delivered."""
     doing = SinkTask(MemoryRecordWriter(kit.cluster), transactional(kit), options(), kit.events)
     with pytest.raises(NullTopicError):
@@ -217,7 +215,7 @@ def test_a_row_that_cannot_be_written_aborts_the_transaction(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, GeneratorExit])
-def test_rows_that_do_not_come_abort_the_transaction(kit: Kit, error: type[BaseException]) -> None:
+def test_rows_that_do_not_come_abort_the_transaction(kit, error):
     """What fails upstream, or kills the task, ends it too; the error stays what it was."""
 
     def failing() -> Iterator[pa.RecordBatch]:
@@ -230,7 +228,7 @@ def test_rows_that_do_not_come_abort_the_transaction(kit: Kit, error: type[BaseE
     assert seen(kit, "read_committed") == []
 
 
-def test_an_abort_that_fails_does_not_hide_what_it_is_for(kit: Kit) -> None:
+def test_an_abort_that_fails_does_not_hide_what_it_is_for(kit):
     """The first error is raised; the transaction times out."""
     real = MemoryTransactions(kit.cluster)
     asked: list[str] = []

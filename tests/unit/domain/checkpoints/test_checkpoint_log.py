@@ -25,18 +25,18 @@ def batch(*lines: str) -> CheckpointedBatch:
 
 
 @pytest.mark.parametrize("text", ['{"t":{"0":9,"1":7}}', '{"t": {"0": 9, "1": 7}}'])
-def test_a_batch_of_either_source(text: str) -> None:
+def test_a_batch_of_either_source(text):
     """The offsets of the JVM connector and of a source in Python are read alike."""
     assert batch("v1", METADATA, text) == CheckpointedBatch(4, 1_795_251_150_969, {"0": OURS})
 
 
-def test_sources_are_called_by_their_position() -> None:
+def test_sources_are_called_by_their_position():
     """Sources that are not Kafka's, or have no offset, are ignored."""
     lines = ("1", '{"t":{"0":9,"1":7}}', "-", '{"logOffset":3}', '{"t":{"0":9,"1":7}}')
     assert batch("v1", METADATA, *lines).offsets == {"1": OURS, "4": OURS}
 
 
-def test_sources_of_version_2_have_names() -> None:
+def test_sources_of_version_2_have_names():
     """A name stands before the first colon, in any order."""
     found = batch("v2", METADATA, 'second:{"t":{"0":9,"1":7}}', "first:-", "other:12")
     assert found.offsets == {"second": OURS}
@@ -46,7 +46,7 @@ def test_sources_of_version_2_have_names() -> None:
     "metadata",
     ["", "{}", '{"batchTimestampMs":0}', '{"batchTimestampMs":253402300800000}'],
 )
-def test_a_batch_without_a_time(metadata: str) -> None:
+def test_a_batch_without_a_time(metadata):
     """Spark wrote no metadata once, and none that say a time before that; no year is 10000."""
     assert batch("v1", metadata, "-") == CheckpointedBatch(4, None, {})
 
@@ -68,7 +68,7 @@ def test_a_batch_without_a_time(metadata: str) -> None:
         (b"v2\n{}\na:-\na:-", "two sources have the same name"),
     ],
 )
-def test_what_is_no_offset_log(content: bytes, problem: str) -> None:
+def test_what_is_no_offset_log(content, problem):
     """A file of another kind, or of a later version, is refused."""
     with pytest.raises(ValueError, match=problem):
         read_batch(0, content)
@@ -83,7 +83,7 @@ def test_what_is_no_offset_log(content: bytes, problem: str) -> None:
         f'{{"{"t" * 250}":{{"0":1}}}}',
     ],
 )
-def test_offsets_that_are_not_kafkas(text: str | None) -> None:
+def test_offsets_that_are_not_kafkas(text):
     """What has another shape, or nothing in it, is no offset of Kafka's."""
     assert kafka_offsets(text) is None
 
@@ -97,19 +97,19 @@ FROM_SPARK = (
 )
 
 
-def test_the_bytes_of_a_batch() -> None:
+def test_the_bytes_of_a_batch():
     """A batch is the version's line, Spark's notes, and the offsets."""
     expected = b'v1\n{"batchWatermarkMs":0,"batchTimestampMs":17,"conf":{}}\n{"t":{"0":23}}'
     assert write_batch_end(END, 17) == expected
 
 
 @given(logged_offsets)
-def test_what_is_written_is_read(offsets: PartitionOffsets) -> None:
+def test_what_is_written_is_read(offsets):
     """Any offsets come back as they were."""
     assert read_batch_end(write_batch_end(offsets, 0)) == offsets
 
 
-def test_what_spark_writes_is_read() -> None:
+def test_what_spark_writes_is_read():
     """What Spark notes of a query is ignored."""
     assert read_batch_end(FROM_SPARK) == END
 
@@ -126,24 +126,24 @@ def test_what_spark_writes_is_read() -> None:
         (b"\xff", "it is not an offset log"),
     ],
 )
-def test_what_is_no_log_of_one_source(content: bytes, problem: str) -> None:
+def test_what_is_no_log_of_one_source(content, problem):
     """Bytes of other queries, of later versions or of none are refused."""
     with pytest.raises(ValueError, match=problem):
         read_batch_end(content)
 
 
-def test_settings_of_a_batch_are_read_back() -> None:
+def test_settings_of_a_batch_are_read_back():
     content = write_batch_end(PartitionOffsets({TopicPartition("t", 0): 1}), 5, {"a": "b"})
     assert read_batch_conf(content) == {"a": "b"}
     assert read_batch_end(content) == {TopicPartition("t", 0): 1}
 
 
 @pytest.mark.parametrize("metadata", ["", "{}", '{"conf":[]}', '{"conf":{"a":1}}'])
-def test_a_batch_may_have_no_settings(metadata: str) -> None:
+def test_a_batch_may_have_no_settings(metadata):
     assert read_batch_conf(f"v1\n{metadata}\n{{}}".encode()) == {}
 
 
 @pytest.mark.parametrize("metadata", ["[]", "{"])
-def test_malformed_settings_are_refused(metadata: str) -> None:
+def test_malformed_settings_are_refused(metadata):
     with pytest.raises(ValueError, match="invalid metadata"):
         read_batch_conf(f"v1\n{metadata}\n{{}}".encode())

@@ -30,23 +30,23 @@ OFFSETS = PartitionOffsets({TopicPartition("kafka-initial-offset-2-1-0", n): 0 f
 JSON = b'{"kafka-initial-offset-2-1-0":{"0":0,"1":0,"2":0}}'
 
 
-def test_bytes() -> None:
+def test_bytes():
     """The file begins with a zero byte and the version's line, as Spark 2.1.0 needs it."""
     assert write_initial_offsets(OFFSETS) == b"\0v1\n" + JSON
 
 
 @given(logged_offsets)
-def test_what_is_written_is_read(offsets: PartitionOffsets) -> None:
+def test_what_is_written_is_read(offsets):
     """Any offsets come back as they were."""
     assert read_initial_offsets(write_initial_offsets(offsets)) == offsets
 
 
-def test_offsets_without_a_version() -> None:
+def test_offsets_without_a_version():
     """Spark 2.1.0 wrote a byte of the length, and the offsets alone."""
     assert read_initial_offsets(bytes([len(JSON)]) + JSON) == OFFSETS
 
 
-def test_offsets_on_several_lines() -> None:
+def test_offsets_on_several_lines():
     """The version is the first line; the rest is JSON."""
     assert read_initial_offsets(b"\0v1\n" + JSON.replace(b",", b",\n")) == OFFSETS
 
@@ -83,7 +83,7 @@ def test_offsets_on_several_lines() -> None:
         (b"\0v1\n[]", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got []'),
     ],
 )
-def test_refusals(content: bytes, problem: str) -> None:
+def test_refusals(content, problem):
     """What cannot be read is refused with Spark's words."""
     with pytest.raises(ValueError, match=r"\S") as caught:
         read_initial_offsets(content)
@@ -94,12 +94,12 @@ VERSIONS = st.builds(SchemaVersion, st.text(), st.integers(1, 2**31 - 1))
 
 
 @given(st.dictionaries(st.sampled_from(["key", "value"]), VERSIONS, min_size=1))
-def test_versions_are_read_as_they_were_written(versions: dict[str, SchemaVersion]) -> None:
+def test_versions_are_read_as_they_were_written(versions):
     """Whatever the subject's name."""
     assert read_schema_versions(write_schema_versions(versions)) == versions
 
 
-def test_the_layout() -> None:
+def test_the_layout():
     """A line with the version of the format, and a JSON object."""
     content = b'v1\n{"key":{"subject":"s","version":1},"value":{"subject":"t-value","version":3}}'
     versions = {"value": SchemaVersion("t-value", 3), "key": SchemaVersion("s", 1)}
@@ -121,7 +121,7 @@ def test_the_layout() -> None:
         (b'v1\n{"value":{"subject":"s","version":true}}', "malformed"),
     ],
 )
-def test_a_malformed_entry_is_refused(content: bytes, problem: str) -> None:
+def test_a_malformed_entry_is_refused(content, problem):
     """Another program or a later version wrote the entry."""
     with pytest.raises(ValueError, match=problem):
         read_schema_versions(content)
@@ -144,7 +144,7 @@ DIGEST = "0a" * 32
 ONE = SinkLogEntry(7, BatchState.PREPARED, (Transaction("p-q-0-0", 4_000, 3),), "q", DIGEST, 9)
 
 
-def test_bytes_of_a_sink_log() -> None:
+def test_bytes_of_a_sink_log():
     """A file is the version's line and JSON, with Kafka's names for what makes a transaction."""
     line, text = ONE.to_bytes().split(b"\n")
     assert line == b"v2"
@@ -161,20 +161,20 @@ def test_bytes_of_a_sink_log() -> None:
 
 
 @given(entries)
-def test_a_written_sink_log_entry_is_read(entry: SinkLogEntry) -> None:
+def test_a_written_sink_log_entry_is_read(entry):
     """Any entry comes back as it was."""
     assert SinkLogEntry.from_bytes(entry.to_bytes()) == entry
 
 
 @given(entries, st.sampled_from(BatchState))
-def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) -> None:
+def test_a_state_changes_nothing_else(entry, state):
     """What becomes of a batch keeps its number and its transactions."""
     changed = entry.with_state(state)
     assert changed.state is state
     assert changed.with_state(entry.state) == entry
 
 
-def test_version_1_is_read() -> None:
+def test_version_1_is_read():
     """An entry of version 1 has the batch and its transactions only."""
     content = json.loads(ONE.to_bytes().split(b"\n")[1])
     old = {key: content[key] for key in ("batchId", "state", "transactions")}
@@ -186,7 +186,7 @@ def test_version_1_is_read() -> None:
     ("state", "last"),
     [(BatchState.PREPARED, 6), (BatchState.COMMITTED, 7), (BatchState.DROPPED, 6)],
 )
-def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) -> None:
+def test_a_batch_can_be_seen_once_it_is_committed(state, last):
     """Until then the batch before it is the last."""
     assert ONE.with_state(state).committed_through == last
 
@@ -275,14 +275,14 @@ def _planted(**given: object) -> bytes:
         ),
     ],
 )
-def test_refusals_of_a_sink_log(content: bytes, problem: str) -> None:
+def test_refusals_of_a_sink_log(content, problem):
     """What is no entry is not taken for one."""
     with pytest.raises(ValueError, match=r"\S") as caught:
         SinkLogEntry.from_bytes(content)
     assert str(caught.value) == problem
 
 
-def test_a_log_of_another_query_names_both() -> None:
+def test_a_log_of_another_query_names_both():
     """What is read from the log is cut, as anyone may have written it."""
     error = str(other_query_error("log/3", "x" * 10_000, "q"))
     assert "(log/3)" in error

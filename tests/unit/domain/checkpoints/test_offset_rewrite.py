@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -44,7 +44,7 @@ def point(committed: int, planned: int | None = None) -> ResumePoint:
 
 
 @given(st.lists(logged_offsets, min_size=1, max_size=3), st.data())
-def test_a_moved_point(ends: list[PartitionOffsets], data: st.DataObject) -> None:
+def test_a_moved_point(ends, data):
     """The query resumes at the targets, elsewhere as before, and no batch has records."""
     before = ResumePoint(4, batch(*(each.to_json() for each in ends)))
     wanted: Mapping[str, PartitionOffsets] = {
@@ -61,13 +61,13 @@ def test_a_moved_point(ends: list[PartitionOffsets], data: st.DataObject) -> Non
     assert after.moved_to(before.offsets).offsets == before.offsets
 
 
-def test_unknown_partitions_and_sources_are_ignored() -> None:
+def test_unknown_partitions_and_sources_are_ignored():
     """A rewrite adds no partition: a query that assigns partitions would miss it."""
     after = point(7).moved_to({"0": offsets((0, 3), (1, 9)), "1": offsets((0, 1))})
     assert after.offsets == {"0": offsets((0, 3))}
 
 
-def test_other_sources_keep_their_planned_batch() -> None:
+def test_other_sources_keep_their_planned_batch():
     """The planned end of a source that is not Kafka's stays, and so do its own settings."""
     before = ResumePoint(
         0, batch('{"t":{"0":7}}', '{"logOffset":1}'), batch('{"t": {"0": 9}}', '{"logOffset":2}')
@@ -77,7 +77,7 @@ def test_other_sources_keep_their_planned_batch() -> None:
     assert after.planned == batch('{"t":{"0":3}}', '{"logOffset":2}')
 
 
-def test_named_sources() -> None:
+def test_named_sources():
     """In version 2, each line keeps its name."""
     before = ResumePoint(0, batch('b:{"t":{"0":7}}', "a:-", version="v2"))
     after = before.moved_to({"b": offsets((0, 3)), "a": offsets((0, 3))})
@@ -97,12 +97,12 @@ def test_named_sources() -> None:
         (ResumePoint(5, point(7).committed), False),
     ],
 )
-def test_what_an_interrupted_rewrite_leaves(found: ResumePoint, is_one: bool) -> None:
+def test_what_an_interrupted_rewrite_leaves(found, is_one):
     """Each file is the old or the new one, or the planned batch is missing."""
     assert found.may_be(point(7, 9), point(3, 3)) is is_one
 
 
-def test_signs_of_life() -> None:
+def test_signs_of_life():
     """A planned batch with records is one, and so is a batch that began just now."""
     late = BEGUN_MS + RECENT_MS
     planned = "batch 5 is planned and not committed"
@@ -123,7 +123,7 @@ def test_signs_of_life() -> None:
 
 @pytest.mark.parametrize("undoes", [None, 3])
 @pytest.mark.parametrize("before", [point(7), point(7, 9)])
-def test_a_backup_is_read_back(before: ResumePoint, undoes: int | None) -> None:
+def test_a_backup_is_read_back(before, undoes):
     """A backup has the bytes of all files."""
     backup = Backup(BEGUN_MS, before, point(3, 3), undoes)
     assert Backup.from_bytes(backup.to_bytes()) == backup
@@ -142,7 +142,7 @@ def test_a_backup_is_read_back(before: ResumePoint, undoes: int | None) -> None:
         {"undoes": True},
     ],
 )
-def test_what_is_no_backup(change: dict[str, Any]) -> None:
+def test_what_is_no_backup(change):
     """Nothing is restored from a damaged file."""
     content = json.loads(Backup(BEGUN_MS, point(7), point(3, 3)).to_bytes())
     for damaged in (json.dumps(content | change).encode(), b"", b"[]", b"\xff"):
@@ -150,7 +150,7 @@ def test_what_is_no_backup(change: dict[str, Any]) -> None:
             Backup.from_bytes(damaged)
 
 
-def test_the_rewrite_to_undo() -> None:
+def test_the_rewrite_to_undo():
     """The rewrite to undo is the last one that is not undone; entries may be purged."""
     rewrite = Backup(BEGUN_MS, point(7), point(3, 3))
     entries = {2: rewrite, 3: rewrite}

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -21,20 +19,20 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
         ("webhdfs://host/p?delegation=abc/commits", "webhdfs://host/p?[hidden]"),
     ],
 )
-def test_credentials_are_not_shown(url: str, shown: str) -> None:
+def test_credentials_are_not_shown(url, shown):
     """A path is shown without who opens it, and is represented without itself."""
     path = StoragePath(url, '{"secret": "hush"}')
     assert str(path) == shown
     assert repr(path) == "StoragePath()"
 
 
-def test_options_belong_to_what_is_below() -> None:
+def test_options_belong_to_what_is_below():
     """What is below a path is opened in the same way."""
     child = StoragePath("s3://b/X//", '{"key": 1}').child("offsets")
     assert (child.url, child.options) == ("s3://b/X/offsets", {"key": 1})
 
 
-def test_an_empty_path_is_refused() -> None:
+def test_an_empty_path_is_refused():
     """No text names the working directory by accident."""
     with pytest.raises(ValueError, match="must not be empty"):
         StoragePath(" ")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.cluster.finding import (
@@ -25,7 +23,7 @@ DAY_MS = 86_400_000
 NEWEST = {api.key: (0, api.version) for api in NEEDED}
 
 
-def test_the_exit_status_is_that_of_the_worst() -> None:
+def test_the_exit_status_is_that_of_the_worst():
     """Each level has its own, and none is the status of wrong arguments."""
     good, bad, worse = ok("a", "b"), warning("a", "b", "c"), error("a", "b", "c")
     assert [worst(each).exit_status for each in ([], [good], [good, bad], [bad, worse, good])] == [
@@ -36,7 +34,7 @@ def test_the_exit_status_is_that_of_the_worst() -> None:
     ]
 
 
-def test_secrets_that_spark_shows() -> None:
+def test_secrets_that_spark_shows():
     """A session hides them where the configuration of Spark does not."""
     assert check_redaction([]).level is Level.OK
     found = check_redaction(["metadataPath", "kafka.ssl.keystore.key"])
@@ -49,7 +47,7 @@ def test_secrets_that_spark_shows() -> None:
 @pytest.mark.parametrize(
     ("days", "level"), [(365, Level.OK), (30, Level.OK), (29, Level.WARNING), (-1, Level.WARNING)]
 )
-def test_a_certificate_that_ends_soon(days: int, level: Level) -> None:
+def test_a_certificate_that_ends_soon(days, level):
     """A month before its end, it is a warning."""
     found = PeerCertificate(("CN=broker", "CN=root"), days * DAY_MS, "TLSv1.3", "AES")
     finding = check_certificate("h:9093", found, 0)
@@ -57,7 +55,7 @@ def test_a_certificate_that_ends_soon(days: int, level: Level) -> None:
     assert finding.summary == f"h:9093: TLSv1.3, CN=broker < CN=root, {days} days left"
 
 
-def test_versions_of_apis() -> None:
+def test_versions_of_apis():
     """Old brokers lack features, and some of them are needed by every query."""
     assert [each.level for each in check_apis(None)] == [Level.OK]
     assert [each.level for each in check_apis(NEWEST)] == [Level.OK]
@@ -71,7 +69,7 @@ def test_versions_of_apis() -> None:
     assert missing.level is Level.ERROR
 
 
-def test_rights_on_a_topic() -> None:
+def test_rights_on_a_topic():
     """Without any right a query fails; a reader need not write."""
     allowed = frozenset({Operation.DESCRIBE, Operation.READ})
     read, write = check_topic(ADA, "t", allowed)
@@ -86,19 +84,19 @@ def test_rights_on_a_topic() -> None:
     assert [each.level for each in none] == [Level.ERROR, Level.ERROR]
 
 
-def test_rights_that_are_not_told() -> None:
+def test_rights_that_are_not_told():
     """Old brokers and some clients do not tell rights: that is no error."""
     assert [each.level for each in check_topic(ADA, "t", None)] == [Level.WARNING] * 2
     assert check_group(ADA, "g", None).summary.endswith("cannot be checked")
 
 
-def test_rights_on_a_group() -> None:
+def test_rights_on_a_group():
     """To commit offsets takes the right to read the group."""
     assert check_group(ADA, "g", frozenset({Operation.READ})).level is Level.OK
     assert check_group(ADA, "g", frozenset()).level is Level.ERROR
 
 
-def test_rights_on_a_transactional_id() -> None:
+def test_rights_on_a_transactional_id():
     """Brokers tell only whether it may be described, which the right to write includes."""
     assert check_transactions(ADA, "x", frozenset({Operation.DESCRIBE})).level is Level.OK
     refused = check_transactions(ADA, "x", frozenset())

@@ -15,7 +15,7 @@ def led(leader: int | None, size: int | None = None) -> PartitionDescription:
     return PartitionDescription(leader, replicas, replicas if leader else frozenset(), size)
 
 
-def test_totals_of_a_topic() -> None:
+def test_totals_of_a_topic():
     """Offsets and sizes are added up, in the order of partitions."""
     (topic,) = summarize(
         [B, A],
@@ -29,7 +29,7 @@ def test_totals_of_a_topic() -> None:
     assert (topic.replication_factor, topic.under_replicated) == (2, 0)
 
 
-def test_what_is_not_known_is_not_added_up() -> None:
+def test_what_is_not_known_is_not_added_up():
     """A partition without a leader has no offsets, and the topic no totals."""
     (topic,) = summarize(
         [A, B],
@@ -43,7 +43,7 @@ def test_what_is_not_known_is_not_added_up() -> None:
     assert topic.under_replicated == 1
 
 
-def test_replicas_out_of_sync_are_counted() -> None:
+def test_replicas_out_of_sync_are_counted():
     """A partition is under-replicated if a replica is behind, or there is no leader."""
     lagging = PartitionDescription(1, frozenset({1, 2}), frozenset({1}))
     (topic,) = summarize(
@@ -55,7 +55,7 @@ def test_replicas_out_of_sync_are_counted() -> None:
     assert topic.under_replicated == 2
 
 
-def test_a_start_after_the_end_counts_no_offsets() -> None:
+def test_a_start_after_the_end_counts_no_offsets():
     """Records may be deleted between the two requests."""
     (topic,) = summarize(
         [A], PartitionOffsets({A: 7}), PartitionOffsets({A: 5}), {"a": TopicDescription({})}
@@ -63,7 +63,7 @@ def test_a_start_after_the_end_counts_no_offsets() -> None:
     assert topic.offsets == 0
 
 
-def test_deleted_topics_are_left_out() -> None:
+def test_deleted_topics_are_left_out():
     """A topic that is not described does not exist any more."""
     assert summarize([A], PartitionOffsets({}), PartitionOffsets({}), {}) == ()
 
@@ -79,9 +79,7 @@ def test_deleted_topics_are_left_out() -> None:
         (None, (None, None, None)),
     ],
 )
-def test_settings(
-    config: dict[str, str] | None, expected: tuple[int | None, int | None, str | None]
-) -> None:
+def test_settings(config, expected):
     """Retention and cleanup policy are read from the configuration, if it is known."""
     topic = TopicDescription({}, config)
     assert (topic.retention_ms, topic.retention_bytes, topic.cleanup_policy) == expected

@@ -28,7 +28,7 @@ def levels(found: Environment, client: str = "kafka-python") -> dict[str, Level]
     return {check: level for check, level in checked.items() if level is not Level.OK}
 
 
-def test_minimum_versions_are_those_of_the_distribution() -> None:
+def test_minimum_versions_are_those_of_the_distribution():
     """Both lists say the same."""
     project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
     named = chain(project["dependencies"], *project["optional-dependencies"].values())
@@ -60,19 +60,19 @@ def test_minimum_versions_are_those_of_the_distribution() -> None:
         (Environment("h", "3.13", {**PACKAGES, "pyspark": "dev"}), "", {"pyspark": Level.ERROR}),
     ],
 )
-def test_versions_here(found: Environment, client: str, expected: dict[str, Level]) -> None:
+def test_versions_here(found, client, expected):
     """What is too old or missing is found; the other client may be missing."""
     assert levels(found, client) == expected
 
 
-def test_an_executor_like_the_driver() -> None:
+def test_an_executor_like_the_driver():
     """An executor is shown with its versions; patch releases of Python may differ."""
     (found,) = check_executors(HERE, [Environment("w1", "3.12.9", PACKAGES)])
     assert found.level is Level.OK
     assert found.summary.startswith("w1: Python 3.12.9, confluent-kafka 2.15.1, ")
 
 
-def test_an_executor_that_differs() -> None:
+def test_an_executor_that_differs():
     """Another Python, a missing package and another version of this one stop a query."""
     other = Environment(
         "w1", "3.11.1", {**without("confluent-kafka"), "pyspark-kafka": "0.0.9", "pyarrow": "20.0"}
@@ -86,7 +86,7 @@ def test_an_executor_that_differs() -> None:
     ]
 
 
-def test_a_package_that_only_executors_have() -> None:
+def test_a_package_that_only_executors_have():
     """The driver may do without it."""
     here = Environment("driver", "3.12.1", without("confluent-kafka"))
     (found,) = check_executors(here, [Environment("w1", "3.12.1", PACKAGES)])

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,21 +30,21 @@ def running(*values: int) -> EpochCoordinator:
     return coordinator
 
 
-def test_a_task_begins_where_the_last_epoch_ended() -> None:
+def test_a_task_begins_where_the_last_epoch_ended():
     assert EpochCoordinator(Epoch(4, offsets(5, 6))).assign(TASK, [T1]) == {T1: 6}
 
 
-def test_there_is_no_epoch_before_anything_is_acknowledged() -> None:
+def test_there_is_no_epoch_before_anything_is_acknowledged():
     assert running(5, 6).next_epoch() is None
 
 
-def test_an_epoch_has_the_offsets_of_all_partitions() -> None:
+def test_an_epoch_has_the_offsets_of_all_partitions():
     coordinator = running(5, 6)
     coordinator.report(TASK, offsets(9))
     assert coordinator.next_epoch() == Epoch(5, offsets(9, 6))
 
 
-def test_an_epoch_is_the_same_until_it_is_committed() -> None:
+def test_an_epoch_is_the_same_until_it_is_committed():
     coordinator = running(5, 6)
     coordinator.report(TASK, offsets(9))
     epoch = coordinator.next_epoch()
@@ -57,7 +55,7 @@ def test_an_epoch_is_the_same_until_it_is_committed() -> None:
     assert coordinator.next_epoch() is None
 
 
-def test_what_an_earlier_attempt_reports_is_ignored() -> None:
+def test_what_an_earlier_attempt_reports_is_ignored():
     coordinator = running(5, 6)
     attempt = TaskId(1, 0, "b")
     coordinator.assign(attempt, [T0])
@@ -67,20 +65,20 @@ def test_what_an_earlier_attempt_reports_is_ignored() -> None:
     assert coordinator.offsets == offsets(8, 6)
 
 
-def test_what_is_reported_after_a_release_is_ignored() -> None:
+def test_what_is_reported_after_a_release_is_ignored():
     coordinator = running(5, 6)
     coordinator.release()
     assert not coordinator.report(TASK, offsets(9))
     assert coordinator.offsets == offsets(5, 6)
 
 
-def test_a_task_cannot_report_the_partitions_of_another() -> None:
+def test_a_task_cannot_report_the_partitions_of_another():
     coordinator = running(5, 6)
     assert not coordinator.report(TASK, offsets(9, 9))
     assert coordinator.offsets == offsets(9, 6)
 
 
-def test_a_new_partition_belongs_to_the_next_epoch() -> None:
+def test_a_new_partition_belongs_to_the_next_epoch():
     coordinator = running(5, 6)
     coordinator.add(PartitionOffsets({T2: 0}))
     coordinator.assign(OTHER, [T2])
@@ -89,7 +87,7 @@ def test_a_new_partition_belongs_to_the_next_epoch() -> None:
     assert coordinator.offsets == offsets(5, 7, 1)
 
 
-def test_a_deleted_partition_is_in_no_later_epoch() -> None:
+def test_a_deleted_partition_is_in_no_later_epoch():
     coordinator = running(5, 6)
     coordinator.remove([T0, T2])
     assert coordinator.next_epoch() == Epoch(5, PartitionOffsets({T1: 6}))
@@ -97,13 +95,13 @@ def test_a_deleted_partition_is_in_no_later_epoch() -> None:
     assert coordinator.offsets == {T1: 6}
 
 
-def test_a_partition_may_begin_again_at_a_lower_offset() -> None:
+def test_a_partition_may_begin_again_at_a_lower_offset():
     coordinator = running(5, 6)
     coordinator.report(TASK, offsets(0))
     assert coordinator.next_epoch() == Epoch(5, offsets(0, 6))
 
 
-def test_a_planned_batch_is_committed_once_its_end_is_acknowledged() -> None:
+def test_a_planned_batch_is_committed_once_its_end_is_acknowledged():
     planned = Epoch(5, offsets(7, 8))
     coordinator = EpochCoordinator(Epoch(4, offsets(5, 6)), planned)
     coordinator.assign(TASK, [T0, T1])
@@ -116,7 +114,7 @@ def test_a_planned_batch_is_committed_once_its_end_is_acknowledged() -> None:
     assert coordinator.next_epoch() == Epoch(6, offsets(9, 8))
 
 
-def test_a_deleted_partition_does_not_hold_a_planned_batch_back() -> None:
+def test_a_deleted_partition_does_not_hold_a_planned_batch_back():
     planned = Epoch(0, offsets(7, 8))
     coordinator = EpochCoordinator(Epoch(-1, offsets(5, 6)), planned)
     coordinator.assign(TASK, [T0])
@@ -129,24 +127,24 @@ def partitions(count: int, topic: str = "t") -> list[TopicPartition]:
     return [TopicPartition(topic, number) for number in range(count)]
 
 
-def test_partitions_go_to_slots_in_turns() -> None:
+def test_partitions_go_to_slots_in_turns():
     zero, one, two = partitions(3)
     assert spread([two, zero, one], {0: (), 1: ()}) == {0: [zero, two], 1: [one]}
 
 
-def test_a_new_partition_goes_to_the_slot_with_the_fewest() -> None:
+def test_a_new_partition_goes_to_the_slot_with_the_fewest():
     assert spread(partitions(1), {0: partitions(2, "u"), 1: partitions(1, "v")}) == {
         1: partitions(1)
     }
 
 
-def test_without_slots_nothing_can_be_read() -> None:
+def test_without_slots_nothing_can_be_read():
     with pytest.raises(ValueError, match="no slot"):
         spread(partitions(1), {})
 
 
 @given(st.integers(0, 50), st.integers(1, 9))
-def test_slots_differ_by_one_partition_at_most(count: int, slots: int) -> None:
+def test_slots_differ_by_one_partition_at_most(count, slots):
     found = spread(partitions(count), dict.fromkeys(range(slots), ()))
     sizes = [len(found.get(slot, ())) for slot in range(slots)]
     assert sum(sizes) == count
@@ -163,7 +161,7 @@ def opened(tracker: OutputTracker, next_offset: int, rows: int) -> Output:
     return output
 
 
-def test_an_output_without_rows_is_acknowledged_when_it_is_closed() -> None:
+def test_an_output_without_rows_is_acknowledged_when_it_is_closed():
     tracker = OutputTracker()
     output = tracker.open(T0, 5)
     assert tracker.take_acknowledged() == {}
@@ -173,14 +171,14 @@ def test_an_output_without_rows_is_acknowledged_when_it_is_closed() -> None:
     assert tracker.is_settled
 
 
-def test_an_offset_is_returned_once() -> None:
+def test_an_offset_is_returned_once():
     tracker = OutputTracker()
     opened(tracker, 5, 0)
     tracker.take_acknowledged()
     assert tracker.take_acknowledged() == {}
 
 
-def test_a_later_output_waits_for_an_earlier_one() -> None:
+def test_a_later_output_waits_for_an_earlier_one():
     tracker = OutputTracker()
     first, second = opened(tracker, 5, 2), opened(tracker, 9, 1)
     tracker.acknowledge(second, 1)
@@ -191,7 +189,7 @@ def test_a_later_output_waits_for_an_earlier_one() -> None:
     assert tracker.take_acknowledged() == {T0: 9}
 
 
-def test_rows_that_are_acknowledged_early_do_not_complete_an_open_output() -> None:
+def test_rows_that_are_acknowledged_early_do_not_complete_an_open_output():
     tracker = OutputTracker()
     output = tracker.open(T0, 5)
     output.unacknowledged += 1
@@ -201,7 +199,7 @@ def test_rows_that_are_acknowledged_early_do_not_complete_an_open_output() -> No
     assert tracker.take_acknowledged() == {T0: 5}
 
 
-def test_outputs_of_a_forgotten_partition_change_nothing() -> None:
+def test_outputs_of_a_forgotten_partition_change_nothing():
     tracker = OutputTracker()
     output = opened(tracker, 5, 1)
     other = tracker.open(T1, 3)
@@ -211,7 +209,7 @@ def test_outputs_of_a_forgotten_partition_change_nothing() -> None:
     assert tracker.take_acknowledged() == {T1: 3}
 
 
-def test_what_a_forgotten_partition_had_reached_is_not_returned() -> None:
+def test_what_a_forgotten_partition_had_reached_is_not_returned():
     tracker = OutputTracker()
     opened(tracker, 5, 0)
     tracker.forget(T0)
@@ -222,9 +220,7 @@ def test_what_a_forgotten_partition_had_reached_is_not_returned() -> None:
 
 
 @given(st.lists(st.integers(0, 3), min_size=1), st.randoms())
-def test_the_offset_is_that_of_the_last_output_before_which_all_is_acknowledged(
-    sizes: list[int], random: Random
-) -> None:
+def test_the_offset_is_that_of_the_last_output_before_which_all_is_acknowledged(sizes, random):
     tracker = OutputTracker()
     outputs = [opened(tracker, at + 1, rows) for at, rows in enumerate(sizes)]
     acknowledgements = [output for output in outputs for _ in range(output.unacknowledged)]

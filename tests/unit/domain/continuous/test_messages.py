@@ -1,12 +1,8 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.continuous.messages import (
     MAX_TEXT,
-    TaskCommand,
     TaskFailed,
-    TaskMessage,
     read_command,
     read_message,
     write_command,
@@ -20,13 +16,13 @@ from .messages import COMMANDS, MESSAGES, TASK
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_messages_survive_json(message: TaskMessage) -> None:
+def test_messages_survive_json(message):
     assert read_message(write_message(message)) == message
     assert "\n" not in write_message(message)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_survive_json(command: TaskCommand) -> None:
+def test_commands_survive_json(command):
     assert read_command(write_command(command)) == command
 
 
@@ -58,32 +54,32 @@ def test_commands_survive_json(command: TaskCommand) -> None:
         ),
     ],
 )
-def test_malformed_messages_are_refused(text: str) -> None:
+def test_malformed_messages_are_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011  # the text differs
         read_message(text)
 
 
 @pytest.mark.parametrize("text", ['{"type":"Stop"}', '{"type":"AssignPartitions"}', "5"])
-def test_malformed_commands_are_refused(text: str) -> None:
+def test_malformed_commands_are_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011  # the text differs
         read_command(text)
 
 
-def test_long_texts_of_errors_are_cut() -> None:
+def test_long_texts_of_errors_are_cut():
     read = read_message(write_message(TaskFailed(TASK, "C", "x" * 10_000, is_permanent=False)))
     assert isinstance(read, TaskFailed)
     assert len(read.message) == MAX_TEXT
 
 
-def test_progress_adds_up() -> None:
+def test_progress_adds_up():
     bad = BadRecordStats({FailureReason.MALFORMED: 1}, dead_letters=1)
     added = TaskProgress(1, 2, LatencyHistogram.of([1])) + TaskProgress(3, 4, bad_records=bad)
     assert added == TaskProgress(4, 6, LatencyHistogram.of([1]), bad)
 
 
-def test_a_task_has_a_readable_name() -> None:
+def test_a_task_has_a_readable_name():
     assert str(TASK) == "task 2 (run 1, attempt 0.1)"
 
 
-def test_each_partition_has_a_transactional_id() -> None:
+def test_each_partition_has_a_transactional_id():
     assert ContinuousSettings("query").transactional_id("t", 3) == "query-t-3"

@@ -19,11 +19,11 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 
 
-def test_without_records_there_is_no_percentile() -> None:
+def test_without_records_there_is_no_percentile():
     assert LatencyHistogram().percentile(50) is None
 
 
-def test_percentiles_are_upper_bounds() -> None:
+def test_percentiles_are_upper_bounds():
     histogram = LatencyHistogram.of([1, 2, 3, 4, 1_000])
     assert histogram.percentile(0) == 1
     assert histogram.percentile(50) == 3
@@ -31,38 +31,38 @@ def test_percentiles_are_upper_bounds() -> None:
     assert 1_000 <= (histogram.percentile(99) or 0) <= 1_050
 
 
-def test_negative_latencies_count_as_zero() -> None:
+def test_negative_latencies_count_as_zero():
     assert LatencyHistogram.of([-5]).percentile(99) == 0
 
 
-def test_latencies_of_weeks_are_in_the_last_bucket() -> None:
+def test_latencies_of_weeks_are_in_the_last_bucket():
     assert bucket_of(10**12) == len(BUCKETS) - 1
 
 
 @pytest.mark.parametrize("counts", [{-1: 1}, {len(BUCKETS): 1}, {0: -1}])
-def test_impossible_counts_are_refused(counts: dict[int, int]) -> None:
+def test_impossible_counts_are_refused(counts):
     with pytest.raises(ValueError, match="latenc"):
         LatencyHistogram(counts)
 
 
-def test_a_bucket_may_be_empty() -> None:
+def test_a_bucket_may_be_empty():
     assert LatencyHistogram({0: 0, 1: 2}).percentile(0) == BUCKETS[1]
 
 
-def test_a_histogram_survives_pickling() -> None:
+def test_a_histogram_survives_pickling():
     histogram = LatencyHistogram.of([3, 3, 700])
     assert pickle.loads(pickle.dumps(histogram)) == histogram  # noqa: S301
 
 
 @given(st.lists(st.integers(0, 10**7)), st.lists(st.integers(0, 10**7)))
-def test_merging_counts_the_records_of_both(one: list[int], other: list[int]) -> None:
+def test_merging_counts_the_records_of_both(one, other):
     merged = LatencyHistogram.of(one).merge(LatencyHistogram.of(other))
     assert merged == LatencyHistogram.of(one + other)
     assert merged.total == len(one) + len(other)
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1), st.floats(0, 100))
-def test_a_percentile_is_within_five_percent(latencies: list[int], percent: float) -> None:
+def test_a_percentile_is_within_five_percent(latencies, percent):
     found = LatencyHistogram.of(latencies).percentile(percent)
     assert found is not None
     rank = max(1, -(-len(latencies) * percent // 100))
@@ -92,7 +92,7 @@ def progress(latest: PartitionOffsets | None, duration_ms: int = 500) -> EpochPr
     )
 
 
-def test_the_names_are_those_of_spark() -> None:
+def test_the_names_are_those_of_spark():
     assert progress(PartitionOffsets({T0: 9})).to_dict() == {
         "id": "id",
         "runId": "run",
@@ -126,7 +126,7 @@ def test_the_names_are_those_of_spark() -> None:
     }
 
 
-def test_the_lag_is_unknown_while_no_broker_answers() -> None:
+def test_the_lag_is_unknown_while_no_broker_answers():
     unknown = progress(None)
     assert unknown.lag is None
     (source,) = unknown.to_dict()["sources"]
@@ -134,5 +134,5 @@ def test_the_lag_is_unknown_while_no_broker_answers() -> None:
     assert source["metrics"] == {}
 
 
-def test_a_report_of_no_time_has_a_rate() -> None:
+def test_a_report_of_no_time_has_a_rate():
     assert progress(None, duration_ms=0).input_rows_per_second == 2_000

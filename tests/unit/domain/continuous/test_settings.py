@@ -25,12 +25,12 @@ from pyspark_kafka.domain.options.source import parse_source_options
         ("250", 250),
     ],
 )
-def test_intervals_are_those_of_spark(text: str, expected: int) -> None:
+def test_intervals_are_those_of_spark(text, expected):
     assert interval_ms(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "soon", "0 seconds", "-1s", "1 fortnight"])
-def test_other_texts_are_refused(text: str) -> None:
+def test_other_texts_are_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011  # the text differs
         interval_ms(text)
 
@@ -43,11 +43,11 @@ def conflicts(sink_servers: str, client: str = "kafka-python", **sink: str) -> l
     return option_conflicts(source, parse_sink_options(given, QueryKind.STREAM))
 
 
-def test_another_cluster_may_be_written_to_at_least_once() -> None:
+def test_another_cluster_may_be_written_to_at_least_once():
     assert conflicts("elsewhere:1") == []
 
 
-def test_exactly_once_needs_one_cluster() -> None:
+def test_exactly_once_needs_one_cluster():
     exactly_once = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "/c"}
     assert conflicts("two:2, three:3", **exactly_once) == []
     (problem,) = conflicts("three:3, ,", **exactly_once)
@@ -58,7 +58,7 @@ def test_exactly_once_needs_one_cluster() -> None:
     )
 
 
-def test_source_and_sink_use_one_client() -> None:
+def test_source_and_sink_use_one_client():
     (problem,) = conflicts("one:1", "memory")
     assert problem == ("source and sink must use the same client, got 'kafka-python' and 'memory'")
 
@@ -66,17 +66,17 @@ def test_source_and_sink_use_one_client() -> None:
 LIMITS = RestartLimits(max_restarts=3, within_s=60, first_delay_s=1, max_delay_s=3)
 
 
-def test_the_pause_grows_to_its_bound() -> None:
+def test_the_pause_grows_to_its_bound():
     strategy = RestartStrategy(LIMITS)
     assert [strategy.delay_after_failure(now) for now in (0, 10, 20)] == [1, 2, 3]
 
 
-def test_the_pause_stays_at_its_bound_for_thousands_of_restarts() -> None:
+def test_the_pause_stays_at_its_bound_for_thousands_of_restarts():
     strategy = RestartStrategy(RestartLimits(max_restarts=3_000, max_delay_s=3))
     assert [strategy.delay_after_failure(0) for _ in range(3_000)][-1] == 3
 
 
-def test_too_many_failures_within_the_time_are_given_up() -> None:
+def test_too_many_failures_within_the_time_are_given_up():
     strategy = RestartStrategy(LIMITS)
     for now in (0, 10, 20):
         strategy.delay_after_failure(now)
@@ -84,7 +84,7 @@ def test_too_many_failures_within_the_time_are_given_up() -> None:
     assert strategy.delay_after_failure(59.9) is None
 
 
-def test_old_failures_do_not_count() -> None:
+def test_old_failures_do_not_count():
     """One that is as old as the time is too old; a failure that was given up never counts."""
     strategy = RestartStrategy(LIMITS)
     for now in (0, 10, 20, 30):
@@ -94,11 +94,11 @@ def test_old_failures_do_not_count() -> None:
     assert strategy.delay_after_failure(135) == 1
 
 
-def test_without_restarts_the_first_failure_is_given_up() -> None:
+def test_without_restarts_the_first_failure_is_given_up():
     assert RestartStrategy(RestartLimits(max_restarts=0)).delay_after_failure(0) is None
 
 
 @pytest.mark.parametrize(("restarts", "within"), [(-1, 60), (1, 0)])
-def test_impossible_limits_are_refused(restarts: int, within: float) -> None:
+def test_impossible_limits_are_refused(restarts, within):
     with pytest.raises(ValueError, match="limited"):
         RestartLimits(restarts, within)

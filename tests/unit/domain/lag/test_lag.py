@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +23,7 @@ Offsets = dict[TopicPartition, int]
         ({T[0]: 1}, {T[0]: 5}, "-4", "-4", "-4.0"),
     ],
 )
-def test_lag(latest: Offsets, consumed: Offsets, least: str, greatest: str, mean: str) -> None:
+def test_lag(latest, consumed, least, greatest, mean):
     """The lag is counted over the partitions that Kafka has, from 0 where nothing was consumed."""
     assert Lag.between(latest, consumed).metrics() == {
         "minOffsetsBehindLatest": least,
@@ -47,13 +45,13 @@ def test_lag(latest: Offsets, consumed: Offsets, least: str, greatest: str, mean
         (3, 1_600, "0.001875"),
     ],
 )
-def test_mean(lag: int, partitions: int, text: str) -> None:
+def test_mean(lag, partitions, text):
     """The mean is written as Java writes a double."""
     latest = {**dict.fromkeys(T[:partitions], 0), T[0]: lag}
     assert Lag.between(latest, {}).metrics()["avgOffsetsBehindLatest"] == text
 
 
-def test_negative_mean() -> None:
+def test_negative_mean():
     """A mean below zero keeps its sign in either notation."""
     metrics = Lag.between({T[0]: 0}, {T[0]: 10**8}).metrics()
     assert metrics["avgOffsetsBehindLatest"] == "-1.0E8"
@@ -63,28 +61,28 @@ def test_negative_mean() -> None:
     st.dictionaries(st.sampled_from(T[:5]), st.integers(0, LARGEST_OFFSET), min_size=1),
     st.dictionaries(st.sampled_from(T[:5]), st.integers(0, LARGEST_OFFSET)),
 )
-def test_mean_is_exact(latest: Offsets, consumed: Offsets) -> None:
+def test_mean_is_exact(latest, consumed):
     """The mean reads back as the very number that it was."""
     lags = [offset - consumed.get(partition, 0) for partition, offset in latest.items()]
     metrics = Lag.between(latest, consumed).metrics()
     assert float(metrics["avgOffsetsBehindLatest"]) == float(sum(lags)) / len(lags)
 
 
-def test_no_partition_has_no_lag() -> None:
+def test_no_partition_has_no_lag():
     """Without partitions there are no metrics, and nothing is behind."""
     lag = Lag.between({}, {T[0]: 1})
     assert lag.metrics() == {}
     assert (lag.total, lag.min, lag.max, lag.avg) == (0, 0, 0, 0.0)
 
 
-def test_partitions_in_order() -> None:
+def test_partitions_in_order():
     """The lag of each partition is kept, in the order of partitions."""
     lag = Lag.between({T[10]: 5, T[2]: 7}, {T[2]: 1})
     assert list(lag.by_partition.items()) == [(T[2], 6), (T[10], 5)]
     assert lag.total == 11
 
 
-def test_a_partition_is_behind_by_the_offsets_between() -> None:
+def test_a_partition_is_behind_by_the_offsets_between():
     """Offsets are a bound of the records that are left, and exact where none are."""
     lag = PartitionLag.in_offsets(T[0], 3, 10)
     assert (lag.lag, lag.is_exact, lag.expired, lag.is_truncated) == (7, False, 0, False)
@@ -96,21 +94,19 @@ def test_a_partition_is_behind_by_the_offsets_between() -> None:
     ("consumed", "earliest", "latest", "behind", "expired"),
     [(3, 5, 10, 5, 2), (3, 10, 10, 0, 7), (3, 2, 10, 7, 0), (3, 3, 10, 7, 0)],
 )
-def test_what_kafka_has_deleted_is_not_left_to_read(
-    consumed: int, earliest: int, latest: int, behind: int, expired: int
-) -> None:
+def test_what_kafka_has_deleted_is_not_left_to_read(consumed, earliest, latest, behind, expired):
     """Offsets before the earliest one are told apart, for they are lost."""
     lag = PartitionLag.in_offsets(T[0], consumed, latest, earliest)
     assert (lag.lag, lag.expired) == (behind, expired)
 
 
-def test_a_log_that_ends_before_what_was_consumed() -> None:
+def test_a_log_that_ends_before_what_was_consumed():
     """A topic that was created again leaves nothing to read, and is told apart."""
     lag = PartitionLag.in_offsets(T[0], 10, 4)
     assert (lag.lag, lag.is_truncated, lag.expired) == (0, True, 0)
 
 
-def test_a_source_has_its_partitions_in_order() -> None:
+def test_a_source_has_its_partitions_in_order():
     """The lag of a source is exact if the lag of each partition is."""
     source = SourceLag.in_offsets({T[0]: 4, T[1]: 2}, {T[2]: 3, T[1]: 9, T[0]: 4})
     assert [each.partition for each in source.partitions] == [T[0], T[1], T[2]]
@@ -119,7 +115,7 @@ def test_a_source_has_its_partitions_in_order() -> None:
     assert SourceLag.of(each.counted(1) for each in source.partitions).is_exact
 
 
-def test_sources_of_a_query_are_added_up() -> None:
+def test_sources_of_a_query_are_added_up():
     """Two sources that read one partition are behind by what is left for both."""
     one = SourceLag.in_offsets({T[0]: 4}, {T[0]: 6, T[1]: 1})
     other = SourceLag.in_offsets({T[0]: 6}, {T[0]: 6})
@@ -129,7 +125,7 @@ def test_sources_of_a_query_are_added_up() -> None:
     assert QueryLag("id", "run", None, 3, 1_000, {"2": other}).is_exact
 
 
-def test_a_notebook_shows_the_largest_lag_first() -> None:
+def test_a_notebook_shows_the_largest_lag_first():
     """The table has offsets and lag of each partition, and the total."""
     source = SourceLag.in_offsets({T[0]: 4, T[1]: 2_000}, {T[0]: 4, T[1]: 9_000})
     html = source._repr_html_()
@@ -139,7 +135,7 @@ def test_a_notebook_shows_the_largest_lag_first() -> None:
     assert second == "<tr><td>t</td><td>0</td><td>4</td><td>4</td><td>0</td>"
 
 
-def test_a_notebook_shows_the_lag_of_a_query() -> None:
+def test_a_notebook_shows_the_lag_of_a_query():
     """Sources are named if there are several; a query without a name is named by its id."""
     one = SourceLag.in_offsets({T[0]: 4}, {T[0]: 6})
     lag = QueryLag("id", "run", "orders", 3, 1_000, {"0": one})
@@ -151,14 +147,14 @@ def test_a_notebook_shows_the_lag_of_a_query() -> None:
     assert "<tr><td>2</td><td>t</td>" in both
 
 
-def test_a_notebook_does_not_show_thousands_of_partitions() -> None:
+def test_a_notebook_does_not_show_thousands_of_partitions():
     """The caption says how many more there are."""
     html = SourceLag.in_offsets({}, dict.fromkeys(T, 1))._repr_html_()
     assert html.count("<tr>") == 1 + MAX_HTML_ROWS
     assert "(1,980 more partitions)</caption>" in html
 
 
-def test_a_notebook_shows_names_as_text() -> None:
+def test_a_notebook_shows_names_as_text():
     """No name of a topic, a source or a query is read as HTML."""
     hostile = "<script>alert(1)</script>\"'&"
     one = SourceLag.in_offsets({TopicPartition(hostile, 0): 1}, {TopicPartition(hostile, 0): 3})

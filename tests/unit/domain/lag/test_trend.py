@@ -24,13 +24,13 @@ def trend(*samples: Sample) -> Trend:
     return trends[-1]
 
 
-def test_nothing_left_is_caught_up() -> None:
+def test_nothing_left_is_caught_up():
     """One report is enough to see that there is nothing to read."""
     assert trend((0, 1, 10, 10)) == Trend(Direction.CAUGHT_UP)
     assert trend((0, 1, 10, 10), (2, 2, 30, 30)) == Trend(Direction.CAUGHT_UP, arrived=10.0)
 
 
-def test_one_look_tells_no_trend() -> None:
+def test_one_look_tells_no_trend():
     """Before two commits were seen nothing is said."""
     assert trend((0, 1, 0, 10)) == Trend(Direction.UNKNOWN)
     assert trend((0, 1, 0, 10), (2, 2, 5, 12)) == Trend(Direction.UNKNOWN, arrived=1.0)
@@ -44,15 +44,13 @@ def test_one_look_tells_no_trend() -> None:
         (250, Direction.FALLING_BEHIND, 15.0, None),
     ],
 )
-def test_commits_are_held_against_one_another(
-    consumed: int, direction: Direction, read: float, left: float | None
-) -> None:
+def test_commits_are_held_against_one_another(consumed, direction, read, left):
     """Between two commits 200 offsets arrive in 10 seconds, and more are read, or fewer."""
     seen = trend((0, 1, 0, 600), (1, 2, 100, 700), (6, 2, 100, 800), (11, 3, consumed, 900))
     assert seen == Trend(direction, read, 300 * 1_000 / 11_000, left)
 
 
-def test_the_time_of_day_within_a_batch_does_not_matter() -> None:
+def test_the_time_of_day_within_a_batch_does_not_matter():
     """What arrives after the last commit is a batch's saw, and not a trend."""
     seen = trend((0, 1, 0, 600), (1, 2, 100, 700), (6, 3, 400, 800), (9, 3, 400, 1_000))
     assert seen.direction is Direction.CATCHING_UP
@@ -60,7 +58,7 @@ def test_the_time_of_day_within_a_batch_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("before", [(), ((1, 2, 100, 700), (6, 3, 400, 800))])
-def test_a_query_that_commits_nothing(before: tuple[Sample, ...]) -> None:
+def test_a_query_that_commits_nothing(before):
     """Without commits for a while there is a waiting time, and no rate."""
     start = before[-1][0] if before else 0
     _, batch_id, consumed, _ = before[-1] if before else (0, 1, 0, 0)
@@ -68,7 +66,7 @@ def test_a_query_that_commits_nothing(before: tuple[Sample, ...]) -> None:
     assert (seen.direction, seen.seconds_waited) == (Direction.WAITING, 70.0)
 
 
-def test_what_is_long_ago_does_not_count() -> None:
+def test_what_is_long_ago_does_not_count():
     """Rates cover the last minute, or two commits that lie farther apart."""
     slow = [(30 * number, number, 100 * number, 100_000) for number in range(5)]
     fast = [(120 + 2 * n, 4 + n, 400 + 1_000 * n, 100_000) for n in range(1, 60)]
@@ -88,9 +86,7 @@ def test_what_is_long_ago_does_not_count() -> None:
         (42, 81, 9 / 39),
     ],
 )
-def test_the_window_is_a_minute_or_twice_the_time_between_commits(
-    second: float, third: float, read: float
-) -> None:
+def test_the_window_is_a_minute_or_twice_the_time_between_commits(second, third, read):
     """The first of three commits counts, or is too old."""
     commits = (1, 2, 100, 900), (second, 3, 101, 900), (third, 4, 110, 900)
     assert trend((0, 1, 0, 900), *commits).read == pytest.approx(read)
@@ -100,7 +96,7 @@ def test_the_window_is_a_minute_or_twice_the_time_between_commits(
     ("waited", "direction"),
     [(9.999, Direction.UNKNOWN), (10, Direction.WAITING)],
 )
-def test_ten_seconds_without_a_commit_are_long(waited: float, direction: Direction) -> None:
+def test_ten_seconds_without_a_commit_are_long(waited, direction):
     """A query that was looked at for less may be in the middle of its batch."""
     assert trend((0, 1, 0, 600), (waited, 1, 0, 600)).direction is direction
 
@@ -108,9 +104,7 @@ def test_ten_seconds_without_a_commit_are_long(waited: float, direction: Directi
 @pytest.mark.parametrize(
     ("waited", "direction"), [(60, Direction.CATCHING_UP), (60.001, Direction.WAITING)]
 )
-def test_a_query_waits_when_its_last_commit_is_older_than_the_window(
-    waited: float, direction: Direction
-) -> None:
+def test_a_query_waits_when_its_last_commit_is_older_than_the_window(waited, direction):
     """Commits that lie within a minute of one another are expected again within a minute."""
     commits = (0, 1, 0, 600), (1, 2, 100, 600), (11, 3, 400, 600)
     assert trend(*commits, (11 + waited, 3, 400, 600)).direction is direction
@@ -125,13 +119,13 @@ def test_a_query_waits_when_its_last_commit_is_older_than_the_window(
         (91, Direction.FALLING_BEHIND),
     ],
 )
-def test_a_hundredth_of_the_lag_is_no_trend(consumed: int, direction: Direction) -> None:
+def test_a_hundredth_of_the_lag_is_no_trend(consumed, direction):
     """The lag after the first commit is 800 offsets, and 100 arrive until the second one."""
     seen = trend((0, 1, 0, 0), (1, 2, 0, 800), (11, 3, consumed, 900))
     assert seen.direction is direction
 
 
-def test_new_partitions_make_no_rate() -> None:
+def test_new_partitions_make_no_rate():
     """Only partitions that were there before are compared."""
     kept = LagTrend()
     kept.add(sample(0, 1, 0, 100))
@@ -144,7 +138,7 @@ class Sources(dict[str, SourceLag]):
 
 
 @pytest.mark.parametrize("batches_apart", [1, 200])
-def test_few_samples_are_kept(batches_apart: int) -> None:
+def test_few_samples_are_kept(batches_apart):
     """Of 600 samples in a minute, the trend needs those that are first in its window."""
     kept = LagTrend()
     alive: weakref.WeakValueDictionary[int, Sources] = weakref.WeakValueDictionary()

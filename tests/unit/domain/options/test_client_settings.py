@@ -64,7 +64,7 @@ INTERCEPTORS = "Kafka option 'interceptor.classes' is not supported"
 NO_SERVERS = "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
 
 
-def test_settings() -> None:
+def test_settings():
     """Settings are the options that begin with 'kafka.', without that and space around values."""
     given_options = {
         "kafka.bootstrap.servers": " b:9092 ",
@@ -75,7 +75,7 @@ def test_settings() -> None:
     assert kafka_settings(given_options) == {"bootstrap.servers": "b:9092", "kafka.x": "1"}
 
 
-def test_secrets_are_hidden_where_settings_are_represented() -> None:
+def test_secrets_are_hidden_where_settings_are_represented():
     """As by tools that show the variables of a traceback."""
     options = {
         "kafka.sasl.password": " hush ",
@@ -97,13 +97,13 @@ def test_secrets_are_hidden_where_settings_are_represented() -> None:
         (Store("keystore", "-----BEGIN PRIVATE KEY-----\nhush", SECRET, SECRET), "keystore"),
     ],
 )
-def test_values_of_settings_are_represented_without_secrets(value: object, shown: str) -> None:
+def test_values_of_settings_are_represented_without_secrets(value, shown):
     """Also where one was pasted into a URL or a name of a file."""
     assert shown in repr(value)
     assert "hush" not in repr(value)
 
 
-def test_settings_of_java_have_one_spelling() -> None:
+def test_settings_of_java_have_one_spelling():
     """kafka-python's underscores become dots, but in names that Java's clients do not have."""
     given_options = {
         "kafka.bootstrap_servers": "b:9092",
@@ -120,7 +120,7 @@ def test_settings_of_java_have_one_spelling() -> None:
 
 
 @given(st.dictionaries(st.text().filter(lambda name: "_" not in name), st.text().map(str.strip)))
-def test_prefix(settings: dict[str, str]) -> None:
+def test_prefix(settings):
     """Taking the settings undoes putting the prefix before their names."""
     assert kafka_settings({f"kafka.{name}": text for name, text in settings.items()}) == settings
 
@@ -135,7 +135,7 @@ def test_prefix(settings: dict[str, str]) -> None:
         {"group.id": "g", "security.protocol": "SSL"},
     ],
 )
-def test_nothing_refused(settings: dict[str, str]) -> None:
+def test_nothing_refused(settings):
     """Settings that no rule forbids are left to the client."""
     assert consumer_problems(SERVERS | settings) == []
 
@@ -152,7 +152,7 @@ def test_nothing_refused(settings: dict[str, str]) -> None:
         ({"bootstrap.servers": ""}, NO_SERVERS),
     ],
 )
-def test_refusal(settings: dict[str, str], problem: str) -> None:
+def test_refusal(settings, problem):
     """A setting that Spark's side decides is refused in the JVM connector's words."""
     assert consumer_problems(SERVERS | settings) == [problem]
 
@@ -167,7 +167,7 @@ def test_refusal(settings: dict[str, str], problem: str) -> None:
         ("[fe80::1%eth0]", ("fe80::1%eth0", 9092)),
     ],
 )
-def test_server(server: str, address: tuple[str, int]) -> None:
+def test_server(server, address):
     """A server has the form that Java's client reads; clients in Python need no port."""
     assert server_address(server) == address
     assert read_java_settings({"bootstrap.servers": f"a:1,{server},"}).problems == ()
@@ -176,7 +176,7 @@ def test_server(server: str, address: tuple[str, int]) -> None:
 @pytest.mark.parametrize(
     "server", ["b:port", "b:", ":9092", "b:0", "b:65536", "http://b:9092/", "b:9092;c:9092", "::1"]
 )
-def test_what_is_no_server(server: str) -> None:
+def test_what_is_no_server(server):
     """A server that Kafka's clients cannot connect to is refused before they try, and not repeated.
 
     It may be a connection string of Event Hubs, with its key. Clients of others may take it.
@@ -189,7 +189,7 @@ def test_what_is_no_server(server: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["", "READ_COMMITTED", "serializable"])
-def test_isolation_level(level: str) -> None:
+def test_isolation_level(level):
     """Records are read with one of the two isolation levels that Kafka has."""
     assert consumer_problems(SERVERS | {"isolation.level": level}) == [
         (
@@ -200,7 +200,7 @@ def test_isolation_level(level: str) -> None:
 
 
 @pytest.mark.parametrize("timeout", ["", "0", "-1", "1.5", "1s", "x", "²"])
-def test_refused_api_timeout(timeout: str) -> None:
+def test_refused_api_timeout(timeout):
     """Every call to a cluster has a bound that is a positive number of milliseconds."""
     assert consumer_problems(SERVERS | {"default.api.timeout.ms": timeout}) == [
         (
@@ -210,7 +210,7 @@ def test_refused_api_timeout(timeout: str) -> None:
     ]
 
 
-def test_order_of_refusals() -> None:
+def test_order_of_refusals():
     """Everything refused is told at once, in the JVM connector's order, the servers last."""
     names = (
         "interceptor.classes",
@@ -233,7 +233,7 @@ def test_order_of_refusals() -> None:
     ("settings", "milliseconds"),
     [(SERVERS, 30_000), (SERVERS | {"default.api.timeout.ms": "1500"}, 1_500)],
 )
-def test_api_timeout(settings: dict[str, str], milliseconds: int) -> None:
+def test_api_timeout(settings, milliseconds):
     """A call may take half a minute unless the user says otherwise."""
     assert read_java_settings(settings).timeout_ms == milliseconds
 
@@ -331,13 +331,13 @@ def texts(name: str) -> st.SearchStrategy[str]:
     return st.integers(*BOUNDS[name]).map(str)
 
 
-def test_defaults() -> None:
+def test_defaults():
     """Records are acknowledged by all replicas, once each, as Java's client has it since 3.0."""
     assert producer_settings({}) == (ProducerSettings(), [])
     assert (read().acks, read().is_idempotent, read().retries) == (ALL_REPLICAS, True, INT32_MAX)
 
 
-def test_every_setting_is_tried() -> None:
+def test_every_setting_is_tried():
     """A setting that is added is added to the tables of this module."""
     assert BOUNDS.keys() | CHOICES.keys() == WRITES.keys() - WITHOUT_EFFECT.keys() - REFUSED.keys()
     assert {*FIELDS.values(), "compression_level"} == {
@@ -346,7 +346,7 @@ def test_every_setting_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers(name: str) -> None:
+def test_numbers(name):
     """A number may be any that Java takes and a producer can follow, its bounds included."""
     for bound in NUMBERS[name]:
         found, problems = producer_settings({name: str(bound)})
@@ -354,7 +354,7 @@ def test_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_numbers_out_of_bounds(name: str) -> None:
+def test_numbers_out_of_bounds(name):
     """What is no number, or none between the bounds, is told with them."""
     least, most = BOUNDS[name]
     for text in (str(least - 1), str(most + 1), "", "x", "1.0", "1e3", "9" * 5_000):
@@ -365,7 +365,7 @@ def test_numbers_out_of_bounds(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "meanings"), CHOICES.items())
-def test_choices(name: str, meanings: Mapping[str, object]) -> None:
+def test_choices(name, meanings):
     """A choice is read as Java reads it, in upper or lower case only where Java does so."""
     for text, meaning in meanings.items():
         found, problems = producer_settings({name: text})
@@ -373,7 +373,7 @@ def test_choices(name: str, meanings: Mapping[str, object]) -> None:
 
 
 @pytest.mark.parametrize(("name", "refusal"), REFUSALS.items())
-def test_no_choices(name: str, refusal: tuple[list[str], str]) -> None:
+def test_no_choices(name, refusal):
     """What is none of a setting's choices is told with them."""
     wrong, problem = refusal
     for text in wrong:
@@ -383,7 +383,7 @@ def test_no_choices(name: str, refusal: tuple[list[str], str]) -> None:
 
 
 @pytest.mark.parametrize("codec", LEVELS)
-def test_the_level_of_a_codec(codec: str) -> None:
+def test_the_level_of_a_codec(codec):
     """The level is the chosen codec's; levels of other codecs have no effect."""
     levels = {f"compression.{name}.level": str(most) for name, (_, most) in LEVELS.items()}
     most = LEVELS[codec][1]
@@ -392,14 +392,14 @@ def test_the_level_of_a_codec(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip"])
-def test_no_level_of_a_codec(codec: str) -> None:
+def test_no_level_of_a_codec(codec):
     """Without a level of its own a codec has its default, and that is what gzip's -1 is, too."""
     settings = {"compression.type": codec, "compression.gzip.level": "-1"}
     found, problems = producer_settings(settings | {"compression.zstd.level": "1"})
     assert (found.compression_level, problems) == (None, [])
 
 
-def test_the_sticky_partitioner_ignores_keys() -> None:
+def test_the_sticky_partitioner_ignores_keys():
     """Java's UniformStickyPartitioner looks at no key, unlike the partitioner it resembles."""
     sticky = read(partitioner__class=f"{PACKAGE}.UniformStickyPartitioner")
     assert (sticky.partitioner, sticky.ignores_keys) == (None, True)
@@ -407,7 +407,7 @@ def test_the_sticky_partitioner_ignores_keys() -> None:
 
 
 @given(st.sets(st.sampled_from(sorted(CONFLICTS)), min_size=1))
-def test_idempotence_gives_way(names: set[str]) -> None:
+def test_idempotence_gives_way(names):
     """Settings that rule idempotence out turn it off, unless it is asked for."""
     settings = {name: CONFLICTS[name][0] for name in names}
     found, problems = producer_settings(settings)
@@ -416,7 +416,7 @@ def test_idempotence_gives_way(names: set[str]) -> None:
 
 
 @given(st.sets(st.sampled_from(sorted(CONFLICTS))))
-def test_idempotence_that_is_asked_for(names: set[str]) -> None:
+def test_idempotence_that_is_asked_for(names):
     """If idempotence is asked for, all settings that rule it out are reported in Java's words."""
     settings = {name: CONFLICTS[name][0] for name in names} | {"enable.idempotence": "true"}
     found, problems = producer_settings(settings)
@@ -424,7 +424,7 @@ def test_idempotence_that_is_asked_for(names: set[str]) -> None:
     assert problems == [problem for name, (_, problem) in CONFLICTS.items() if name in names]
 
 
-def test_a_setting_that_cannot_be_read_contradicts_nothing() -> None:
+def test_a_setting_that_cannot_be_read_contradicts_nothing():
     """One mistake is one problem."""
     settings = {"acks": "2", "enable.idempotence": "true", "retries": "-1"}
     problems = producer_settings(settings)[1]
@@ -443,7 +443,7 @@ def test_a_setting_that_cannot_be_read_contradicts_nothing() -> None:
     ),
     st.dictionaries(st.sampled_from(sorted(WITHOUT_EFFECT)), st.text()),
 )
-def test_any_settings_together(settings: dict[str, str], others: dict[str, str]) -> None:
+def test_any_settings_together(settings, others):
     """Settings that may be set alone may be set together; those without effect have none."""
     found, problems = producer_settings(settings)
     assert problems == []
@@ -454,7 +454,7 @@ def test_any_settings_together(settings: dict[str, str], others: dict[str, str])
 
 
 @given(st.sets(st.sampled_from(sorted(BOUNDS.keys() | CHOICES.keys() | REFUSED.keys()))))
-def test_all_problems_are_reported_together(names: set[str]) -> None:
+def test_all_problems_are_reported_together(names):
     """One run tells every setting that has to be corrected, the refused ones first."""
     problems = producer_settings(dict.fromkeys(names, "?"))[1]
     refused = [problem for name, problem in REFUSED.items() if name in names]
@@ -474,26 +474,26 @@ def test_all_problems_are_reported_together(names: set[str]) -> None:
     ],
 )
 @pytest.mark.parametrize("text", ["", "x"])
-def test_refused(name: str, start: str, text: str) -> None:
+def test_refused(name, start, text):
     """What a sink decides by itself is refused with any value, serializers in Spark's words."""
     [problem] = producer_settings({name: text})[1]
     assert problem.startswith(f"Kafka option '{name}' {start}")
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
-def test_reasons(name: str) -> None:
+def test_reasons(name):
     """A setting without effect says why it has none, and a read ignores it, too."""
     assert WITHOUT_EFFECT[name]
     assert name in OF_READS
 
 
-def test_settings_of_others_are_left_alone() -> None:
+def test_settings_of_others_are_left_alone():
     """The settings of connections and of consumers are no business of the producer's."""
     others = {"bootstrap.servers": "b:1", "sasl.password": "hush", "group.id": "g", "": ""}
     assert producer_settings(others) == (ProducerSettings(), [])
 
 
-def test_a_read_takes_settings_of_writing() -> None:
+def test_a_read_takes_settings_of_writing():
     """A read accepts the settings of writes."""
     # One setting is every client's, not the producer's alone.
     of_clients = {"max.in.flight.requests.per.connection"}

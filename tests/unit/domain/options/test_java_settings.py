@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from pyspark_kafka.domain.options.client_settings import not_known, read_java_settings
-from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Number, Setting
+from pyspark_kafka.domain.options.settings_table import SETTINGS, Ignored, Number
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store, StoreFormat, Tls, pem, store_format
@@ -45,7 +45,7 @@ def tls(settings: dict[str, str]) -> Tls:
     [setting for setting in SETTINGS if isinstance(setting.read, Ignored)],
     ids=lambda setting: setting.name,
 )
-def test_without_effect(setting: Setting) -> None:
+def test_without_effect(setting):
     """A setting that a read of a range has no use for is taken and left out, for a reason."""
     read = read_java_settings({setting.name: "anything"})
     assert read.others == {}
@@ -53,14 +53,14 @@ def test_without_effect(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.jvm])
-def test_refused(name: str) -> None:
+def test_refused(name):
     """A setting that needs a JVM is refused by its name, unless it is empty."""
     start = f"Option 'kafka.{name}' is not supported: "
     assert problem({name: "com.example.Something"}).startswith(start)
     assert read_java_settings({name: ""}).problems == ()
 
 
-def test_providers_of_values() -> None:
+def test_providers_of_values():
     """A provider of values is refused once, with any parameters."""
     settings = {"config.providers": "file", "config.providers.file.class": "com.example.Provider"}
     assert problem(settings).startswith("Option 'kafka.config.providers' is not supported: ")
@@ -69,7 +69,7 @@ def test_providers_of_values() -> None:
     assert (read.others, read.problems) == ({}, ())
 
 
-def test_a_login_class_is_refused() -> None:
+def test_a_login_class_is_refused():
     """A JAAS line says what a class for logins would."""
     assert "set 'kafka.sasl.jaas.config'" in problem({"sasl.login.class": "com.example.Login"})
 
@@ -81,7 +81,7 @@ def test_a_login_class_is_refused() -> None:
         ("ssl.provider", "SunJSSE"),
     ],
 )
-def test_spelled_out_default(name: str, value: str) -> None:
+def test_spelled_out_default(name, value):
     """Java's default of a setting that is refused otherwise may be spelled out."""
     assert read_java_settings({name: value}).problems == ()
 
@@ -97,7 +97,7 @@ def test_spelled_out_default(name: str, value: str) -> None:
         ("client.id", "7", "7"),
     ],
 )
-def test_value(name: str, value: str, read: str) -> None:
+def test_value(name, value, read):
     """Values are read as Java reads them."""
     assert read_java_settings({name: value}).others == {name: read}
 
@@ -115,7 +115,7 @@ def test_value(name: str, value: str, read: str) -> None:
         ),
     ],
 )
-def test_malformed_value(name: str, value: str, text: str) -> None:
+def test_malformed_value(name, value, text):
     """A value that Java would not read is refused with what it must be."""
     assert problem({name: value}) == f"Option 'kafka.{name}' {text}"
 
@@ -129,7 +129,7 @@ def test_malformed_value(name: str, value: str, text: str) -> None:
         ({"reconnect.backoff.ms": "5", "reconnect.backoff.max.ms": "9"}, "5", "9"),
     ],
 )
-def test_reconnecting(given: dict[str, str], first: str, most: str) -> None:
+def test_reconnecting(given, first, most):
     """The first wait before a connection is made again never passes the longest one."""
     assert read_java_settings(given).others == {
         "reconnect.backoff.ms": first,
@@ -137,7 +137,7 @@ def test_reconnecting(given: dict[str, str], first: str, most: str) -> None:
     }
 
 
-def test_all_problems() -> None:
+def test_all_problems():
     """Everything that is wrong is told at once."""
     read = read_java_settings(
         {
@@ -174,20 +174,20 @@ def test_all_problems() -> None:
         ('username=";" password="=";', ";", "="),
     ],
 )
-def test_jaas(options: str, username: str, password: str) -> None:
+def test_jaas(options, username, password):
     """A login module's options are read as Java reads them, in any order and quotes."""
     assert login(f"{PLAIN} required {options}") == Login("PLAIN", username, Secret(password))
 
 
 @pytest.mark.parametrize("module", [SCRAM, f"kafkashaded.{SCRAM}"])
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_scram(module: str, mechanism: str) -> None:
+def test_scram(module, mechanism):
     """SCRAM's login module goes with both of its mechanisms, under a platform's name as well."""
     jaas = f'{module} Required username="u" password="p";'
     assert login(jaas, mechanism) == Login(mechanism, "u", Secret("p"))
 
 
-def test_delegation_token() -> None:
+def test_delegation_token():
     """A delegation token is SCRAM's user and password, and only the brokers know its owner."""
     settings = {
         "security.protocol": "SASL_SSL",
@@ -213,12 +213,12 @@ def test_delegation_token() -> None:
         ),
     ],
 )
-def test_kerberos(options: str, read: Login) -> None:
+def test_kerberos(options, read):
     """Kerberos is told by the service's name, the key table and the principal."""
     assert login(f"{KERBEROS} required {options};", "GSSAPI") == read
 
 
-def test_plain_names() -> None:
+def test_plain_names():
     """A user's name and password may be settings of their own."""
     read = read_java_settings(
         {
@@ -255,7 +255,7 @@ def test_plain_names() -> None:
         ("com.example.Module required;", "PLAIN", "'com.example.Module' is not supported"),
     ],
 )
-def test_jaas_refused(jaas: str, mechanism: str, text: str) -> None:
+def test_jaas_refused(jaas, mechanism, text):
     """A login that no client here has is refused with its reason."""
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism}
     assert text in problem({**settings, "sasl.jaas.config": jaas})
@@ -272,13 +272,13 @@ def test_jaas_refused(jaas: str, mechanism: str, text: str) -> None:
         f'{PLAIN} required password="hunter2";',
     ],
 )
-def test_no_secret_in_problems(jaas: str) -> None:
+def test_no_secret_in_problems(jaas):
     """What is wrong with a login is told without what may be its password."""
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
     assert "hunter2" not in problem({**settings, "sasl.jaas.config": jaas})
 
 
-def test_no_secret_in_repr() -> None:
+def test_no_secret_in_repr():
     """Settings that were read show no password and no key, and keep them when they cross."""
     read = read_java_settings(
         {
@@ -299,7 +299,7 @@ def test_no_secret_in_repr() -> None:
     assert pickle.loads(pickle.dumps(Secret("hunter2"))) == "hunter2"  # noqa: S301
 
 
-def test_login_needs_credentials() -> None:
+def test_login_needs_credentials():
     """A mechanism with a password and no password is refused with where it belongs."""
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
     assert problem(settings) == (
@@ -308,7 +308,7 @@ def test_login_needs_credentials() -> None:
     )
 
 
-def test_kerberos_is_the_default_and_needs_no_login_module() -> None:
+def test_kerberos_is_the_default_and_needs_no_login_module():
     """The service, the key table and the principal may be settings of their own."""
     read = read_java_settings(
         {
@@ -322,7 +322,7 @@ def test_kerberos_is_the_default_and_needs_no_login_module() -> None:
     assert read.login == Login("GSSAPI", service_name="kafka", keytab="/k", principal="me@R")
 
 
-def test_no_security() -> None:
+def test_no_security():
     """As in Java, logins and stores mean nothing to a protocol that has neither."""
     read = read_java_settings({"sasl.jaas.config": "?", "ssl.truststore.location": "/nowhere"})
     assert (read.login, read.tls, read.problems) == (None, None, ())
@@ -362,7 +362,7 @@ def test_no_security() -> None:
         ),
     ],
 )
-def test_tls(settings: dict[str, str], read: Tls) -> None:
+def test_tls(settings, read):
     """Stores, versions and suites are read as Java reads them."""
     assert tls(settings) == read
 
@@ -376,7 +376,7 @@ def test_tls(settings: dict[str, str], read: Tls) -> None:
         ("TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"),
     ],
 )
-def test_suite(java: str, openssl: str) -> None:
+def test_suite(java, openssl):
     """Java's names of cipher suites become OpenSSL's."""
     assert tls({"ssl.cipher.suites": java}).ciphers == openssl
 
@@ -449,7 +449,7 @@ def test_suite(java: str, openssl: str) -> None:
         ),
     ],
 )
-def test_tls_refused(settings: dict[str, str], text: str) -> None:
+def test_tls_refused(settings, text):
     """What Java's TLS would not take, or OpenSSL does not have, is refused."""
     assert text in problem({"security.protocol": "SSL"} | settings)
 
@@ -464,12 +464,12 @@ def test_tls_refused(settings: dict[str, str], text: str) -> None:
         (CERTIFICATE.encode(), StoreFormat.PEM),
     ],
 )
-def test_store_format(content: bytes, kind: StoreFormat) -> None:
+def test_store_format(content, kind):
     """A store is known by its content."""
     assert store_format(Store("truststore", "/t.jks"), content) is kind
 
 
-def test_jceks() -> None:
+def test_jceks():
     """A store of Java's extended format is refused with the command that converts it."""
     with pytest.raises(ValueError, match="JCEKS") as caught:
         store_format(Store("keystore", "/my store.jks"), b"\xce\xce\xce\xce\0\0\0\2")
@@ -480,13 +480,13 @@ def test_jceks() -> None:
 
 
 @pytest.mark.parametrize("content", [b"\x30", b"\x30\x82\x01\0" + bytes(255), b"\x30\x82"])
-def test_cut_off(content: bytes) -> None:
+def test_cut_off(content):
     """A PKCS12 store that ends before its length is refused: it is not written yet."""
     with pytest.raises(ValueError, match="'/t' is cut off before its end"):
         store_format(Store("truststore", "/t"), content)
 
 
-def test_unknown_store() -> None:
+def test_unknown_store():
     """A file that is no store is refused by its name."""
     with pytest.raises(ValueError, match="'/t' is neither PKCS12 nor JKS nor PEM"):
         store_format(Store("truststore", "/t"), b"hello")
@@ -501,12 +501,12 @@ def test_unknown_store() -> None:
         f"Bag Attributes\n{CERTIFICATE}",
     ],
 )
-def test_pem(text: str) -> None:
+def test_pem(text):
     """PEM may stand in one line, as in a file of properties."""
     assert pem("x", text) == CERTIFICATE
 
 
-def test_a_line_that_breaks_off_in_an_escape_is_refused() -> None:
+def test_a_line_that_breaks_off_in_an_escape_is_refused():
     """What cannot be read is told by its place, since it may be a password."""
     line = f'{PLAIN} required username="a" password="s3cret\\'
     read = read_java_settings(
@@ -518,7 +518,7 @@ def test_a_line_that_breaks_off_in_an_escape_is_refused() -> None:
     assert "s3cret" not in problem
 
 
-def test_two_names_of_a_kerberos_service_are_refused() -> None:
+def test_two_names_of_a_kerberos_service_are_refused():
     """The JAAS line and the setting have to name the same service."""
     read = read_java_settings(
         {
@@ -534,20 +534,20 @@ def test_two_names_of_a_kerberos_service_are_refused() -> None:
     )
 
 
-def test_the_headers_of_an_old_key_keep_their_lines() -> None:
+def test_the_headers_of_an_old_key_keep_their_lines():
     """An encrypted key of the old kind has headers, which are no base64."""
     body = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nREVG"
     text = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
     assert pem("ssl.keystore.key", text) == text
 
 
-def test_an_unknown_setting_is_named_with_the_client() -> None:
+def test_an_unknown_setting_is_named_with_the_client():
     """Both clients refuse a setting in the same words."""
     expected = "Option 'kafka.x.y' is not known to the client 'confluent'."
     assert not_known("x.y", "confluent") == expected
 
 
-def test_the_nearest_setting_of_javas_client_is_suggested() -> None:
+def test_the_nearest_setting_of_javas_client_is_suggested():
     """A spelling mistake is found without a search."""
     assert not_known("securty.protocol", "kafka-python").endswith(
         "to the client 'kafka-python'. Did you mean 'kafka.security.protocol'?"
@@ -555,7 +555,7 @@ def test_the_nearest_setting_of_javas_client_is_suggested() -> None:
 
 
 @pytest.mark.parametrize(("number", "nearest"), [(-1, 7), (0, 1), (5, 5), (10, 9)])
-def test_nearest_number(number: int, nearest: int) -> None:
+def test_nearest_number(number, nearest):
     """A number that a client does not accept becomes the nearest, Java's -1 its equivalent."""
     assert Number(1, 9, unlimited=7).nearest(number) == nearest
     assert Number(1, 9).nearest(-1) == 1
@@ -591,12 +591,12 @@ def test_nearest_number(number: int, nearest: int) -> None:
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, None),
     ],
 )
-def test_principal(settings: dict[str, str], expected: str | None) -> None:
+def test_principal(settings, expected):
     """Kafka's name of the user is known if the login has a name."""
     assert read_java_settings(settings).principal == expected
 
 
-def test_kafka_pythons_own_names_are_read_as_the_common_ones() -> None:
+def test_kafka_pythons_own_names_are_read_as_the_common_ones():
     """Other clients do not have them."""
     given = {"security_protocol": "SSL", "ssl_ciphers": "AES", "ssl_cafile": "/ca.pem"}
     read = read_java_settings(given, "kafka-python")
@@ -605,7 +605,7 @@ def test_kafka_pythons_own_names_are_read_as_the_common_ones() -> None:
     assert read_java_settings(given, "confluent").others == given
 
 
-def test_kafka_pythons_check_of_hostnames() -> None:
+def test_kafka_pythons_check_of_hostnames():
     """It is the same as Java's algorithm; another text than a truth value is a problem."""
     given = {"security.protocol": "SSL"}
     read = read_java_settings(given | {"ssl_check_hostname": "false"}, "kafka-python")
@@ -614,7 +614,7 @@ def test_kafka_pythons_check_of_hostnames() -> None:
     assert read.problems == ("Option 'kafka.ssl.check.hostname' must be true or false",)
 
 
-def test_a_client_can_leave_settings_out() -> None:
+def test_a_client_can_leave_settings_out():
     """What is wrong with them is left out, too."""
     read = read_java_settings({"client.id": "i", "fetch.min.bytes": "x", "check.crcs": "y"})
     assert len(read.problems) == 2

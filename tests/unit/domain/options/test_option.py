@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,13 +25,13 @@ from pyspark_kafka.domain.options.option import (
         ("fAlSe", False),
     ],
 )
-def test_boolean(text: str, value: bool) -> None:
+def test_boolean(text, value):
     """A boolean is true or false, in any case."""
     assert boolean(text) is value
 
 
 @pytest.mark.parametrize("text", ["", "x", "yes", "no", "1", "0", "t", "on", "truefalse"])
-def test_not_a_boolean(text: str) -> None:
+def test_not_a_boolean(text):
     """Nothing else is a boolean, and the refusal is the JVM's."""
     with pytest.raises(ValueError, match=r"^For input") as caught:
         boolean(text)
@@ -43,7 +39,7 @@ def test_not_a_boolean(text: str) -> None:
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_integer(number: int) -> None:
+def test_integer(number):
     """Every number that fits a JVM long is read."""
     assert integer(str(number)) == number
 
@@ -52,7 +48,7 @@ def test_integer(number: int) -> None:
     ("text", "value"),
     [("007", 7), ("+5", 5), ("-0", 0), ("-5", -5), ("9223372036854775807", 2**63 - 1)],
 )
-def test_integer_spelled_otherwise(text: str, value: int) -> None:
+def test_integer_spelled_otherwise(text, value):
     """Signs and leading zeros are read as the JVM reads them."""
     assert integer(text) == value
 
@@ -81,7 +77,7 @@ def test_integer_spelled_otherwise(text: str, value: int) -> None:
         "-9223372036854775809",
     ],
 )
-def test_not_an_integer(text: str) -> None:
+def test_not_an_integer(text):
     """What the JVM does not read as a long is refused in its words."""
     with pytest.raises(ValueError, match=r"^For input") as caught:
         integer(text)
@@ -96,9 +92,7 @@ def test_not_an_integer(text: str) -> None:
         (non_negative_integer, 0, "someOption must not be negative"),
     ],
 )
-def test_bounded_integers(
-    make: Callable[[str], Callable[[str], int]], smallest: int, problem: str
-) -> None:
+def test_bounded_integers(make, smallest, problem):
     """A bounded number is read from its smallest value on, and below it the option is named."""
     parse = make("someOption")
     assert parse(str(smallest)) == smallest
@@ -111,28 +105,28 @@ def test_bounded_integers(
 
 
 @pytest.mark.parametrize("text", ["-+5", "9" * 5_000, "5 ", "٣"])
-def test_what_the_jvm_does_not_read_is_refused_in_its_words(text: str) -> None:
+def test_what_the_jvm_does_not_read_is_refused_in_its_words(text):
     """For anything that is wrong with a number, the message is the JVM's."""
     with pytest.raises(ValueError, match="For input string") as caught:
         integer(text)
     assert str(caught.value) == f'For input string: "{text}"'
 
 
-def test_a_boolean_is_not_trimmed() -> None:
+def test_a_boolean_is_not_trimmed():
     """Space around a boolean is refused, as on the JVM."""
     with pytest.raises(ValueError, match='For input string: " true"'):
         boolean(" true")
 
 
 @pytest.mark.parametrize("parse", [positive_integer("x"), non_negative_integer("x")])
-def test_a_number_fits_a_jvm_int(parse: Callable[[str], int]) -> None:
+def test_a_number_fits_a_jvm_int(parse):
     """A number of more than 31 bits is refused, as on the JVM."""
     assert parse("2147483647") == 2**31 - 1
     with pytest.raises(ValueError, match='For input string: "2147483648"'):
         parse("2147483648")
 
 
-def test_a_long_fits_a_jvm_long() -> None:
+def test_a_long_fits_a_jvm_long():
     """A number of more than 63 bits is refused, as on the JVM."""
     parse = positive_long("x")
     assert parse("9223372036854775807") == 2**63 - 1
@@ -141,20 +135,20 @@ def test_a_long_fits_a_jvm_long() -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("-1", -1), ("1", 1), ("30000", 30_000)])
-def test_time_to_live(text: str, value: int) -> None:
+def test_time_to_live(text, value):
     """A time to live is -1, which stands for none, or positive."""
     assert time_to_live("x")(text) == value
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "-100"])
-def test_no_time_to_live(text: str) -> None:
+def test_no_time_to_live(text):
     """Any other number is refused."""
     with pytest.raises(ValueError, match=f"^x must be -1 or positive, got {text}$"):
         time_to_live("x")(text)
 
 
 @pytest.mark.parametrize(("number", "nearest"), [(0, 1), (1, 1), (5, 5), (9, 9), (10, 9)])
-def test_clamp(number: int, nearest: int) -> None:
+def test_clamp(number, nearest):
     """A number within the bounds stays, any other becomes the bound that it exceeds."""
     assert clamp(1, number, 9) == nearest
 
@@ -184,7 +178,7 @@ HELP = (
         ("-1500us", -1),
     ],
 )
-def test_duration(text: str, expected: int) -> None:
+def test_duration(text, expected):
     """A number and a unit in any case are read as milliseconds, without fractions."""
     assert milliseconds(text) == expected
 
@@ -199,7 +193,7 @@ def test_duration(text: str, expected: int) -> None:
         ("9223372036854775807us", 9_223_372_036_854_775),
     ],
 )
-def test_largest(text: str, expected: int) -> None:
+def test_largest(text, expected):
     """What a long does not hold becomes the nearest that it does."""
     assert milliseconds(text) == expected
 
@@ -222,7 +216,7 @@ def test_largest(text: str, expected: int) -> None:
         ("99999999999999999999x", 'For input string: "99999999999999999999"'),
     ],
 )
-def test_refusal(text: str, detail: str) -> None:
+def test_refusal(text, detail):
     """What is no duration is refused in the words of Spark's JavaUtils."""
     with pytest.raises(ValueError, match=r"^Time must be specified") as caught:
         milliseconds(text)
@@ -230,7 +224,7 @@ def test_refusal(text: str, detail: str) -> None:
 
 
 @given(st.text())
-def test_any_text(text: str) -> None:
+def test_any_text(text):
     """Any text is a duration or is refused with the help."""
     try:
         milliseconds(text)
@@ -239,7 +233,7 @@ def test_any_text(text: str) -> None:
 
 
 @given(st.integers(0, 10**9))
-def test_units(number: int) -> None:
+def test_units(number):
     """Each unit is as many of the next as it is everywhere."""
     assert milliseconds(f"{number}d") == milliseconds(f"{24 * number}h")
     assert milliseconds(f"{number}h") == milliseconds(f"{60 * number}m")

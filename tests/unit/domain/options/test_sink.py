@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ from pyspark_kafka.domain.options.source_table import TABLE
 from .given import BASE, BOTH, SERVERS, sink_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 
 NO_SERVERS: Final = (
@@ -53,7 +53,7 @@ FOUND_BY_IT: Final = StoragePath("/c/sinks/pyspark_kafka")
 
 
 @BOTH
-def test_defaults(query: QueryKind) -> None:
+def test_defaults(query):
     """Records are written at least once, to the topics that rows name."""
     assert parse_sink_options(SERVERS, query) == SinkOptions(
         client="kafka-python",
@@ -85,7 +85,7 @@ SPELLINGS: Final = st.sampled_from([str.lower, str.upper, str.title, str.swapcas
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(ALL_GIVEN, SPELLINGS)))
-def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+def test_names_in_any_case(spelling):
     """Names mean the same in any case, and values keep theirs."""
     raw = {spelling[name](name): text for name, text in ALL_GIVEN.items()}
     assert parse_sink_options(raw, QueryKind.STREAM) == SinkOptions(
@@ -103,7 +103,7 @@ def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
 @given(
     st.sets(st.sampled_from(sorted(ALL_GIVEN.keys() - SERVERS.keys()))), st.sampled_from(QueryKind)
 )
-def test_any_options_together(names: set[str], query: QueryKind) -> None:
+def test_any_options_together(names, query):
     """Options that may be given alone may be given together, but for what exactly-once needs."""
     is_exactly_once = query is QueryKind.STREAM and "deliveryGuarantee" in names
     raw = SERVERS | {name: ALL_GIVEN[name] for name in names}
@@ -127,14 +127,14 @@ def test_any_options_together(names: set[str], query: QueryKind) -> None:
         ("/", "/sinks/pyspark_kafka"),
     ],
 )
-def test_the_checkpoint_holds_the_metadata(location: str, expected: str) -> None:
+def test_the_checkpoint_holds_the_metadata(location, expected):
     """Without a path of its own, what exactly-once remembers is a part of the checkpoint."""
     options = parse_sink_options(EXACTLY_ONCE | {"checkpointLocation": location}, QueryKind.STREAM)
     assert options.metadata_path == StoragePath(expected)
     assert options.checkpoint == StoragePath(location.strip())
 
 
-def test_storage_options_open_the_checkpoint_too() -> None:
+def test_storage_options_open_the_checkpoint_too():
     """The checkpoint is on the storage that the metadata are on."""
     options = parse_sink_options(
         EXACTLY_ONCE | {"metadataStorageOptions": '{"k": "v"}'}, QueryKind.STREAM
@@ -155,7 +155,7 @@ def test_storage_options_open_the_checkpoint_too() -> None:
         ("/m", "hdfs://h:9000/c", False),
     ],
 )
-def test_a_path_overrides_the_checkpoint(path: str, location: str, *, is_read: bool) -> None:
+def test_a_path_overrides_the_checkpoint(path, location, *, is_read):
     """The checkpoint is only read on the same storage: another may let only Spark in."""
     raw = EXACTLY_ONCE | {"metadataPath": path, "checkpointLocation": location}
     options = parse_sink_options(raw, QueryKind.STREAM)
@@ -165,7 +165,7 @@ def test_a_path_overrides_the_checkpoint(path: str, location: str, *, is_read: b
 
 
 @pytest.mark.parametrize("location", [{}, {"checkpointLocation": " "}])
-def test_exactly_once_needs_a_place(location: dict[str, str]) -> None:
+def test_exactly_once_needs_a_place(location):
     """A checkpoint that Spark's configuration names is not told to the sink."""
     raw = SERVERS | {"deliveryGuarantee": "exactly-once"} | location
     assert sink_problems(raw, QueryKind.STREAM) == (NEEDS_A_PATH,)
@@ -181,30 +181,28 @@ def test_exactly_once_needs_a_place(location: dict[str, str]) -> None:
         ({"enable.idempotence": "true", "acks": "1"}, (ACKS,)),
     ],
 )
-def test_exactly_once_needs_idempotence(
-    settings: dict[str, str], expected: tuple[str, ...]
-) -> None:
+def test_exactly_once_needs_idempotence(settings, expected):
     """Each setting that rules idempotence out is reported, once."""
     raw = EXACTLY_ONCE | {f"kafka.{name}": text for name, text in settings.items()}
     assert sink_problems(raw, QueryKind.STREAM) == expected
 
 
 @pytest.mark.parametrize("settings", [{"kafka.acks": "-1"}, {"kafka.enable.idempotence": "TRUE"}])
-def test_exactly_once_with_what_it_needs(settings: dict[str, str]) -> None:
+def test_exactly_once_with_what_it_needs(settings):
     """What exactly-once needs may be spelled out."""
     options = parse_sink_options(EXACTLY_ONCE | settings, QueryKind.STREAM)
     assert (options.producer.acks, options.producer.is_idempotent) == (ALL_REPLICAS, True)
 
 
 @given(st.sets(st.sampled_from(["metadataPath", "checkpointLocation"])))
-def test_a_batch_is_written_at_least_once(names: set[str]) -> None:
+def test_a_batch_is_written_at_least_once(names):
     """A batch query has no micro-batches: what exactly-once needs is not looked at."""
     options = parse_sink_options(SERVERS | dict.fromkeys(names, "/m"), QueryKind.BATCH)
     assert options.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
     assert (options.metadata_path, options.checkpoint) == (None, None)
 
 
-def test_a_batch_cannot_be_written_exactly_once() -> None:
+def test_a_batch_cannot_be_written_exactly_once():
     """A batch that asks for exactly-once is refused, and not written with less in silence."""
     with pytest.raises(OptionsError, match="'exactly-once' is for streams"):
         parse_sink_options(SERVERS | {"deliveryGuarantee": "exactly-once"}, QueryKind.BATCH)
@@ -224,7 +222,7 @@ OF_SOURCES: Final = [
     ("query", "names"),
     [(QueryKind.BATCH, [*OF_STREAMS, *OF_SOURCES]), (QueryKind.STREAM, OF_SOURCES)],
 )
-def test_ignored_options(query: QueryKind, names: list[str]) -> None:
+def test_ignored_options(query, names):
     """What a write does not look at is named as the tables spell it, its own options first."""
     both = {option.name.upper(): "x" for option in (*TABLE, *SINK_TABLE)}
     assert ignored_sink_options(both | {"kafka.acks": "1", "zzz": "x"}, query) == names
@@ -233,13 +231,13 @@ def test_ignored_options(query: QueryKind, names: list[str]) -> None:
 
 @BOTH
 @given(st.dictionaries(st.sampled_from(OF_SOURCES), st.text()))
-def test_options_of_a_source_are_ignored(query: QueryKind, of_source: dict[str, str]) -> None:
+def test_options_of_a_source_are_ignored(query, of_source):
     """Options of reads have no effect on a write, with any values."""
     assert parse_sink_options(SERVERS | of_source, query) == parse_sink_options(SERVERS, query)
 
 
 @BOTH
-def test_one_set_of_options_for_both_sides(query: QueryKind) -> None:
+def test_one_set_of_options_for_both_sides(query):
     """A topic is copied to another one with the same options on either side."""
     raw = BASE | {
         "topic": "copy",
@@ -263,7 +261,7 @@ def test_one_set_of_options_for_both_sides(query: QueryKind) -> None:
         if isinstance(setting.read, Refused) and setting.write is None
     ],
 )
-def test_settings_of_a_consumer_are_left_out(name: str) -> None:
+def test_settings_of_a_consumer_are_left_out(name):
     """What a read refuses is no mistake in a write, which has no consumer to give it to."""
     raw = SERVERS | {f"kafka.{name}": "x", "kafka.group.id": "g"}
     kafka = parse_sink_options(raw, QueryKind.STREAM).kafka
@@ -272,7 +270,7 @@ def test_settings_of_a_consumer_are_left_out(name: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("name", ["queryName", "path", "outputMode"])
-def test_what_spark_hands_over_is_ignored(query: QueryKind, name: str) -> None:
+def test_what_spark_hands_over_is_ignored(query, name):
     """Spark gives a sink options of its own, which are neither refused nor told."""
     raw = SERVERS | {name: "x"}
     assert parse_sink_options(raw, query) == parse_sink_options(SERVERS, query)
@@ -293,18 +291,18 @@ def test_what_spark_hands_over_is_ignored(query: QueryKind, name: str) -> None:
         ("kafka", "Option 'kafka' is not known."),
     ],
 )
-def test_unknown_options(query: QueryKind, name: str, problem: str) -> None:
+def test_unknown_options(query, name, problem):
     """An unknown name is refused, with the nearest one that a write looks at."""
     assert sink_problems(SERVERS | {name: "x"}, query) == (problem,)
 
 
 @pytest.mark.parametrize("servers", [{}, {"kafka.bootstrap.servers": " "}])
-def test_bootstrap_servers(servers: dict[str, str]) -> None:
+def test_bootstrap_servers(servers):
     """A sink cannot go without brokers."""
     assert sink_problems({"topic": "t", **servers}, QueryKind.BATCH) == (NO_SERVERS,)
 
 
-def test_bootstrap_servers_have_no_user() -> None:
+def test_bootstrap_servers_have_no_user():
     """A user may be a password, so that the error does not repeat the servers."""
     servers = {"kafka.bootstrap.servers": "SASL_SSL://ann:SECRET@b:9092"}
     (problem,) = sink_problems({"topic": "t", **servers}, QueryKind.BATCH)
@@ -333,7 +331,7 @@ EMPTY: Final = {"kafka.bootstrap.servers", "topic", "metadataPath", "transaction
 
 
 @given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
-def test_all_problems_are_reported_together(names: set[str], query: QueryKind) -> None:
+def test_all_problems_are_reported_together(names, query):
     """One run tells every option to correct, the client's first, unknown ones last."""
     raw = SERVERS | {name: "" if name in EMPTY else "?" for name in names}
     told = sink_problems(raw, query)
@@ -342,7 +340,7 @@ def test_all_problems_are_reported_together(names: set[str], query: QueryKind) -
     assert all(map(str.startswith, told, expected))
 
 
-def test_options_survive_a_pickle() -> None:
+def test_options_survive_a_pickle():
     """Options reach the executors whole, the client's settings included."""
     options = parse_sink_options(ALL_GIVEN, QueryKind.STREAM)
     assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
@@ -359,7 +357,7 @@ SECRETS: Final = {
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_secrets_are_not_represented(name: str) -> None:
+def test_secrets_are_not_represented(name):
     """The representation of options shows what is written and nothing that opens a door."""
     options = parse_sink_options(
         EXACTLY_ONCE | {"topic": "t", name: SECRETS[name]}, QueryKind.STREAM
@@ -370,7 +368,7 @@ def test_secrets_are_not_represented(name: str) -> None:
 
 
 @given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
-def test_secrets_are_not_shown(names: set[str], query: QueryKind) -> None:
+def test_secrets_are_not_shown(names, query):
     """No message tells a secret, or the value of an unknown option."""
     wrong = dict.fromkeys(names, "?") | dict.fromkeys(names & EMPTY, "")
     raw = EXACTLY_ONCE | SECRETS | wrong | dict.fromkeys(("aaa", "password"), "hush-hush")
@@ -381,7 +379,7 @@ def test_secrets_are_not_shown(names: set[str], query: QueryKind) -> None:
     assert "hush-hush" not in repr(caught.value)
 
 
-def test_settings_of_the_producer_are_its_own() -> None:
+def test_settings_of_the_producer_are_its_own():
     """The client is given nothing that the producer's settings say already."""
     settings = [
         setting.name
@@ -453,38 +451,38 @@ def named_by_its_option(value: object) -> str | None:
     return value.name if isinstance(value, Option) else None
 
 
-def test_every_option_has_a_case() -> None:
+def test_every_option_has_a_case():
     """An option that is added to the table is added to the cases, too."""
     assert [option.name for option in SINK_TABLE] == list(CASES)
 
 
-def test_names_are_distinct() -> None:
+def test_names_are_distinct():
     """No two options of a sink are looked up under one name."""
     keys = [option.key for option in SINK_TABLE]
     assert len(set(keys)) == len(keys)
 
 
-def test_names_that_a_source_has_too() -> None:
+def test_names_that_a_source_has_too():
     """What both sides look at means much the same on either."""
     shared = {option.name for option in SINK_TABLE} & {option.name for option in TABLE}
     assert shared == {"client", "metadataPath", "metadataStorageOptions", "tokenProvider"}
 
 
 @OPTIONS
-def test_default(option: Option[Any]) -> None:
+def test_default(option):
     """An option that is left out asks for nothing."""
     assert option.default == CASES[option.name].default
 
 
 @pytest.mark.parametrize(("option", "text", "value"), GOOD, ids=named_by_its_option)
-def test_values(option: Option[Any], text: str, value: object) -> None:
+def test_values(option, text, value):
     """Each option is read as what it means, without the space around it."""
     assert option.parse(text) == value
 
 
 @pytest.mark.parametrize("query", QueryKind)
 @pytest.mark.parametrize(("option", "text", "problem"), BAD, ids=named_by_its_option)
-def test_refusals(option: Option[Any], text: str, problem: str, query: QueryKind) -> None:
+def test_refusals(option, text, problem, query):
     """What an option cannot be is refused on its own and by a query, which tells nothing else."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         option.parse(text)
@@ -492,13 +490,13 @@ def test_refusals(option: Option[Any], text: str, problem: str, query: QueryKind
 
 
 @OPTIONS
-def test_documentation(option: Option[Any]) -> None:
+def test_documentation(option):
     """Every option says what it means in whole sentences, and which values it takes."""
     assert option.doc.endswith(".")
     assert option.values
 
 
-def test_options_of_one_kind_of_query() -> None:
+def test_options_of_one_kind_of_query():
     """What exactly-once needs is a stream's, the rest is for both kinds of query."""
     both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
     streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
@@ -516,7 +514,7 @@ def sink(given: dict[str, str]) -> SinkOptions:
     return dead_letter_sink(parse_source_options(BASE | given, QueryKind.STREAM), "letters")
 
 
-def test_the_client_and_its_settings_are_the_querys() -> None:
+def test_the_client_and_its_settings_are_the_querys():
     """The letters go to the cluster that is read, with the same login."""
     given = {"client": "confluent", "kafka.security.protocol": "SSL", "kafka.fetch.min.bytes": "1"}
     made = sink(given)
@@ -529,7 +527,7 @@ def test_the_client_and_its_settings_are_the_querys() -> None:
     }
 
 
-def test_a_letter_may_be_as_large_as_a_record() -> None:
+def test_a_letter_may_be_as_large_as_a_record():
     """The producer's limits are those of the records that are read, where these are higher."""
     largest = (64 + 16) * 1024 * 1024
     assert sink({}).producer == ProducerSettings(max_request_size=largest, buffer_memory=largest)
@@ -539,14 +537,14 @@ def test_a_letter_may_be_as_large_as_a_record() -> None:
     assert sink(limits).producer.max_request_size == 2**31 - 1
 
 
-def test_settings_of_a_producer_apply() -> None:
+def test_settings_of_a_producer_apply():
     """A read ignores them otherwise."""
     given = {"kafka.compression.type": "zstd", "kafka.delivery.timeout.ms": "5000"}
     producer = sink(given).producer
     assert (producer.compression, producer.delivery_timeout_ms) == ("zstd", 5_000)
 
 
-def test_no_setting_makes_a_letter_less_safe() -> None:
+def test_no_setting_makes_a_letter_less_safe():
     """All replicas acknowledge, without duplicates, and the key decides the partition."""
     given = {
         "kafka.acks": "0",
@@ -560,7 +558,7 @@ def test_no_setting_makes_a_letter_less_safe() -> None:
     assert sink(given).producer == sink({}).producer
 
 
-def test_an_invalid_setting_is_refused() -> None:
+def test_an_invalid_setting_is_refused():
     """A read ignores settings of producers, but one with dead letters has a producer."""
     with pytest.raises(OptionsError, match=r"kafka\.compression\.type"):
         sink({"kafka.compression.type": "rar"})

@@ -50,7 +50,7 @@ from pyspark_kafka.domain.security import login
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Tls
-from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .given import (
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def test_limits_of_tasks() -> None:
+def test_limits_of_tasks():
     """The limits come from three options."""
     given = {"minPartitions": "2", "maxPartitions": "4", "maxRecordsPerPartition": "300"}
     options = parse_source_options({**BASE, **given}, QueryKind.BATCH)
@@ -90,7 +90,7 @@ def test_limits_of_tasks() -> None:
     assert parse_source_options(BASE, QueryKind.BATCH).task_limits == TaskLimits()
 
 
-def test_defaults_of_a_stream() -> None:
+def test_defaults_of_a_stream():
     """A stream reads new records only, fails on data loss and has Spark's times and attempts."""
     assert parse_source_options(BASE, QueryKind.STREAM) == SourceOptions(
         client="kafka-python",
@@ -119,7 +119,7 @@ def test_defaults_of_a_stream() -> None:
     )
 
 
-def test_record_limits() -> None:
+def test_record_limits():
     """The limits of a record and whether it is skipped are one value; the defaults are its own."""
     options = parse_source_options(BASE, QueryKind.BATCH)
     assert options.record_limits == RecordLimits()
@@ -133,7 +133,7 @@ def test_record_limits() -> None:
     assert options.record_limits == RecordLimits(9, 10, 11, skips=True)
 
 
-def test_defaults_of_a_batch() -> None:
+def test_defaults_of_a_batch():
     """A batch query reads all that there is."""
     options = parse_source_options(BASE, QueryKind.BATCH)
     assert (options.starting_offsets, options.ending_offsets) == (Earliest(), Latest())
@@ -167,13 +167,13 @@ def test_defaults_of_a_batch() -> None:
         ("kafka.group_id", "g", "group_id", "g"),
     ],
 )
-def test_value(query: QueryKind, name: str, text: str, attribute: str, value: object) -> None:
+def test_value(query, name, text, attribute, value):
     """An option that is given takes the place of its default, in both kinds of query."""
     raw = BASE | {name: text}
     assert getattr(parse_source_options(raw, query), attribute) == value
 
 
-def test_unset_settings() -> None:
+def test_unset_settings():
     """Without settings of the user's there is no group id, and uncommitted records are read."""
     options = parse_source_options(BASE, QueryKind.STREAM)
     assert options.group_id is None
@@ -187,7 +187,7 @@ def test_unset_settings() -> None:
         ('{"t":{"0":-1}}', specific({T0: -1})),
     ],
 )
-def test_stream_from_latest(text: str, limit: OffsetLimit) -> None:
+def test_stream_from_latest(text, limit):
     """A stream, unlike a batch query, may start at the end."""
     options = parse_source_options(BASE | {"startingOffsets": text}, QueryKind.STREAM)
     assert options.starting_offsets == limit
@@ -201,7 +201,7 @@ def test_stream_from_latest(text: str, limit: OffsetLimit) -> None:
         ('{"t":{"0":-1}}', specific({T0: -1})),
     ],
 )
-def test_end_of_a_batch(text: str, limit: OffsetLimit) -> None:
+def test_end_of_a_batch(text, limit):
     """A batch query ends at the latest offsets or at those that are named."""
     options = parse_source_options(BASE | {"endingOffsets": text}, QueryKind.BATCH)
     assert options.ending_offsets == limit
@@ -216,13 +216,13 @@ def test_end_of_a_batch(text: str, limit: OffsetLimit) -> None:
         ("assign", ' {"t":[0]} ', Assign(frozenset({T0}))),
     ],
 )
-def test_subscription(query: QueryKind, name: str, text: str, subscription: Subscription) -> None:
+def test_subscription(query, name, text, subscription):
     """Topics, a pattern or partitions are what is read."""
     assert parse_source_options(SERVERS | {name: text}, query).subscription == subscription
 
 
 @pytest.mark.parametrize("name", ["subscribe", "SUBSCRIBEPATTERN", "assign"])
-def test_any_topic(name: str) -> None:
+def test_any_topic(name):
     """A topic is named where none is, however its option is spelled; the rest stays as it is.
 
     No topic of Kafka has that name, so that it is none that another option names.
@@ -269,7 +269,7 @@ def test_any_topic(name: str) -> None:
         ),
     ],
 )
-def test_bad_subscription(query: QueryKind, strategies: dict[str, str], problem: str) -> None:
+def test_bad_subscription(query, strategies, problem):
     """Exactly one strategy is given, with a value, or the JVM connector's words are heard."""
     assert problems(SERVERS | strategies, query) == (problem,)
 
@@ -304,7 +304,7 @@ def test_bad_subscription(query: QueryKind, strategies: dict[str, str], problem:
         ("zzz", "x", "Option 'zzz' is not known."),
     ],
 )
-def test_bad_value(query: QueryKind, name: str, text: str, problem: str) -> None:
+def test_bad_value(query, name, text, problem):
     """A value that cannot be used is told in the JVM connector's words, an unknown name in ours."""
     assert problems(BASE | {name: text}, query) == (problem,)
 
@@ -317,12 +317,12 @@ def test_bad_value(query: QueryKind, name: str, text: str, problem: str) -> None
         ("endingOffsetsByTimestamp", ENDING_TIME_IN_STREAM),
     ],
 )
-def test_stream_has_no_end(name: str, text: str, problem: str) -> None:
+def test_stream_has_no_end(name, text, problem):
     """A stream refuses ending offsets of any kind."""
     assert problems(BASE | {name: text}, QueryKind.STREAM) == (problem,)
 
 
-def test_a_stream_takes_no_notice_of_an_ending_time() -> None:
+def test_a_stream_takes_no_notice_of_an_ending_time():
     """A stream lets an ending time pass, right or wrong, as the JVM connector's does."""
     options = parse_source_options(BASE | {"endingTimestamp": "x"}, QueryKind.STREAM)
     assert options.ending_offsets == Latest()
@@ -343,7 +343,7 @@ STARTING: Final = {
 
 @BOTH
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_precedence_of_starts(query: QueryKind, first: int) -> None:
+def test_precedence_of_starts(query, first):
     """One time for all stands above times by partition, and these above offsets."""
     names = list(STARTS)[first:]
     raw = BASE | {name: STARTS[name] for name in reversed(names)}
@@ -351,7 +351,7 @@ def test_precedence_of_starts(query: QueryKind, first: int) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_precedence_of_ends(first: int) -> None:
+def test_precedence_of_ends(first):
     """Ends have the precedence of starts; where no record is of a time, all is read."""
     names = list(STARTS)[first:]
     raw = BASE | {name.replace("starting", "ending"): STARTS[name] for name in reversed(names)}
@@ -376,14 +376,14 @@ def test_precedence_of_ends(first: int) -> None:
         ({"startingOffsets": "earliest"}, Earliest()),
     ],
 )
-def test_strategy(query: QueryKind, start: dict[str, str], limit: OffsetLimit) -> None:
+def test_strategy(query, start, limit):
     """The strategy goes with a time to begin at, and means nothing for offsets."""
     raw = BASE | start | {"startingOffsetsByTimestampStrategy": "LATEST"}
     assert parse_source_options(raw, query).starting_offsets == limit
 
 
 @pytest.mark.parametrize("milliseconds", [0, 1])
-def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds: int) -> None:
+def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds):
     """The time of the epoch itself is one, too."""
     options = parse_source_options(BASE | {"endingTimestamp": str(milliseconds)}, QueryKind.BATCH)
     assert options.ending_offsets == GlobalTimestamp(milliseconds, OnNoMatch.LATEST)
@@ -398,7 +398,7 @@ def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds: int) -> None:
         ("{}", specific({})),
     ],
 )
-def test_offsets_of_topics(query: QueryKind, text: str, limit: OffsetLimit) -> None:
+def test_offsets_of_topics(query, text, limit):
     """Whole topics have an offset beside partitions that have one of their own."""
     raw = BASE | {"startingOffsets": text}
     assert parse_source_options(raw, query).starting_offsets == limit
@@ -430,13 +430,13 @@ MIN = ReadMinRows(15, 5_000)
         ),
     ],
 )
-def test_read_limit(limits: dict[str, str], expected: ReadLimit) -> None:
+def test_read_limit(limits, expected):
     """Each limit that is given holds; the delay means nothing without a least number."""
     assert parse_source_options(BASE | limits, QueryKind.STREAM).read_limit == expected
 
 
 @BOTH
-def test_least_above_most(query: QueryKind) -> None:
+def test_least_above_most(query):
     """No batch can have at least more offsets than it has at most."""
     raw = BASE | {"minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"}
     assert problems(raw, query) == (MIN_ABOVE_MAX,)
@@ -463,7 +463,7 @@ GENERAL_PROBLEMS: Final = [
         (QueryKind.STREAM, [ENDING_IN_STREAM, *GENERAL_PROBLEMS]),
     ],
 )
-def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
+def test_order_of_problems(query, expected):
     """Problems are told in the JVM connector's order, unknown options after them by their names."""
     unknown = ["qqq", "uuu", "vvv", "www", "xxx", "yyy", "zzz"]
     raw = {
@@ -509,7 +509,7 @@ def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
         ),
     ],
 )
-def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]) -> None:
+def test_what_no_query_accepts(limits, expected):
     """Options that a batch and a stream refuse can be refused before the kind is known."""
     with pytest.raises(OptionsError) as caught:
         parse_any_source_options(BASE | limits)
@@ -525,13 +525,13 @@ def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]
         {"endingTimestamp": "x"},
     ],
 )
-def test_what_one_kind_of_query_accepts(limits: dict[str, str]) -> None:
+def test_what_one_kind_of_query_accepts(limits):
     """Options that only one kind of query refuses cannot be refused before the kind is known."""
     assert parse_any_source_options(BASE | limits).projection == WITHOUT_HEADERS
 
 
 @BOTH
-def test_all_bad_values_are_reported_together(query: QueryKind) -> None:
+def test_all_bad_values_are_reported_together(query):
     """One run tells every option that has to be corrected."""
     raw = {
         "subscribe": "",
@@ -667,7 +667,7 @@ def spelled(names: Mapping[str, str]) -> st.SearchStrategy[dict[str, Callable[[s
 
 
 @given(spelled(ALL_GIVEN | OF_A_BATCH))
-def test_names_of_a_batch_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+def test_names_of_a_batch_in_any_case(spelling):
     """Names mean the same in any case, and values keep theirs."""
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_BATCH).items()}
     assert parse_source_options(raw, QueryKind.BATCH) == all_read(
@@ -676,7 +676,7 @@ def test_names_of_a_batch_in_any_case(spelling: dict[str, Callable[[str], str]])
 
 
 @given(spelled(ALL_GIVEN | OF_A_STREAM))
-def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+def test_names_of_a_stream_in_any_case(spelling):
     """The names of a stream's options mean the same in any case, too."""
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_STREAM).items()}
     limit = CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99)))
@@ -710,7 +710,7 @@ def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]
         ),
     ],
 )
-def test_ignored_options(query: QueryKind, names: list[str]) -> None:
+def test_ignored_options(query, names):
     """What a kind of query does not look at is named as the table spells it, in its order."""
     given_names = [*reversed((ALL_GIVEN | OF_A_BATCH | OF_A_STREAM).keys()), "zzz"]
     assert ignored_options({name.upper(): "x" for name in given_names}, query) == names
@@ -721,21 +721,21 @@ OF_A_SINK: Final = ("topic", "deliveryGuarantee", "transactionalIdPrefix", "chec
 
 
 @BOTH
-def test_options_of_a_sink_are_ignored(query: QueryKind) -> None:
+def test_options_of_a_sink_are_ignored(query):
     """Options of a sink are reported as ignored, in the order of their table."""
     raw = BASE | {name.upper(): "" for name in reversed(OF_A_SINK)}
     assert parse_source_options(raw, query) == parse_source_options(BASE, query)
     assert ignored_options(raw, query) == list(OF_A_SINK)
 
 
-def test_options_of_a_sink_are_no_hints() -> None:
+def test_options_of_a_sink_are_no_hints():
     """No message points to an option that the read would ignore."""
     assert problems(BASE | {"deliveryGuarante": "x"}, QueryKind.BATCH) == (
         "Option 'deliveryguarante' is not known.",
     )
 
 
-def test_options_survive_a_pickle() -> None:
+def test_options_survive_a_pickle():
     """Options reach the executors whole, the client's settings included."""
     options = parse_source_options(ALL_GIVEN | {"kafka.sasl.password": "hush"}, QueryKind.STREAM)
     twin = pickle.loads(pickle.dumps(options))  # noqa: S301
@@ -744,7 +744,7 @@ def test_options_survive_a_pickle() -> None:
 
 
 @pytest.mark.parametrize("is_sent", [False, True])
-def test_a_login_is_read_once(monkeypatch: pytest.MonkeyPatch, is_sent: bool) -> None:
+def test_a_login_is_read_once(monkeypatch, is_sent):
     """Executors get what the driver has read, and no ``repr`` of it shows the password."""
     read_login = Mock(wraps=login.read_login)
     monkeypatch.setattr(client_settings, "read_login", read_login)
@@ -781,7 +781,7 @@ SECRETS = pytest.mark.parametrize(
 
 @BOTH
 @SECRETS
-def test_secret_is_not_represented(query: QueryKind, name: str) -> None:
+def test_secret_is_not_represented(query, name):
     """The representation of options shows what is read and none of the client's settings."""
     options = parse_source_options(BASE | {name: "hush-hush"}, query)
     for text in (repr(options), str(options), f"{options}"):
@@ -803,7 +803,7 @@ def test_secret_is_not_represented(query: QueryKind, name: str) -> None:
     ],
     ids="+".join,
 )
-def test_secret_is_not_shown(query: QueryKind, name: str, wrong: dict[str, str]) -> None:
+def test_secret_is_not_shown(query, name, wrong):
     """No message tells a client's setting or the value of an unknown option."""
     with pytest.raises(OptionsError) as caught:
         parse_source_options(BASE | {name: "hush-hush"} | wrong, query)
@@ -830,7 +830,7 @@ def test_secret_is_not_shown(query: QueryKind, name: str, wrong: dict[str, str])
         ),
     ],
 )
-def test_projection(raw: dict[str, str], projection: Projection) -> None:
+def test_projection(raw, projection):
     """The columns are known before the kind of query is, and are the same for either kind."""
     assert parse_any_source_options(BASE | raw).projection == projection
     known = {name: text for name, text in raw.items() if not name.endswith("Offsets")}
@@ -852,7 +852,7 @@ def test_projection(raw: dict[str, str], projection: Projection) -> None:
         ({f"include{column}": "false" for column in COLUMNS[:-1]}, (NO_COLUMN,)),
     ],
 )
-def test_projection_refusal(raw: dict[str, str], expected: tuple[str, ...]) -> None:
+def test_projection_refusal(raw, expected):
     """A column is wanted or not, and at least one of them is."""
     with pytest.raises(OptionsError) as caught:
         parse_any_source_options(BASE | raw)
@@ -860,7 +860,7 @@ def test_projection_refusal(raw: dict[str, str], expected: tuple[str, ...]) -> N
 
 
 @BOTH
-def test_no_column_is_left(query: QueryKind) -> None:
+def test_no_column_is_left(query):
     """A query that reads no column is refused."""
     raw = BASE | {f"include{column}": "false" for column in COLUMNS}
     assert problems(raw, query) == (NO_COLUMN,)
@@ -874,14 +874,14 @@ def test_no_column_is_left(query: QueryKind) -> None:
         ("assign", " x", "No topicpartitions to assign as specified value for option 'assign'"),
     ],
 )
-def test_a_value_is_quoted_as_it_was_written(name: str, text: str, problem: str) -> None:
+def test_a_value_is_quoted_as_it_was_written(name, text, problem):
     """An empty or malformed strategy is quoted with the space around it."""
     [message] = problems({name: text, **SERVERS}, QueryKind.BATCH)
     assert message.startswith(problem)
     assert message.endswith(f"is '{text}'")
 
 
-def test_offsets_are_quoted_without_the_space_around_them() -> None:
+def test_offsets_are_quoted_without_the_space_around_them():
     """Spark trims offsets before it reads them."""
     [message] = problems({**BASE, "startingOffsets": " abc "}, QueryKind.BATCH)
     assert message == named("startingOffsets", f"{OFFSETS_EXAMPLE}abc")
@@ -927,20 +927,18 @@ def test_offsets_are_quoted_without_the_space_around_them() -> None:
         ),
     ],
 )
-def test_problems_stand_in_the_jvm_connector_s_order(
-    raw: Mapping[str, str], query: QueryKind, expected: list[str]
-) -> None:
+def test_problems_stand_in_the_jvm_connector_s_order(raw, query, expected):
     """The first problem is the one that the JVM connector would have named."""
     assert list(problems(raw, query)) == expected
 
 
-def test_a_number_beyond_any_bound_is_one_problem() -> None:
+def test_a_number_beyond_any_bound_is_one_problem():
     """More digits than Python reads are refused like any other wrong number."""
     raw = {**BASE, "kafka.default.api.timeout.ms": "9" * 5_000}
     assert len(problems(raw, QueryKind.BATCH)) == 1
 
 
-def test_a_time_for_all_partitions_is_trimmed() -> None:
+def test_a_time_for_all_partitions_is_trimmed():
     """Spark trims the option before it reads it."""
     raw = {**BASE, "startingTimestamp": " 5 "}
     assert parse_source_options(raw, QueryKind.BATCH).starting_offsets == GlobalTimestamp(
@@ -948,7 +946,7 @@ def test_a_time_for_all_partitions_is_trimmed() -> None:
     )
 
 
-def test_ends_are_held_against_one_another_last() -> None:
+def test_ends_are_held_against_one_another_last():
     """The JVM connector compares both ends after everything else was checked."""
     raw = {
         **SERVERS,
@@ -969,7 +967,7 @@ def test_ends_are_held_against_one_another_last() -> None:
         ({"kafka.group.id": "g", "commitOffsetsToGroup": "c"}, "g"),
     ],
 )
-def test_a_stream_begins_where_its_group_is(given: dict[str, str], group: str) -> None:
+def test_a_stream_begins_where_its_group_is(given, group):
     """`group` stands for the group of the client, or else for the one that is committed to."""
     options = parse_source_options(BASE | given | {"startingOffsets": " Group "}, QueryKind.STREAM)
     assert options.starting_offsets == CommittedOffsets(group)
@@ -977,7 +975,7 @@ def test_a_stream_begins_where_its_group_is(given: dict[str, str], group: str) -
 
 @pytest.mark.parametrize("parse", [parse_source_options, parse_sink_options])
 @pytest.mark.parametrize("name", ["group.id", "isolation.level", "transactional.id"])
-def test_underscores_are_checked_as_dots(parse: Callable[..., object], name: str) -> None:
+def test_underscores_are_checked_as_dots(parse, name):
     """A setting that is refused with dots is refused with kafka-python's underscores, and twice."""
     with pytest.raises(OptionsError) as twice:
         parse({f"kafka.{name}": "a", f"kafka.{name.replace('.', '_')}": "b"}, QueryKind.BATCH)
@@ -993,7 +991,7 @@ def test_underscores_are_checked_as_dots(parse: Callable[..., object], name: str
 
 
 @BOTH
-def test_a_group_needs_a_name(query: QueryKind) -> None:
+def test_a_group_needs_a_name(query):
     """Without any consumer group there is no offset to begin with."""
     [problem] = problems(BASE | {"startingOffsets": "group"}, query)
     assert problem == (
@@ -1002,7 +1000,7 @@ def test_a_group_needs_a_name(query: QueryKind) -> None:
     )
 
 
-def test_the_fallback_of_a_group() -> None:
+def test_the_fallback_of_a_group():
     """A batch query falls back on its start only, a stream on its end, too."""
     given = BASE | {"startingOffsets": "group", "kafka.group.id": "g"}
     latest = given | {"startingOffsetsGroupFallback": "latest"}
@@ -1018,7 +1016,7 @@ def test_the_fallback_of_a_group() -> None:
     )
 
 
-def test_storage_options_are_never_shown() -> None:
+def test_storage_options_are_never_shown():
     """What opens a storage stands neither in the options' `repr` nor in a complaint about them."""
     given = BASE | {
         "metadataPath": "s3://key:hush@bucket/p",
@@ -1029,7 +1027,7 @@ def test_storage_options_are_never_shown() -> None:
     assert problem == "metadataStorageOptions must be a JSON object"
 
 
-def test_a_metadata_path_is_not_empty() -> None:
+def test_a_metadata_path_is_not_empty():
     """An empty path would be the working directory of the driver."""
     assert problems(BASE | {"metadataPath": " "}, QueryKind.STREAM) == (
         "metadataPath must name a directory",
@@ -1063,7 +1061,7 @@ def times(first: int, second: int | None = None) -> ByTimestamp:
         ),
     ],
 )
-def test_start(starting: OffsetLimit, expected: list[str]) -> None:
+def test_start(starting, expected):
     """A batch query does not begin at the end, in no partition and no topic."""
     assert starting_problems(starting) == expected
 
@@ -1085,7 +1083,7 @@ def test_start(starting: OffsetLimit, expected: list[str]) -> None:
         ),
     ],
 )
-def test_end(ending: OffsetLimit, expected: list[str]) -> None:
+def test_end(ending, expected):
     """A batch query does not end at the start, in no partition and no topic."""
     assert ending_problems(ending) == expected
 
@@ -1160,12 +1158,12 @@ def test_end(ending: OffsetLimit, expected: list[str]) -> None:
         (GlobalTimestamp(5, OnNoMatch.ERROR), GlobalTimestamp(1, OnNoMatch.LATEST), []),
     ],
 )
-def test_both_ends(starting: OffsetLimit, ending: OffsetLimit, expected: list[str]) -> None:
+def test_both_ends(starting, ending, expected):
     """Ends of one kind name the same partitions, and no start lies behind its end."""
     assert mismatches(starting, ending) == expected
 
 
-def test_partitions_are_reported_in_order() -> None:
+def test_partitions_are_reported_in_order():
     """Partitions that differ are listed by topic and number."""
     ten = TopicPartition("t", 10)
     [text] = mismatches(specific({ten: 1, T1: 1, T0: 1}), specific({ten: 1}))
@@ -1211,12 +1209,12 @@ def test_partitions_are_reported_in_order() -> None:
         ),
     ],
 )
-def test_batch_options(limits: dict[str, str], expected: list[str]) -> None:
+def test_batch_options(limits, expected):
     """The options of a batch query are held against these rules."""
     assert problems(BASE | limits, QueryKind.BATCH) == tuple(expected)
 
 
-def test_ends_that_are_overruled_are_not_compared() -> None:
+def test_ends_that_are_overruled_are_not_compared():
     """An end that another option stands above cannot be wrong."""
     raw = {
         **BASE,

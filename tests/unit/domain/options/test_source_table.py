@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -180,31 +180,31 @@ def named_by_its_option(value: object) -> str | None:
     return value.name if isinstance(value, Option) else None
 
 
-def test_every_option_has_a_case() -> None:
+def test_every_option_has_a_case():
     """An option that is added to the table is added to the cases, too."""
     assert [option.name for option in TABLE] == list(CASES)
 
 
-def test_names_are_distinct() -> None:
+def test_names_are_distinct():
     """No two options are looked up under one name."""
     keys = [option.key for option in TABLE]
     assert len(set(keys)) == len(keys)
 
 
 @OPTIONS
-def test_default(option: Option[Any]) -> None:
+def test_default(option):
     """Each option has the JVM connector's default, if that one knows it."""
     assert option.default == CASES[option.name].default
 
 
 @pytest.mark.parametrize(("option", "text", "value"), GOOD, ids=named_by_its_option)
-def test_values(option: Option[Any], text: str, value: object) -> None:
+def test_values(option, text, value):
     """Each option is read as what it means, at its bounds, too."""
     assert option.parse(text) == value
 
 
 @pytest.mark.parametrize(("option", "text", "problem"), BAD, ids=named_by_its_option)
-def test_refusals(option: Option[Any], text: str, problem: str) -> None:
+def test_refusals(option, text, problem):
     """A bad value is refused by its option, and by each kind of query that has the option."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         option.parse(text)
@@ -213,7 +213,7 @@ def test_refusals(option: Option[Any], text: str, problem: str) -> None:
 
 
 @OPTIONS
-def test_documentation(option: Option[Any]) -> None:
+def test_documentation(option):
     """Every option says what it means in whole sentences, and which values it takes."""
     assert option.doc.endswith(".")
     assert option.values
@@ -240,6 +240,6 @@ def test_documentation(option: Option[Any]) -> None:
         ),
     ],
 )
-def test_options_of_one_kind_of_query(query: QueryKind, names: list[str]) -> None:
+def test_options_of_one_kind_of_query(query, names):
     """Ends and filters are for batch queries, limits of batches for streams, the rest for both."""
     assert [option.name for option in TABLE if option.queries == {query}] == names

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import DisallowedOptionError, OptionsError
-from pyspark_kafka.domain.options.option import Option, QueryKind
+from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import ignored_sink_options, parse_sink_options
 from pyspark_kafka.domain.options.source import ignored_options, parse_source_options
 from pyspark_kafka.domain.options.value_table import SINK_TABLE, TABLE
@@ -60,26 +60,26 @@ def written(given: Mapping[str, str]) -> tuple[ValueOptions, ...]:
 @pytest.mark.parametrize(
     "option", list(dict.fromkeys((*TABLE, *SINK_TABLE))), ids=lambda option: option.name
 )
-def test_documentation(option: Option[Any]) -> None:
+def test_documentation(option):
     """Every option says what it means in whole sentences, and which values it takes."""
     assert option.doc.endswith(".")
     assert option.values
 
 
-def test_values_are_bytes_by_default() -> None:
+def test_values_are_bytes_by_default():
     """Without a format nothing is decoded or encoded, and there is no registry."""
     options = parse_source_options(BASE | {"valueFormat": "BYTES"}, QueryKind.BATCH)
     assert (options.values, options.registry, options.dead_letter_topic) == ((), None, None)
     assert parse_sink_options(SERVERS, QueryKind.BATCH).values == ()
 
 
-def test_the_least_that_a_format_needs() -> None:
+def test_the_least_that_a_format_needs():
     """A format alone fails at the first bad record and reads no framing."""
     assert read({"valueFormat": " JSON "}) == (ValueOptions("value", "json"),)
     assert written({"keyFormat": "avro"}) == (ValueOptions("key", "avro"),)
 
 
-def test_all_options_of_a_read() -> None:
+def test_all_options_of_a_read():
     """Both columns have their own options, and share those of bad records and of the registry."""
     given = {
         "keyFormat": "json",
@@ -138,7 +138,7 @@ def test_all_options_of_a_read() -> None:
     assert ignored_options(given, QueryKind.BATCH) == []
 
 
-def test_options_of_a_read_are_ignored_by_a_write() -> None:
+def test_options_of_a_read_are_ignored_by_a_write():
     """A write does not look at modes and dead letters, and says so."""
     given = {
         **AVRO,
@@ -166,7 +166,7 @@ def test_options_of_a_read_are_ignored_by_a_write() -> None:
     ]
 
 
-def test_options_of_the_registration_of_a_write() -> None:
+def test_options_of_the_registration_of_a_write():
     """Schemas are registered unless the options say which one the values have."""
     assert [one.auto_register_schemas for one in written(AVRO)] == [True]
     assert [one.use_latest_version for one in written(AVRO)] == [False]
@@ -183,7 +183,7 @@ def test_options_of_the_registration_of_a_write() -> None:
     )
 
 
-def test_options_of_the_formats_of_a_write() -> None:
+def test_options_of_the_formats_of_a_write():
     """A write has options of its own."""
     [one] = written(
         JSON | {"ignoreNullFields": "false", "writeNonAsciiCharacterAsCodePoint": "true"}
@@ -207,18 +207,18 @@ def test_options_of_the_formats_of_a_write() -> None:
         ({"mode": "dropMalformed"}, ParseMode.DROPMALFORMED),
     ],
 )
-def test_default_modes(given: dict[str, str], mode: ParseMode) -> None:
+def test_default_modes(given, mode):
     """The mode is the one that the other options need, unless it is given."""
     assert [one.mode for one in read(JSON | given)] == [mode]
 
 
-def test_framing_is_confluents_where_there_is_a_registry() -> None:
+def test_framing_is_confluents_where_there_is_a_registry():
     """Of both columns; each can be set apart from the other."""
     given = AVRO | {"keyFormat": "json", "keyFraming": "NONE"}
     assert [one.framing for one in read(given)] == [Framing.NONE, Framing.CONFLUENT]
 
 
-def test_framing_without_a_registry() -> None:
+def test_framing_without_a_registry():
     """A read skips ids that it cannot look up; a write would have none."""
     given = JSON | {"valueFraming": "confluent"}
     assert [one.framing for one in read(given)] == [Framing.CONFLUENT]
@@ -227,7 +227,7 @@ def test_framing_without_a_registry() -> None:
     )
 
 
-def test_versions() -> None:
+def test_versions():
     """A version is a number or the latest one."""
     assert [one.schema_version for one in read(AVRO)] == [None]
     assert [one.schema_version for one in read(AVRO | {"valueSchemaVersion": "Latest"})] == [LATEST]
@@ -235,7 +235,7 @@ def test_versions() -> None:
 
 
 @pytest.mark.parametrize("path", ["/s/o.avsc", "/s/O.AVSC", "s3://s/o.desc", "/s/o.pb", "/o.proto"])
-def test_a_schema_in_a_file(path: str) -> None:
+def test_a_schema_in_a_file(path):
     """The path is kept for the driver, with the storage options."""
     given = {"valueFormat": "avro", "valueSchema": path, "metadataStorageOptions": '{"key":"k"}'}
     assert [one.schema for one in read(given | {"valueSchema": '"string"'})] == ['"string"']
@@ -243,7 +243,7 @@ def test_a_schema_in_a_file(path: str) -> None:
     assert (value.schema, value.schema_file) == (None, StoragePath(path, '{"key": "k"}'))
 
 
-def test_options_of_another_distributions_format() -> None:
+def test_options_of_another_distributions_format():
     """Such options begin with the format's name, and are passed to it without the name."""
     given = {"valueFormat": "thrift", "thrift.protocol": "Compact", "keyFormat": "json"}
     assert [one.settings for one in read(given)] == [(), (("protocol", "Compact"),)]
@@ -338,12 +338,12 @@ def test_options_of_another_distributions_format() -> None:
     ],
 )
 @BOTH
-def test_refusals(given: dict[str, str], expected: tuple[str, ...], query: QueryKind) -> None:
+def test_refusals(given, expected, query):
     """All problems are reported together, each with the option that has to change."""
     assert problems(BASE | given, query) == expected
 
 
-def test_refusals_of_a_write() -> None:
+def test_refusals_of_a_write():
     """A write needs its formats for schemas as well, and not for what only a read looks at."""
     given = {"valueSchema": "a int", "schema.registry.url": "https://r", "mode": "x"}
     allowed = allowing(AllowList.URLS, "https://r", "L")
@@ -365,12 +365,12 @@ def test_refusals_of_a_write() -> None:
         {"valueFormat": "avro", "schema.registry.url": "http://registry:8081"},
     ],
 )
-def test_files_and_registries_need_no_permission(given: Mapping[str, str]) -> None:
+def test_files_and_registries_need_no_permission(given):
     """Neither on the driver nor in tasks."""
     check_parsed(parse_source_options({**BASE, **given}, QueryKind.BATCH), OptionPolicy())
 
 
-def test_settings_of_a_registry_can_be_forbidden() -> None:
+def test_settings_of_a_registry_can_be_forbidden():
     """As settings of Kafka, by their names, for reads, writes and tasks."""
     policy = disallowing("schema.registry.ssl.keystore.location, schema.registry.url", "L")
     given = AVRO | {"schema.registry.ssl.keystore.location": "/k"}

@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -15,11 +14,9 @@ from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     Decision,
     ReadAllAvailable,
-    ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
-    SingleReadLimit,
     TriggerDelay,
     default_read_limit,
     limits_of,
@@ -49,9 +46,7 @@ BYTES = ReadMaxBytes(1_000_000)
         (15, 20, 1_000_000, CompositeReadLimit((MIN, MAX, BYTES))),
     ],
 )
-def test_default(
-    min_offsets: int | None, max_offsets: int | None, max_bytes: int | None, limit: ReadLimit
-) -> None:
+def test_default(min_offsets, max_offsets, max_bytes, limit):
     """Each option that is given limits a batch, several do so together, and none reads it all."""
     assert default_read_limit(min_offsets, max_offsets, DELAY_MS, max_bytes) == limit
 
@@ -64,7 +59,7 @@ def test_default(
         (CompositeReadLimit((MIN, MAX)), (MIN, MAX)),
     ],
 )
-def test_limits_of(limit: ReadLimit, parts: tuple[SingleReadLimit, ...]) -> None:
+def test_limits_of(limit, parts):
     """A composite is taken apart, and any other limit is its own only part."""
     assert limits_of(limit) == parts
 
@@ -84,19 +79,19 @@ def test_limits_of(limit: ReadLimit, parts: tuple[SingleReadLimit, ...]) -> None
         ),
     ],
 )
-def test_refusal(kind: type[Any], values: tuple[object, ...], problem: str) -> None:
+def test_refusal(kind, values, problem):
     """A limit under which no batch could ever be read, or that means nothing, cannot be built."""
     with pytest.raises(ValueError, match=f"^{problem}$"):
         kind(*values)
 
 
-def test_smallest() -> None:
+def test_smallest():
     """One row or byte at most, and no row at least, are limits."""
     assert ReadMaxRows(1).max_rows == ReadMaxBytes(1).max_bytes == 1
     assert ReadMinRows(0, 0) == ReadMinRows(min_rows=0, max_trigger_delay_ms=0)
 
 
-def test_pickle() -> None:
+def test_pickle():
     """A limit survives the pickle between Spark's processes."""
     limit = CompositeReadLimit((MIN, MAX, BYTES, ReadAllAvailable()))
     assert pickle.loads(pickle.dumps(limit)) == limit  # noqa: S301
@@ -141,7 +136,7 @@ def from_zero(*ends: int) -> tuple[Offsets, PartitionOffsets]:
 
 @BOTH
 @given(limit=limits, backlog=backlogs())
-def test_bounds(limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOffsets]) -> None:
+def test_bounds(limited, limit, backlog):
     """No partition goes back, none beyond its end, and none is left out."""
     begin, until = backlog
     end = limited(limit, begin, until)
@@ -151,9 +146,7 @@ def test_bounds(limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOff
 
 @BOTH
 @given(limit=limits, backlog=backlogs(most=1))
-def test_one_partition(
-    limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOffsets]
-) -> None:
+def test_one_partition(limited, limit, backlog):
     """A single partition is read up to exactly the limit, or to its end."""
     begin, until = backlog
     assert read(begin, limited(limit, begin, until)) == [min(limit, *read(begin, until))]
@@ -161,7 +154,7 @@ def test_one_partition(
 
 @BOTH
 @given(limit=limits, backlog=backlogs())
-def test_progress(limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOffsets]) -> None:
+def test_progress(limited, limit, backlog):
     """As long as anything is left, something is read."""
     begin, until = backlog
     assume(until != begin)
@@ -170,9 +163,7 @@ def test_progress(limited: Limit, limit: int, backlog: tuple[Offsets, PartitionO
 
 @BOTH
 @given(some=limits, more=limits, backlog=backlogs())
-def test_monotone(
-    limited: Limit, some: int, more: int, backlog: tuple[Offsets, PartitionOffsets]
-) -> None:
+def test_monotone(limited, some, more, backlog):
     """A higher limit never makes a partition end earlier."""
     begin, until = backlog
     low, high = (limited(limit, begin, until) for limit in sorted((some, more)))
@@ -180,16 +171,14 @@ def test_monotone(
 
 
 @given(backlog=backlogs(), extra=st.integers(0, EXACT))
-def test_limit_of_bytes_that_suffices(
-    backlog: tuple[Offsets, PartitionOffsets], extra: int
-) -> None:
+def test_limit_of_bytes_that_suffices(backlog, extra):
     """A limit that holds every byte reads everything."""
     begin, until = backlog
     assert by_bytes(max(1, sum(read(begin, until)) + extra), begin, until) == until
 
 
 @given(backlog=backlogs())
-def test_limit_of_offsets_that_suffices(backlog: tuple[Offsets, PartitionOffsets]) -> None:
+def test_limit_of_offsets_that_suffices(backlog):
     """A limit that holds all offsets reads them, but for one that a double's rounding may cost."""
     begin, until = backlog
     total = max(1, sum(read(begin, until)))
@@ -213,7 +202,7 @@ def test_limit_of_offsets_that_suffices(backlog: tuple[Offsets, PartitionOffsets
         (0, (15, 7), [0, 0]),
     ],
 )
-def test_share(limit: int, ends: tuple[int, ...], shares: list[int]) -> None:
+def test_share(limit, ends, shares):
     """Shares are the same as the JVM connector's, offset for offset."""
     begin, until = from_zero(*ends)
     assert read(begin, rate_limit(limit, begin, until)) == shares
@@ -221,14 +210,14 @@ def test_share(limit: int, ends: tuple[int, ...], shares: list[int]) -> None:
 
 @BOTH
 @pytest.mark.parametrize("limit", [LARGEST_OFFSET, LARGEST_OFFSET - 1])
-def test_largest_limit(limited: Limit, limit: int) -> None:
+def test_largest_limit(limited, limit):
     """The largest limit does not lead beyond a partition's end."""
     until = PartitionOffsets({T[0]: 23, T[1]: LARGEST_OFFSET})
     assert limited(limit, {T[0]: 5, T[1]: LARGEST_OFFSET - 1}, until) == until
 
 
 @BOTH
-def test_partitions_without_size(limited: Limit) -> None:
+def test_partitions_without_size(limited):
     """A partition whose begin is unknown, or not before its end, goes to its end."""
     until = PartitionOffsets({T[0]: 100, T[1]: 7, T[2]: 5, T[3]: 50})
     end = limited(10, {T[0]: 0, T[1]: 7, T[2]: 9}, until)
@@ -236,7 +225,7 @@ def test_partitions_without_size(limited: Limit) -> None:
 
 
 @BOTH
-def test_nothing_to_read(limited: Limit) -> None:
+def test_nothing_to_read(limited):
     """If no partition has anything, all of them stay at their ends."""
     until = PartitionOffsets({T[0]: 5, T[1]: 7})
     assert limited(1, {T[0]: 5, T[1]: 7}, until) == until
@@ -262,9 +251,7 @@ def test_nothing_to_read(limited: Limit) -> None:
         (5 * DEFAULT_BYTES_PER_RECORD, (10, 10), {}, [2, 2]),
     ],
 )
-def test_bytes(
-    limit: int, ends: tuple[int, ...], measures: dict[TopicPartition, float], shares: list[int]
-) -> None:
+def test_bytes(limit, ends, measures, shares):
     """Bytes are shared by the records' sizes, as far as these are known."""
     begin, until = from_zero(*ends)
     assert read(begin, rate_limit_bytes(limit, begin, until, measures)) == shares
@@ -275,11 +262,7 @@ def test_bytes(
     backlog=backlogs(),
     measures=st.dictionaries(st.sampled_from(T), st.floats(1e-3, 1e9)),
 )
-def test_bytes_stay_within_the_limit(
-    limit: int,
-    backlog: tuple[Offsets, PartitionOffsets],
-    measures: dict[TopicPartition, float],
-) -> None:
+def test_bytes_stay_within_the_limit(limit, backlog, measures):
     """The records that are read hold no more than the limit, unless it is a single record."""
     begin, until = backlog
     known = {partition: measures.get(partition, 7.0) for partition in begin}
@@ -297,7 +280,7 @@ NOT_ENOUGH = "Delaying batch as number of records available is less than minOffs
 
 
 @given(now=st.integers(), min_rows=st.integers(0), max_delay_ms=st.integers(0))
-def test_first_batch(now: int, min_rows: int, max_delay_ms: int) -> None:
+def test_first_batch(now, min_rows, max_delay_ms):
     """The first batch runs at any time, however little there is."""
     decision = NEVER.decide(now, min_rows, max_delay_ms, {T0: 5}, {T0: 5})
     assert decision == Decision(is_delayed=False, next=TriggerDelay(now), message=WAITED)
@@ -315,7 +298,7 @@ def test_first_batch(now: int, min_rows: int, max_delay_ms: int) -> None:
         (5_999, 99, Decision(is_delayed=False, next=TriggerDelay(5_999))),
     ],
 )
-def test_later_batch(now_ms: int, new_rows: int, decision: Decision) -> None:
+def test_later_batch(now_ms, new_rows, decision):
     """A later batch runs once there is enough to read, or after the delay, which then restarts."""
     assert AT_1000.decide(now_ms, 15, 5_000, {T0: 100 + new_rows}, {T0: 100}) == decision
 
@@ -332,13 +315,11 @@ def test_later_batch(now_ms: int, new_rows: int, decision: Decision) -> None:
         ({}, {T0: 0}, True),
     ],
 )
-def test_new_rows(
-    latest: dict[TopicPartition, int], current: dict[TopicPartition, int], is_delayed: bool
-) -> None:
+def test_new_rows(latest, current, is_delayed):
     """New are all offsets since the last batch, of new partitions all that they ever had."""
     assert AT_1000.decide(1_001, 15, 5_000, latest, current).is_delayed is is_delayed
 
 
-def test_no_minimum() -> None:
+def test_no_minimum():
     """Without a minimum every batch runs."""
     assert not AT_1000.decide(1_001, 0, 5_000, {T0: 5}, {T0: 5}).is_delayed

@@ -92,9 +92,7 @@ def failure(prefetched: Offsets, end: Offsets, latest: Offsets) -> AvailableNowE
     FAILURES,
     ids=[row[3].__name__ for row in FAILURES],
 )
-def test_failure(
-    prefetched: Offsets, end: Offsets, latest: Offsets, kind: type[AvailableNowError], text: str
-) -> None:
+def test_failure(prefetched, end, latest, kind, text):
     """A batch whose end Kafka no longer bears out fails in the words of the JVM connector."""
     error = failure(prefetched, end, latest)
     assert type(error) is kind
@@ -103,7 +101,7 @@ def test_failure(
 
 
 @pytest.mark.parametrize("row", FAILURES, ids=[row[3].__name__ for row in FAILURES])
-def test_pickle(row: tuple[Offsets, Offsets, Offsets, type[AvailableNowError], str]) -> None:
+def test_pickle(row):
     """An error survives the pickle between Spark's processes, and a copy."""
     error = failure(*row[:3])
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
@@ -121,7 +119,7 @@ def test_pickle(row: tuple[Offsets, Offsets, Offsets, type[AvailableNowError], s
         ({T0: 5}, {T0: 5}, {T0: 5, T1: 7}),
     ],
 )
-def test_success(prefetched: Offsets, end: Offsets, latest: Offsets) -> None:
+def test_success(prefetched, end, latest):
     """A batch may end anywhere up to what was found first, as long as Kafka still has it."""
     check_available_now(*map(PartitionOffsets, (prefetched, end, latest)))
 
@@ -134,6 +132,6 @@ def test_success(prefetched: Offsets, end: Offsets, latest: Offsets) -> None:
         ({T0: 5}, {T1: 1}, LostPartitionsError),
     ],
 )
-def test_order(end: Offsets, latest: Offsets, kind: type[AvailableNowError]) -> None:
+def test_order(end, latest, kind):
     """Where several things are wrong, the one that the JVM connector looks at first is told."""
     assert type(failure({T0: 5}, end, latest)) is kind

@@ -22,7 +22,7 @@ READ_TO = 30
 
 
 @pytest.fixture
-def cursor() -> Cursor:
+def cursor():
     """Return a cursor after ten offsets of each of three epochs."""
     made = Cursor(PARTITION, READ_TO, until_offset=40)
     for number, epoch in enumerate((1, 3, 5)):
@@ -40,7 +40,7 @@ def answer(
     return cursor.answered(error, diverging, is_leader=is_leader)
 
 
-def test_records_end_a_series_of_failures(cursor: Cursor) -> None:
+def test_records_end_a_series_of_failures(cursor):
     """The next failure is retried at once again."""
     cursor.back_off(7.0, 0.1)
     assert answer(cursor) is Step.TAKE_RECORDS
@@ -48,13 +48,13 @@ def test_records_end_a_series_of_failures(cursor: Cursor) -> None:
 
 
 @pytest.mark.parametrize("error", [FetchError.RETRIABLE, FetchError.UNKNOWN_ID])
-def test_an_error_that_may_pass_is_one_of_the_leaders(cursor: Cursor, error: FetchError) -> None:
+def test_an_error_that_may_pass_is_one_of_the_leaders(cursor, error):
     """Another broker may lead the partition by now."""
     assert answer(cursor, error) is Step.FIND_LEADER
     assert not cursor.is_out_of_range
 
 
-def test_a_refused_id_and_another_one_are_another_topic(cursor: Cursor) -> None:
+def test_a_refused_id_and_another_one_are_another_topic(cursor):
     """The cursor tells the topic."""
     cursor.topic.see(UUID(int=1))
     cursor.topic.accept()
@@ -63,13 +63,13 @@ def test_a_refused_id_and_another_one_are_another_topic(cursor: Cursor) -> None:
     assert cursor.topic.is_recreated
 
 
-def test_a_leader_may_say_that_an_offset_is_out_of_range(cursor: Cursor) -> None:
+def test_a_leader_may_say_that_an_offset_is_out_of_range(cursor):
     """The caller asks for the ends of the log."""
     assert answer(cursor, FetchError.OUT_OF_RANGE) is Step.FIND_LEADER
     assert cursor.is_out_of_range
 
 
-def test_a_broker_that_cannot_read_its_log_is_an_error(cursor: Cursor) -> None:
+def test_a_broker_that_cannot_read_its_log_is_an_error(cursor):
     """The error names the offset that was fetched."""
     with pytest.raises(CorruptBatchError, match="its broker cannot read it"):
         answer(cursor, FetchError.CORRUPT)
@@ -78,18 +78,14 @@ def test_a_broker_that_cannot_read_its_log_is_an_error(cursor: Cursor) -> None:
 @pytest.mark.parametrize(
     ("error", "diverging"), [(FetchError.OUT_OF_RANGE, None), (None, EpochEndOffset(3, 15))]
 )
-def test_a_replica_that_lags_is_left(
-    cursor: Cursor, error: FetchError | None, diverging: EpochEndOffset | None
-) -> None:
+def test_a_replica_that_lags_is_left(cursor, error, diverging):
     """Only the leader knows where the log ends; nothing moves."""
     assert answer(cursor, error, diverging, is_leader=False) is Step.LEAVE_REPLICA
     assert (cursor.offset, cursor.is_out_of_range) == (READ_TO, False)
 
 
 @pytest.mark.parametrize("last", [None, FetchError.OUT_OF_RANGE])
-def test_a_leader_is_asked_until_it_has_the_same_records(
-    cursor: Cursor, last: FetchError | None
-) -> None:
+def test_a_leader_is_asked_until_it_has_the_same_records(cursor, last):
     """The error has the offset that was next, and the one where the log differs."""
     assert answer(cursor, diverging=EpochEndOffset(4, 25)) is Step.FETCH
     assert (cursor.offset, cursor.epochs.last) == (20, 3)
@@ -102,20 +98,20 @@ def test_a_leader_is_asked_until_it_has_the_same_records(
         assert (caught.value.offset, caught.value.diverges_at) == (READ_TO, 10)
 
 
-def test_an_answer_that_tells_nothing_moves_no_offset(cursor: Cursor) -> None:
+def test_an_answer_that_tells_nothing_moves_no_offset(cursor):
     """Another leader may tell more."""
     assert answer(cursor, diverging=EpochEndOffset(-1, NO_OFFSET)) is Step.FIND_LEADER
     assert (cursor.offset, cursor.truncated_from) == (READ_TO, None)
 
 
-def test_a_cursor_is_finished_at_its_end(cursor: Cursor) -> None:
+def test_a_cursor_is_finished_at_its_end(cursor):
     """What was fetched may end after it."""
     assert not cursor.is_finished
     cursor.advance(50, None)
     assert (cursor.offset, cursor.is_finished) == (50, True)
 
 
-def test_records_of_another_log_are_not_passed(cursor: Cursor) -> None:
+def test_records_of_another_log_are_not_passed(cursor):
     """The error says from where on the log is another one, and so do later answers."""
     with pytest.raises(LogTruncatedError) as caught:
         cursor.advance(50, 20)
@@ -125,7 +121,7 @@ def test_records_of_another_log_are_not_passed(cursor: Cursor) -> None:
     assert (again.value.offset, again.value.diverges_at) == (READ_TO, 20)
 
 
-def test_pauses_grow_to_a_bound(cursor: Cursor) -> None:
+def test_pauses_grow_to_a_bound(cursor):
     """The first failure is retried at once."""
     pauses = []
     for _ in range(8):
@@ -138,7 +134,7 @@ OLD, NEW = UUID(int=1), UUID(int=2)
 
 
 @pytest.fixture
-def topic() -> TopicIdentity:
+def topic():
     """Return the identity of a topic that a leader has returned records of."""
     made = TopicIdentity()
     made.see(OLD)
@@ -146,7 +142,7 @@ def topic() -> TopicIdentity:
     return made
 
 
-def test_another_id_after_a_refused_one_is_another_topic(topic: TopicIdentity) -> None:
+def test_another_id_after_a_refused_one_is_another_topic(topic):
     """Both the leader and the metadata say so; the id to fetch from stays."""
     topic.refuse()
     topic.see(NEW)
@@ -154,13 +150,13 @@ def test_another_id_after_a_refused_one_is_another_topic(topic: TopicIdentity) -
     assert topic.topic_id == OLD
 
 
-def test_a_refused_id_alone_says_nothing(topic: TopicIdentity) -> None:
+def test_a_refused_id_alone_says_nothing(topic):
     """The leader may lag."""
     topic.refuse()
     assert not topic.is_recreated
 
 
-def test_metadata_with_another_id_may_be_of_a_broker_that_lags(topic: TopicIdentity) -> None:
+def test_metadata_with_another_id_may_be_of_a_broker_that_lags(topic):
     """As long as the leader knows the id, its records belong to the same topic."""
     topic.see(NEW)
     assert not topic.is_recreated
@@ -170,7 +166,7 @@ def test_metadata_with_another_id_may_be_of_a_broker_that_lags(topic: TopicIdent
     assert not topic.is_recreated
 
 
-def test_a_leader_may_learn_of_an_id_later(topic: TopicIdentity) -> None:
+def test_a_leader_may_learn_of_an_id_later(topic):
     """A refusal says nothing once the id is known again."""
     topic.refuse()
     topic.see(OLD)
@@ -179,7 +175,7 @@ def test_a_leader_may_learn_of_an_id_later(topic: TopicIdentity) -> None:
     assert not topic.is_recreated
 
 
-def test_metadata_from_before_the_first_fetch_may_be_old() -> None:
+def test_metadata_from_before_the_first_fetch_may_be_old():
     """Nothing was read of the topic that they name: the newest id counts."""
     topic = TopicIdentity()
     topic.see(OLD)
@@ -189,14 +185,14 @@ def test_metadata_from_before_the_first_fetch_may_be_old() -> None:
     assert topic.topic_id == NEW
 
 
-def test_a_leader_that_takes_no_ids_cannot_refuse_one(topic: TopicIdentity) -> None:
+def test_a_leader_that_takes_no_ids_cannot_refuse_one(topic):
     """Metadata with another id are all that tells a new topic then."""
     topic.is_fetched_by_id = False
     topic.see(NEW)
     assert topic.is_recreated
 
 
-def test_metadata_without_an_id_say_nothing(topic: TopicIdentity) -> None:
+def test_metadata_without_an_id_say_nothing(topic):
     """The topic may be deleted, and a broker may be older than topic ids."""
     topic.refuse()
     topic.see(None)
@@ -204,7 +200,7 @@ def test_metadata_without_an_id_say_nothing(topic: TopicIdentity) -> None:
     assert topic.topic_id == OLD
 
 
-def test_a_cluster_that_gets_ids_has_the_same_topics() -> None:
+def test_a_cluster_that_gets_ids_has_the_same_topics():
     """Metadata have an id after an upgrade; the topic was read before."""
     topic = TopicIdentity()
     topic.see(None)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.reading.data_loss import (
@@ -106,12 +104,12 @@ FINDINGS = [
 @pytest.mark.parametrize(
     ("finding", "condition", "reason", "warning"), FINDINGS, ids=[row[1] for row in FINDINGS]
 )
-def test_finding(finding: DataLoss, condition: str, reason: str, warning: str) -> None:
+def test_finding(finding, condition, reason, warning):
     """A finding has the condition, the reason and the warning of the JVM connector."""
     assert finding == DataLoss(condition, reason, warning)
 
 
-def test_oversized_records_that_are_skipped() -> None:
+def test_oversized_records_that_are_skipped():
     """Its warning does not advise ``failOnDataLoss``, which has no influence."""
     finding = oversized_records_skipped(T0, [3, 5], 2, "'maxRecordBytes' (9)")
     text = "Skipped 2 records of t-0 beyond the limit 'maxRecordBytes' (9), at 3, 5"
@@ -122,7 +120,7 @@ def test_oversized_records_that_are_skipped() -> None:
     )
 
 
-def test_partitions_deleted_under_a_group_id() -> None:
+def test_partitions_deleted_under_a_group_id():
     """Deleted partitions may be another query's doing if the user chose the group id."""
     finding = partitions_deleted([T0], group_id_is_set=True)
     assert finding.condition == "PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT"
@@ -132,7 +130,7 @@ def test_partitions_deleted_under_a_group_id() -> None:
 
 
 @pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
-def test_error(finding: DataLoss) -> None:
+def test_error(finding):
     """A query that may not lose data fails with the finding's reason after Spark's explanation."""
     error = finding.as_error()
     assert isinstance(error, DataLossError)
@@ -149,7 +147,7 @@ def test_error(finding: DataLoss) -> None:
 
 
 @pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
-def test_warning(finding: DataLoss) -> None:
+def test_warning(finding):
     """A query that goes on logs the finding, and how to fail instead."""
     assert finding.as_warning() == (
         f"{finding.warning}. \n"

@@ -63,9 +63,7 @@ def same_records(one: Log, other: Log) -> int:
 
 
 @given(elections(), st.data())
-def test_a_later_leader_is_asked_until_its_records_are_the_same(
-    logs: tuple[Log, Log], data: st.DataObject
-) -> None:
+def test_a_later_leader_is_asked_until_its_records_are_the_same(logs, data):
     """What was read is kept up to where the logs differ, and to no smaller offset.
 
     Only a log that ends an earlier epoch behind the offset may not be told at first. Then the next
@@ -93,9 +91,7 @@ def test_a_later_leader_is_asked_until_its_records_are_the_same(
 
 
 @given(elections(), st.data())
-def test_the_same_log_is_never_taken_for_another(
-    logs: tuple[Log, Log], data: st.DataObject
-) -> None:
+def test_the_same_log_is_never_taken_for_another(logs, data):
     """A leader that has all that was read confirms it, under any epoch."""
     old, new = logs
     offset = data.draw(st.integers(0, min(len(old.epochs), same_records(old, new))))
@@ -110,7 +106,7 @@ def test_the_same_log_is_never_taken_for_another(
     "found",
     [EpochEndOffset(-1, -1), EpochEndOffset(3, -1), EpochEndOffset(4, 10), EpochEndOffset(4, 11)],
 )
-def test_an_answer_that_tells_nothing_moves_no_offset(found: EpochEndOffset) -> None:
+def test_an_answer_that_tells_nothing_moves_no_offset(found):
     """No offset is forgotten, and the leader is not asked again for that epoch."""
     epochs = FetchedEpochs()
     assert epochs.append(5, 0) is None
@@ -121,7 +117,7 @@ def test_an_answer_that_tells_nothing_moves_no_offset(found: EpochEndOffset) -> 
 
 
 @pytest.mark.parametrize(("epoch", "diverges_at"), [(4, 6), (3, 0), (5, None), (7, None)])
-def test_the_next_batch_tells_what_an_answer_did_not(epoch: int, diverges_at: int | None) -> None:
+def test_the_next_batch_tells_what_an_answer_did_not(epoch, diverges_at):
     """Epochs never go back in one log; a later leader's epochs are expected."""
     epochs = FetchedEpochs()
     for read_epoch, offset in ((4, 0), (5, 6)):
@@ -132,7 +128,7 @@ def test_the_next_batch_tells_what_an_answer_did_not(epoch: int, diverges_at: in
         assert epochs.last == epoch
 
 
-def test_epochs_that_go_back_are_believed_unless_a_leader_was_in_doubt() -> None:
+def test_epochs_that_go_back_are_believed_unless_a_leader_was_in_doubt():
     """Servers that are not Kafka's may number them otherwise."""
     epochs = FetchedEpochs()
     assert epochs.append(5, 0) is None
@@ -140,7 +136,7 @@ def test_epochs_that_go_back_are_believed_unless_a_leader_was_in_doubt() -> None
     assert epochs.last == 4
 
 
-def test_a_batch_without_an_epoch_ends_what_is_known() -> None:
+def test_a_batch_without_an_epoch_ends_what_is_known():
     """A leader cannot compare records of the formats 0 and 1."""
     epochs = FetchedEpochs()
     assert epochs.append(5, 0) is None
@@ -149,7 +145,7 @@ def test_a_batch_without_an_epoch_ends_what_is_known() -> None:
     assert epochs.is_confirmed(9)
 
 
-def test_a_leader_is_asked_once() -> None:
+def test_a_leader_is_asked_once():
     """A leader that was read already is not asked; after a truncation it is asked again."""
     epochs = FetchedEpochs()
     assert epochs.is_confirmed(9)

@@ -14,10 +14,8 @@ from pyspark_kafka.domain.reading.offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    OffsetLimit,
     OnNoMatch,
     Specific,
-    Timestamps,
     parse_global_timestamp,
     parse_offset_limit,
     parse_on_no_match,
@@ -57,13 +55,13 @@ TIMESTAMPS_EXAMPLE = (
         ("{}", Specific(PartitionOffsets())),
     ],
 )
-def test_limit(text: str, limit: OffsetLimit) -> None:
+def test_limit(text, limit):
     """A limit is earliest or latest in any case, or offsets by partition, space around it aside."""
     assert parse_offset_limit(text) == limit
 
 
 @given(partition_offsets)
-def test_specific_offsets(offsets: PartitionOffsets) -> None:
+def test_specific_offsets(offsets):
     """Any offsets are read from the JSON that they are written as."""
     assert parse_offset_limit(offsets.to_json()) == Specific(offsets)
 
@@ -94,7 +92,7 @@ def test_specific_offsets(offsets: PartitionOffsets) -> None:
         '{"t":"earliest","t":"latest"}',
     ],
 )
-def test_no_limit(text: str) -> None:
+def test_no_limit(text):
     """What is none of these is refused in the JVM connector's words."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_offset_limit(text)
@@ -109,7 +107,7 @@ def test_no_limit(text: str) -> None:
         ('{"v":"earliest","u":{"0":1},"u":"latest","v":{"0":1}}', "u"),
     ],
 )
-def test_topic_in_both_forms(text: str, topic: str) -> None:
+def test_topic_in_both_forms(text, topic):
     """A topic has one offset for all, or one for each partition, and the first of them is told."""
     with pytest.raises(ValueError, match="both a topic-level offset") as caught:
         parse_offset_limit(text)
@@ -119,13 +117,13 @@ def test_topic_in_both_forms(text: str, topic: str) -> None:
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_global_timestamp(time: int) -> None:
+def test_global_timestamp(time):
     """Any JVM long is a time."""
     assert parse_global_timestamp(str(time)) == time
 
 
 @pytest.mark.parametrize("text", ["", "abc", "1.0", "1e3", "9223372036854775808"])
-def test_no_global_timestamp(text: str) -> None:
+def test_no_global_timestamp(text):
     """What is no JVM long is refused in the JVM connector's words."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_global_timestamp(text)
@@ -141,13 +139,13 @@ def test_no_global_timestamp(text: str) -> None:
         (' {"u":{"0":7},"t":{"1":-1,"0":0}} ', ((T0, 0), (T1, -1), (U0, 7))),
     ],
 )
-def test_timestamps(text: str, times: Timestamps) -> None:
+def test_timestamps(text, times):
     """Times are read by partition, in the order of the partitions."""
     assert parse_timestamps(text) == times
 
 
 @given(st.dictionaries(topic_partitions, st.integers(-LARGEST_OFFSET, LARGEST_OFFSET), max_size=6))
-def test_any_timestamps(times: dict[TopicPartition, int]) -> None:
+def test_any_timestamps(times):
     """Any times are read from the JSON that they are written as."""
     topics: dict[str, dict[str, int]] = {}
     for partition, time in times.items():
@@ -176,7 +174,7 @@ def test_any_timestamps(times: dict[TopicPartition, int]) -> None:
         '{"t":{"0":1},"t":{"1":2}}',
     ],
 )
-def test_no_timestamps(text: str) -> None:
+def test_no_timestamps(text):
     """What has another shape is refused in the JVM connector's words."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_timestamps(text)
@@ -187,20 +185,20 @@ def test_no_timestamps(text: str) -> None:
     ("text", "on_no_match"),
     [("error", OnNoMatch.ERROR), ("ERROR", OnNoMatch.ERROR), ("Latest", OnNoMatch.LATEST)],
 )
-def test_no_match(text: str, on_no_match: OnNoMatch) -> None:
+def test_no_match(text, on_no_match):
     """The strategy is one of two words, in any case."""
     assert parse_on_no_match(text) is on_no_match
 
 
 @pytest.mark.parametrize("text", ["", "foo", "earliest", " latest"])
-def test_no_strategy(text: str) -> None:
+def test_no_strategy(text):
     """Another word is refused in the words of a Scala enumeration."""
     with pytest.raises(ValueError, match=r"^No value found") as caught:
         parse_on_no_match(text)
     assert str(caught.value) == f"No value found for '{text.upper()}'"
 
 
-def test_limits_are_distinct() -> None:
+def test_limits_are_distinct():
     """No kind of limit equals another one, and all of them survive a pickle."""
     limits = [
         Earliest(),
@@ -220,6 +218,6 @@ def test_limits_are_distinct() -> None:
 @pytest.mark.parametrize(
     ("offset", "expected"), [(7, 7), (0, 5), (99, 9), (-1, 8), (-4, 5), (-100, 5)]
 )
-def test_an_offset_within_what_the_leader_holds(offset: int, expected: int) -> None:
+def test_an_offset_within_what_the_leader_holds(offset, expected):
     """The nearest offset is taken; a negative one counts from the end."""
     assert AtOffset(offset).within(5, 9) == expected

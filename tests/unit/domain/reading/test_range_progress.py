@@ -23,12 +23,12 @@ def progress_of(start: int = 10, until: int = 20) -> RangeProgress:
     return RangeProgress(OffsetRange(PARTITION, start, until), TIMEOUT_MS)
 
 
-def test_an_empty_range_is_finished() -> None:
+def test_an_empty_range_is_finished():
     """There is nothing to fetch."""
     assert progress_of(10, 10).is_finished
 
 
-def test_a_range_is_finished_at_its_end() -> None:
+def test_a_range_is_finished_at_its_end():
     """A range is finished beyond its end, too, if a fetch passed offsets without a record."""
     for reached in (20, 25):
         progress = progress_of()
@@ -36,7 +36,7 @@ def test_a_range_is_finished_at_its_end() -> None:
         assert progress.is_finished
 
 
-def test_a_fetch_may_bring_nothing() -> None:
+def test_a_fetch_may_bring_nothing():
     """A fetch that ends at or before the position does not move it."""
     progress = progress_of()
     assert not progress.advance(10)
@@ -46,7 +46,7 @@ def test_a_fetch_may_bring_nothing() -> None:
     assert (progress.position, progress.is_finished) == (11, False)
 
 
-def test_watermarks_are_asked_for_when_something_is_wrong() -> None:
+def test_watermarks_are_asked_for_when_something_is_wrong():
     """The broker does not hold the offset, or the time is up."""
     progress = progress_of()
     progress.poll(100)
@@ -55,7 +55,7 @@ def test_watermarks_are_asked_for_when_something_is_wrong() -> None:
     assert progress.needs_watermarks(102.1, is_missing=False)
 
 
-def test_an_offset_that_the_broker_does_not_hold() -> None:
+def test_an_offset_that_the_broker_does_not_hold():
     """The error says which offsets it does hold, even after the time is up."""
     progress = progress_of()
     progress.poll(100)
@@ -66,7 +66,7 @@ def test_an_offset_that_the_broker_does_not_hold() -> None:
         assert (error.offset, error.earliest, error.latest) == (10, earliest, latest)
 
 
-def test_an_offset_that_the_broker_holds_is_fetched_again() -> None:
+def test_an_offset_that_the_broker_holds_is_fetched_again():
     """The offset is fetched until the time is up; each fetch that moved on restarts the time."""
     progress = progress_of()
     progress.poll(100)
@@ -84,9 +84,7 @@ def test_an_offset_that_the_broker_holds_is_fetched_again() -> None:
     size=st.integers(0, 30),
     fetches=st.lists(st.tuples(st.integers(0, 10), st.floats(0, 3)), max_size=30),
 )
-def test_a_read_ends_at_the_end_or_says_why_not(
-    log: tuple[int, int], start: int, size: int, fetches: list[tuple[int, float]]
-) -> None:
+def test_a_read_ends_at_the_end_or_says_why_not(log, start, size, fetches):
     """With any fetches, offsets ascend, and a read gives up only with a reason."""
     earliest, latest = log
     progress = progress_of(start, start + size)
@@ -122,7 +120,7 @@ def test_a_read_ends_at_the_end_or_says_why_not(
 RANGES = tuple(OffsetRange(TopicPartition("t", number), 7, 9) for number in range(4))
 
 
-def test_what_was_begun_is_not_expected() -> None:
+def test_what_was_begun_is_not_expected():
     """Ranges that were passed over are dropped, too."""
     queue = RangeQueue(RANGES)
     assert queue.begin(RANGES[0].partition, 7) == ()
@@ -130,14 +128,14 @@ def test_what_was_begun_is_not_expected() -> None:
     assert tuple(queue) == RANGES[3:]
 
 
-def test_a_range_that_was_not_expected_changes_nothing() -> None:
+def test_a_range_that_was_not_expected_changes_nothing():
     """The start tells it: of another partition, or elsewhere in this one."""
     queue = RangeQueue(RANGES)
     assert queue.begin(RANGES[1].partition, 8) == queue.begin(TopicPartition("u", 1), 7) == ()
     assert tuple(queue) == RANGES
 
 
-def test_the_next_ones_are_returned_in_order() -> None:
+def test_the_next_ones_are_returned_in_order():
     """There may be fewer than asked for."""
     queue = RangeQueue(RANGES)
     assert queue.first(2) == RANGES[:2]

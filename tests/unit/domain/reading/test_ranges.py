@@ -31,7 +31,7 @@ bounds = st.lists(st.integers(0, LARGEST_OFFSET), min_size=3, max_size=3).map(so
 
 
 @given(bounds)
-def test_rest(offsets: list[int]) -> None:
+def test_rest(offsets):
     """A range that is cut in two keeps its partition, its end, and, in sum, its size."""
     start, middle, end = offsets
     whole = OffsetRange(T0, start, end)
@@ -41,7 +41,7 @@ def test_rest(offsets: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("start", "end", "size"), [(0, 0, 0), (5, 5, 0), (3, 10, 7)])
-def test_size(start: int, end: int, size: int) -> None:
+def test_size(start, end, size):
     """A range's size is the number of offsets in it, its end left out."""
     assert OffsetRange(T0, start, end).size == size
 
@@ -50,7 +50,7 @@ def test_size(start: int, end: int, size: int) -> None:
     ("start", "end", "is_bound"),
     [(0, 0, True), (3, 10, True), (EARLIEST, 10, False), (3, LATEST, False), (-2, -1, False)],
 )
-def test_is_bound(start: int, end: int, is_bound: bool) -> None:
+def test_is_bound(start, end, is_bound):
     """A range is bound when neither of its ends waits for the broker's answer."""
     assert OffsetRange(T0, start, end).is_bound is is_bound
 
@@ -59,7 +59,7 @@ def test_is_bound(start: int, end: int, is_bound: bool) -> None:
     ("start", "end", "text"),
     [(EARLIEST, 10, "t-0[-2, 10)"), (3, LATEST, "t-0[3, -1)"), (-2, -1, "t-0[-2, -1)")],
 )
-def test_open_range_has_no_size(start: int, end: int, text: str) -> None:
+def test_open_range_has_no_size(start, end, text):
     """A range with an open end has no size yet, and says so."""
     problem = f"{text} has no size before its ends are bound"
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
@@ -76,25 +76,25 @@ def test_open_range_has_no_size(start: int, end: int, text: str) -> None:
         (11, 10, "t-0[11, 10) ends before it starts"),
     ],
 )
-def test_refusal(start: int, end: int, problem: str) -> None:
+def test_refusal(start, end, problem):
     """A range starts at an offset or at earliest, and ends there, later or at latest."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         OffsetRange(T0, start, end)
 
 
-def test_rest_beyond_the_end() -> None:
+def test_rest_beyond_the_end():
     """A range has no rest beyond its end."""
     with pytest.raises(ValueError, match=r"^t-0\[11, 10\) ends before it starts$"):
         OffsetRange(T0, 3, 10).starting_at(11)
 
 
-def test_binding_an_open_start() -> None:
+def test_binding_an_open_start():
     """An open start is bound by starting where the broker says, and the end stays open."""
     assert OffsetRange(T0, EARLIEST, LATEST).starting_at(7) == OffsetRange(T0, 7, LATEST)
 
 
 @given(bounds)
-def test_pickle(offsets: list[int]) -> None:
+def test_pickle(offsets):
     """A range survives the pickle with which it reaches its task."""
     stretch = OffsetRange(T0, offsets[0], offsets[-1])
     assert pickle.loads(pickle.dumps(stretch)) == stretch  # noqa: S301
@@ -256,12 +256,7 @@ CASES = [
     [case[1:] for case in CASES],
     ids=[case[0] for case in CASES],
 )
-def test_split(
-    min_partitions: int | None,
-    max_records: int | None,
-    bounds: tuple[Bounds, ...],
-    expected: list[OffsetRange] | None,
-) -> None:
+def test_split(min_partitions, max_records, bounds, expected):
     """Ranges are cut where Spark's KafkaOffsetRangeCalculator cuts them."""
     ranges = ranges_of(*bounds)
     parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
@@ -269,9 +264,7 @@ def test_split(
 
 
 @given(backlogs, minimums, st.none() | st.integers(2**34, 2**40))
-def test_no_offset_is_lost(
-    ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None
-) -> None:
+def test_no_offset_is_lost(ranges, min_partitions, max_records):
     """The parts of a partition follow one another from its start to its end, and none is empty."""
     parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
     assert all(part.size > 0 for part in parts)
@@ -285,7 +278,7 @@ def test_no_offset_is_lost(
 
 
 @given(st.lists(st.integers(0, 500), max_size=4), minimums, st.integers(1, 600))
-def test_largest_part(sizes: list[int], min_partitions: int | None, max_records: int) -> None:
+def test_largest_part(sizes, min_partitions, max_records):
     """No part has more records than one may have, however many parts are wanted."""
     ranges = ranges_of(*((0, size) for size in sizes))
     parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
@@ -307,9 +300,7 @@ def test_largest_part(sizes: list[int], min_partitions: int | None, max_records:
         ((), None, 1, False),
     ],
 )
-def test_needs_split(
-    bounds: tuple[Bounds, ...], min_partitions: int | None, max_records: int | None, is_needed: bool
-) -> None:
+def test_needs_split(bounds, min_partitions, max_records, is_needed):
     """More tasks than partitions, or too large a range by the numbers as given, ask for a cut."""
     limits = TaskLimits(min_partitions, None, max_records)
     assert needs_split(ranges_of(*bounds), limits) is is_needed
@@ -353,20 +344,14 @@ def test_needs_split(
         ),
     ],
 )
-def test_split_unbound(
-    bounds: tuple[Bounds, ...],
-    resolved: tuple[Bounds, ...],
-    min_partitions: int | None,
-    max_records: int | None,
-    expected: list[OffsetRange],
-) -> None:
+def test_split_unbound(bounds, resolved, min_partitions, max_records, expected):
     """A batch is cut by what its ends resolve to, and open ends stay open at its edges."""
     found = {stretch.partition: stretch for stretch in ranges_of(*resolved)}
     parts = split_unbound(ranges_of(*bounds), found, TaskLimits(min_partitions, None, max_records))
     assert list(parts) == expected
 
 
-def test_unbound_without_need() -> None:
+def test_unbound_without_need():
     """A batch that needs no cut keeps its ranges, empty ones too, without resolving them."""
     ranges = ranges_of((EARLIEST, LATEST), (5, 5))
     assert split_unbound(ranges, {}, TaskLimits(2, None, 1_000)) == tuple(ranges)
@@ -381,16 +366,14 @@ def test_unbound_without_need() -> None:
         ((0, 0), []),
     ],
 )
-def test_large_ranges_are_split_though_there_are_enough(
-    sizes: tuple[int, ...], expected: list[int]
-) -> None:
+def test_large_ranges_are_split_though_there_are_enough(sizes, expected):
     """With both limits, no part is larger than a task's share: small ones are joined later."""
     ranges = ranges_of(*((0, size) for size in sizes))
     parts = split_ranges(ranges, TaskLimits(min_partitions=4, max_partitions=4))
     assert [part.size for part in parts] == expected
 
 
-def test_both_limits_need_the_ends() -> None:
+def test_both_limits_need_the_ends():
     """Whether a range is larger than a task's share is known once its ends are."""
     ranges = ranges_of(*[(EARLIEST, LATEST)] * 3)
     assert needs_split(ranges, TaskLimits(min_partitions=2, max_partitions=2))
@@ -407,7 +390,7 @@ def of(number: int, start: int, end: int) -> OffsetRange:
     return OffsetRange(TopicPartition("t", number), start, end)
 
 
-def test_without_a_limit_each_range_has_a_task() -> None:
+def test_without_a_limit_each_range_has_a_task():
     """So has each if there are as many tasks as ranges."""
     ranges = [of(0, 0, 5), of(1, 3, 4)]
     for limit in (None, 2, 3):
@@ -416,14 +399,14 @@ def test_without_a_limit_each_range_has_a_task() -> None:
     assert join_ranges([], 1) == ()
 
 
-def test_small_ranges_share_a_task() -> None:
+def test_small_ranges_share_a_task():
     """A large range has a task of its own, and the rest is read in the order of the ranges."""
     large, *small = ranges = [of(0, 0, 1_000_000), of(1, 0, 10), of(2, 0, 20), of(3, 0, 5)]
     assert needs_join(ranges, 2)
     assert join_ranges(ranges, 2) == ((large,), tuple(small))
 
 
-def test_open_ends_count_as_what_they_resolve_to() -> None:
+def test_open_ends_count_as_what_they_resolve_to():
     """Open ends stay open."""
     ranges = [of(number, EARLIEST, LATEST) for number in range(4)]
     sizes = (1, 50_000, 1, 1)
@@ -434,7 +417,7 @@ def test_open_ends_count_as_what_they_resolve_to() -> None:
     assert sorted(map(len, join_ranges(ranges, 2))) == [2, 2]
 
 
-def test_open_parts_count_as_what_is_left_of_the_partition() -> None:
+def test_open_parts_count_as_what_is_left_of_the_partition():
     """Each part of a partition has its own size, whatever the other parts have."""
     ranges = [of(0, EARLIEST, 90_000), of(0, 90_000, LATEST), of(1, 0, 60_000), of(2, 0, 40_000)]
     resolved = {ranges[0].partition: of(0, 20_000, 95_000)}
@@ -445,13 +428,13 @@ def test_open_parts_count_as_what_is_left_of_the_partition() -> None:
     ("count", "end", "expected"),
     [(301, 999, True), (300, 999, False), (301, 1_000, False), (301, LATEST, False)],
 )
-def test_small_ranges(count: int, end: int, expected: bool) -> None:
+def test_small_ranges(count, end, expected):
     """There are some hundred of them, with little to read, as far as is known."""
     assert are_small([of(number, 0, end) for number in range(count)]) is expected
 
 
 @given(_joined_backlogs, st.integers(1, 12))
-def test_each_range_is_read_once(ranges: list[OffsetRange], limit: int) -> None:
+def test_each_range_is_read_once(ranges, limit):
     """No task is empty, none reads a partition backwards, and there are no more than the limit."""
     tasks = join_ranges(ranges, limit)
     assert len(tasks) == min(limit, len(ranges))
@@ -463,7 +446,7 @@ def test_each_range_is_read_once(ranges: list[OffsetRange], limit: int) -> None:
 
 
 @given(_joined_backlogs, st.integers(1, 12))
-def test_tasks_have_about_as_much_to_read(ranges: list[OffsetRange], limit: int) -> None:
+def test_tasks_have_about_as_much_to_read(ranges, limit):
     """The largest task has at most the average and one more range."""
     costs = [sum(one.size + RANGE_COST for one in task) for task in join_ranges(ranges, limit)]
     largest = max((one.size for one in ranges), default=0) + RANGE_COST
@@ -471,7 +454,7 @@ def test_tasks_have_about_as_much_to_read(ranges: list[OffsetRange], limit: int)
 
 
 @pytest.mark.parametrize("limit", [1, 7])
-def test_equal_ranges_are_dealt_out(limit: int) -> None:
+def test_equal_ranges_are_dealt_out(limit):
     """Tasks differ by one range at most."""
     lengths = [len(task) for task in join_ranges([of(n, 0, 50) for n in range(200)], limit)]
     assert max(lengths) - min(lengths) <= 1

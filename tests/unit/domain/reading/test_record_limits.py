@@ -1,7 +1,5 @@
 """Limits of a record's size."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
@@ -21,9 +19,7 @@ T1 = TopicPartition("t", 1)
         ((101, 4, 41), ("maxRecordBytes", 142)),
     ],
 )
-def test_the_first_limit_that_is_exceeded(
-    sizes: tuple[int, int, int], exceeded: tuple[str, int] | None
-) -> None:
+def test_the_first_limit_that_is_exceeded(sizes, exceeded):
     """Each limit is the largest size that is allowed; headers are a part of the record."""
     assert RecordLimits(100, 3, 40).exceeded(*sizes) == exceeded
 
@@ -36,7 +32,7 @@ def test_the_first_limit_that_is_exceeded(
         ("maxRecordHeaderBytes", "has 200 bytes of headers, and the option"),
     ],
 )
-def test_an_error_says_what_exceeds_which_option(option: str, phrase: str) -> None:
+def test_an_error_says_what_exceeds_which_option(option, phrase):
     """The error has the record's place, its size, the limit, and what to do."""
     error = OversizedRecords(RecordLimits(100, 100, 100)).error(T0, 7, option, 200)
     assert str(error) == (
@@ -48,7 +44,7 @@ def test_an_error_says_what_exceeds_which_option(option: str, phrase: str) -> No
     assert (error.option, error.limit) == (option, 100)
 
 
-def test_skipped_records_are_reported_once() -> None:
+def test_skipped_records_are_reported_once():
     """A report for each partition and limit has the number and the first offsets."""
     oversized = OversizedRecords(RecordLimits(100, skips=True))
     for offset in range(10, 17):

@@ -21,7 +21,7 @@ from pyspark_kafka.domain.reading.records import (
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 
-def test_columns() -> None:
+def test_columns():
     """The columns and their order are the JVM connector's, the headers last."""
     without = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
     assert WITHOUT_HEADERS.columns == without
@@ -29,7 +29,7 @@ def test_columns() -> None:
 
 
 @given(st.permutations(COLUMNS), st.integers(1, len(COLUMNS)))
-def test_any_choice(columns: list[str], count: int) -> None:
+def test_any_choice(columns, count):
     """Any columns are projected in the order in which they are wanted."""
     projection = Projection(tuple(columns[:count]))
     assert projection.columns == tuple(columns[:count])
@@ -46,7 +46,7 @@ def test_any_choice(columns: list[str], count: int) -> None:
         (("key", "value", "key"), "duplicate column"),
     ],
 )
-def test_refusal(columns: tuple[str, ...], problem: str) -> None:
+def test_refusal(columns, problem):
     """A projection names some columns of a record, each of them once."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         Projection(columns)
@@ -97,25 +97,25 @@ def passes(one: RecordFilter, record: Record) -> bool:
         (Span(4, 2), []),
     ],
 )
-def test_span(span: Span, inside: list[int]) -> None:
+def test_span(span, inside):
     """A span holds its least number and what follows, up to its end and without it."""
     assert [number for number in range(1, 5) if number in span] == inside
 
 
 @given(one=spans, other=spans, number=numbers)
-def test_both_spans(one: Span, other: Span, number: int) -> None:
+def test_both_spans(one, other, number):
     """A number is in both spans exactly if it is in each."""
     assert (number in one.intersect(other)) == (number in one and number in other)
 
 
 @given(one=filters, other=filters, record=records)
-def test_both(one: RecordFilter, other: RecordFilter, record: Record) -> None:
+def test_both(one, other, record):
     """A record passes two filters together exactly if it passes each."""
     assert passes(one.intersect(other), record) == (passes(one, record) and passes(other, record))
 
 
 @given(one=filters, other=filters, third=filters)
-def test_laws(one: RecordFilter, other: RecordFilter, third: RecordFilter) -> None:
+def test_laws(one, other, third):
     """Neither the order of filters matters, nor how they are grouped, nor one that comes twice."""
     assert one.intersect(other) == other.intersect(one)
     assert one.intersect(other).intersect(third) == one.intersect(other.intersect(third))
@@ -124,7 +124,7 @@ def test_laws(one: RecordFilter, other: RecordFilter, third: RecordFilter) -> No
 
 
 @given(one=filters, offset_range=ranges, record=records)
-def test_narrow(one: RecordFilter, offset_range: OffsetRange, record: Record) -> None:
+def test_narrow(one, offset_range, record):
     """A narrowed range lies within the range and has every offset of it that may be wanted."""
     narrowed = one.narrow(offset_range)
     assert narrowed.partition == offset_range.partition
@@ -149,13 +149,13 @@ def test_narrow(one: RecordFilter, offset_range: OffsetRange, record: Record) ->
         (Span(6, 4), (6, 6)),
     ],
 )
-def test_narrowed_range(offsets: Span, expected: tuple[int, int]) -> None:
+def test_narrowed_range(offsets, expected):
     """A range is cut to the offsets that are asked for, to none if it has none of them."""
     narrowed = RecordFilter(offsets=offsets).narrow(OffsetRange(T0, 2, 8))
     assert (narrowed.from_offset, narrowed.until_offset) == expected
 
 
-def test_both_filters_have_to_name_a_partition() -> None:
+def test_both_filters_have_to_name_a_partition():
     """A filter without names accepts all of them."""
     named, others = (
         RecordFilter(partition_numbers=frozenset(numbers)) for numbers in ({1, 2}, {2, 3})
@@ -164,7 +164,7 @@ def test_both_filters_have_to_name_a_partition() -> None:
     assert named.intersect(RecordFilter()) == RecordFilter().intersect(named) == named
 
 
-def test_a_range_from_the_first_offset_on_stays_as_it_is() -> None:
+def test_a_range_from_the_first_offset_on_stays_as_it_is():
     """Offset 0 is wanted, too."""
     whole = OffsetRange(T0, 0, 8)
     assert RecordFilter().narrow(whole) == whole
@@ -181,7 +181,7 @@ def test_a_range_from_the_first_offset_on_stays_as_it_is() -> None:
         (RecordFilter(offsets=Span(5, 5), min_timestamp=9), [0, 1, 2, 3]),
     ],
 )
-def test_partitions(one: RecordFilter, admitted: list[int]) -> None:
+def test_partitions(one, admitted):
     """A partition is left out if its number alone says that nothing in it is wanted."""
     assert [number for number in range(4) if one.admits_partition(number)] == admitted
 
@@ -196,12 +196,12 @@ def test_partitions(one: RecordFilter, admitted: list[int]) -> None:
         (RecordFilter(min_timestamp=0), True),
     ],
 )
-def test_narrows_offsets(one: RecordFilter, narrows: bool) -> None:
+def test_narrows_offsets(one, narrows):
     """Offsets need not be looked up for a filter that bounds neither them nor time."""
     assert one.narrows_offsets is narrows
 
 
-def test_pickle() -> None:
+def test_pickle():
     """A filter survives the pickle between Spark's processes."""
     one = RecordFilter(Span(1, 2), frozenset({1}), Span(3), 4)
     assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301

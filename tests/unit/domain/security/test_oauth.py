@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
-from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.oauth import (
     AzureIdentity,
     ClientCredentials,
@@ -19,10 +19,6 @@ from pyspark_kafka.domain.security.oauth import (
     TokenSource,
 )
 from pyspark_kafka.domain.security.secrets import Secret
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 MODULE: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 MSK_MODULE: Final = "software.amazon.msk.auth.iam.IAMLoginModule"
@@ -90,12 +86,12 @@ def jaas(options: str, module: str = MODULE) -> dict[str, str]:
         "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler",
     ],
 )
-def test_client_credentials(settings: dict[str, str], handler: str) -> None:
+def test_client_credentials(settings, handler):
     """Java, librdkafka and Strimzi spell the endpoint and the credentials differently."""
     assert source(settings | {HANDLER: handler}) == CREDENTIALS
 
 
-def test_all_of_client_credentials() -> None:
+def test_all_of_client_credentials():
     """The scope, the audience, the extensions and the authorities come with the credentials."""
     line = (
         "clientId=me clientSecret=hunter2 scope=kafka oauth.audience=brokers "
@@ -118,7 +114,7 @@ def test_all_of_client_credentials() -> None:
     )
 
 
-def test_a_source_travels_without_being_shown() -> None:
+def test_a_source_travels_without_being_shown():
     """Executors get an equal source; its text has no secret."""
     assert pickle.loads(pickle.dumps(CREDENTIALS)) == CREDENTIALS  # noqa: S301
     assert "hunter2" not in repr(read_java_settings(OAUTH | ISSUER | LOGIN))
@@ -183,9 +179,7 @@ def test_a_source_travels_without_being_shown() -> None:
         ("b:9092", {"enable.sasl.oauthbearer.unsecure.jwt": "true"}, None),
     ],
 )
-def test_other_sources(
-    servers: str, settings: dict[str, str], expected: TokenSource | None
-) -> None:
+def test_other_sources(servers, settings, expected):
     """Java's class, a name or a function chooses the provider; librdkafka has ways of its own."""
     assert source({"bootstrap.servers": servers} | settings) == expected
 
@@ -226,7 +220,7 @@ def test_other_sources(
         ),
     ],
 )
-def test_refused(settings: dict[str, str], text: str) -> None:
+def test_refused(settings, text):
     """What cannot get a token is refused with its reason, and with what to set instead."""
     assert text in problem(settings)
 
@@ -247,7 +241,7 @@ def test_refused(settings: dict[str, str], text: str) -> None:
         ("idp.example.com/token", False),
     ],
 )
-def test_endpoints(endpoint: str, is_accepted: bool) -> None:
+def test_endpoints(endpoint, is_accepted):
     """A secret is sent by https, or to this machine."""
     settings = LOGIN | {"sasl.oauthbearer.token.endpoint.url": endpoint}
     if is_accepted:
@@ -259,7 +253,7 @@ def test_endpoints(endpoint: str, is_accepted: bool) -> None:
 
 
 @pytest.mark.parametrize("parse", [parse_source_options, parse_sink_options])
-def test_a_provider_of_tokens_is_named(parse: Callable[..., SourceOptions | SinkOptions]) -> None:
+def test_a_provider_of_tokens_is_named(parse):
     """The option takes precedence over Java's class, and needs the mechanism that has tokens."""
     options = {f"kafka.{name}": value for name, value in OAUTH.items()}
     options |= {"tokenProvider": "vault", f"kafka.{HANDLER}": "com.example.Handler"}
@@ -273,7 +267,7 @@ def test_a_provider_of_tokens_is_named(parse: Callable[..., SourceOptions | Sink
     assert caught.value.problems == (needed,)
 
 
-def test_certificates_of_the_endpoint_in_a_jaas_line() -> None:
+def test_certificates_of_the_endpoint_in_a_jaas_line():
     """A JAAS line may name a PEM file of the authorities that the endpoint's certificate has."""
     line = 'clientId=me clientSecret=s ssl.truststore.location="/ca.pem" ssl.truststore.type=PEM'
     found = source(ISSUER | jaas(line))
@@ -281,7 +275,7 @@ def test_certificates_of_the_endpoint_in_a_jaas_line() -> None:
     assert found.ca_location == "/ca.pem"
 
 
-def test_the_identity_of_aws() -> None:
+def test_the_identity_of_aws():
     """A profile or a role is another identity than the default one."""
     assert not MskIam("eu-west-1").names_identity
     assert MskIam(profile="p").names_identity

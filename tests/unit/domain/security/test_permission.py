@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -28,10 +27,6 @@ from pyspark_kafka.domain.security.policy import (
 
 from ..options.given import BASE, SERVERS
 from .test_policy import PARSERS
-
-if TYPE_CHECKING:
-    from .test_policy import Parse
-
 
 VALUES = {
     "offset.store.method": "file",
@@ -67,7 +62,7 @@ def module_policy(*modules: str) -> OptionPolicy:
 
 @PARSERS
 @pytest.mark.parametrize("name", NAMES)
-def test_a_dangerous_setting_needs_permission(parse: Parse, name: str) -> None:
+def test_a_dangerous_setting_needs_permission(parse, name):
     """The refusal is one line that names the operator's list; a listed setting is accepted."""
     raw = {f"kafka.{name}": value(name)}
     with pytest.raises(OptionsError) as caught:
@@ -86,7 +81,7 @@ def test_a_dangerous_setting_needs_permission(parse: Parse, name: str) -> None:
 
 
 @PARSERS
-def test_a_function_that_gets_tokens_needs_permission(parse: Parse) -> None:
+def test_a_function_that_gets_tokens_needs_permission(parse):
     """The option that names it needs the module to be allowed; a cloud's provider does not."""
     raw = {"tokenProvider": "etl.tokens:new_token", "kafka.sasl.mechanism": "OAUTHBEARER"}
     with pytest.raises(OptionsError) as caught:
@@ -104,7 +99,7 @@ def test_a_function_that_gets_tokens_needs_permission(parse: Parse) -> None:
 
 @CLIENTS
 @pytest.mark.parametrize("name", NAMES)
-def test_no_client_or_spelling_escapes(client: str, name: str) -> None:
+def test_no_client_or_spelling_escapes(client, name):
     """Every client's options are checked, in upper case and with underscores as well."""
     for spelled in (name, name.upper(), name.replace(".", "_")):
         assert len(DEFAULT_POLICY.problems({spelled: value(name)}, client)) == 1
@@ -122,12 +117,12 @@ def test_no_client_or_spelling_escapes(client: str, name: str) -> None:
         ("sasl.login.callback.handler.class", "google"),
     ],
 )
-def test_harmless_values_need_no_permission(name: str, harmless: str) -> None:
+def test_harmless_values_need_no_permission(name, harmless):
     """Defaults, and Java's partitioners, may be set by everyone."""
     assert DEFAULT_POLICY.problems({name: harmless}, "confluent") == []
 
 
-def test_every_file_of_several_is_checked() -> None:
+def test_every_file_of_several_is_checked():
     """A list of libraries is allowed if each of them is, and no path is normalized."""
     policy = allowing(AllowList.FILES, "/opt/a.so, /opt/b.so", "L")
     for paths in ("/opt/a.so", "/opt/a.so;/opt/b.so", " /opt/b.so ; "):
@@ -139,7 +134,7 @@ def test_every_file_of_several_is_checked() -> None:
 @pytest.mark.parametrize(
     "name", ["foo.bar", "enabled_events", "internal.termination.signal", "metadata.broker.list"]
 )
-def test_settings_of_librdkafka_that_are_not_listed(name: str) -> None:
+def test_settings_of_librdkafka_that_are_not_listed(name):
     """Such settings are refused by name, and accepted once the operator lists them."""
     raw = {**BASE, "client": "confluent", f"kafka.{name}": "1"}
     with pytest.raises(OptionsError) as caught:
@@ -154,7 +149,7 @@ def test_settings_of_librdkafka_that_are_not_listed(name: str) -> None:
     parse_source_options({**raw, "client": "another"}, QueryKind.BATCH)
 
 
-def test_listed_settings_need_no_permission() -> None:
+def test_listed_settings_need_no_permission():
     """Java's settings and the listed ones of librdkafka may be set by everyone."""
     own = OWN_SETTINGS["confluent"]
     assert not own & set(NAMES)
@@ -166,7 +161,7 @@ def test_listed_settings_need_no_permission() -> None:
 
 
 @pytest.mark.parametrize("name", ["sasl.jaas.config", "sasl_jaas_config", "SASL.JAAS.CONFIG"])
-def test_a_jaas_line_needs_the_same_permission(name: str) -> None:
+def test_a_jaas_line_needs_the_same_permission(name):
     """An endpoint or a file of a login module is what the setting is that does the same."""
     line = (
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
@@ -187,12 +182,12 @@ def test_a_jaas_line_needs_the_same_permission(name: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "Module required", 'Module required user="x";'])
-def test_other_jaas_lines_need_no_permission(line: str) -> None:
+def test_other_jaas_lines_need_no_permission(line):
     """A login with a password is free, and what cannot be read is left to the client."""
     assert DEFAULT_POLICY.problems({"sasl.jaas.config": line}, "confluent") == []
 
 
-def test_problems_are_reported_together() -> None:
+def test_problems_are_reported_together():
     """What needs permission follows the problems of the JVM connector's checks."""
     raw = {
         "kafka.plugin.library.paths": "/x.so",
@@ -213,7 +208,7 @@ MODULES = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(".".join)
 
 
 @given(MODULES, MODULES)
-def test_a_package_has_its_modules_allowed(listed: str, asked: str) -> None:
+def test_a_package_has_its_modules_allowed(listed, asked):
     """A module is allowed if it or a package around it is listed, and not by a part of a name."""
     is_within = asked.split(".")[: listed.count(".") + 1] == listed.split(".")
     problem = module_policy(listed).module_problem("o", asked)
@@ -234,9 +229,7 @@ LISTS = st.sets(
 
 
 @given(LISTS, LISTS)
-def test_two_lists_allow_what_either_does(
-    first: set[tuple[AllowList, str]], second: set[tuple[AllowList, str]]
-) -> None:
+def test_two_lists_allow_what_either_does(first, second):
     """Neither takes back what the other allows, and together they allow nothing more."""
     one, other = (OptionPolicy(allowed=frozenset(each)) for each in (first, second))
     for name in NAMES:
@@ -245,7 +238,7 @@ def test_two_lists_allow_what_either_does(
         assert bool(joined) == all(problems)
 
 
-def test_a_list_that_forbids_takes_precedence() -> None:
+def test_a_list_that_forbids_takes_precedence():
     """What is forbidden and allowed is forbidden."""
     policy = permitting("ssl.providers") | disallowing("ssl.providers", "DENIED")
     with pytest.raises(ValueError, match="listed in DENIED"):
@@ -263,7 +256,7 @@ def test_a_list_that_forbids_takes_precedence() -> None:
         "file:///var/run/secrets/token",
     ],
 )
-def test_a_url_is_allowed_as_it_is_listed(url: str) -> None:
+def test_a_url_is_allowed_as_it_is_listed(url):
     """A URL of https, of this machine or of a file is allowed if the same text is listed."""
     policy = allowing(AllowList.URLS, f" {url} ,https://other.example/", "L")
     assert policy.url_problem("o", url) is None
@@ -290,7 +283,7 @@ def test_a_url_is_allowed_as_it_is_listed(url: str) -> None:
         "",
     ],
 )
-def test_an_unprotected_url_is_refused(url: str) -> None:
+def test_an_unprotected_url_is_refused(url):
     """A URL is invalid if a secret could be read on its way, for the operator as well."""
     policy = OptionPolicy(allowed=frozenset({(AllowList.URLS, url)}))
     told = policy.url_problem("kafka.o", url)
@@ -309,14 +302,14 @@ def test_an_unprotected_url_is_refused(url: str) -> None:
         (AllowList.FILES, "lib.so", "Files must be absolute paths"),
     ],
 )
-def test_an_entry_that_allows_nothing_is_an_error(entries: AllowList, text: str, rule: str) -> None:
+def test_an_entry_that_allows_nothing_is_an_error(entries, text, rule):
     """An operator who writes something else than is meant is told so."""
     with pytest.raises(OptionPolicyError, match=f"No query can run: THE_LIST lists .*{rule}"):
         allowing(entries, text, "THE_LIST")
     assert allowing(entries, " , ", "THE_LIST") == DEFAULT_POLICY
 
 
-def test_options_of_another_process_are_checked_again() -> None:
+def test_options_of_another_process_are_checked_again():
     """What was parsed elsewhere, without this process's policy, is refused here."""
     raw = {**BASE, "kafka.plugin.library.paths": "/x.so", "client": "confluent"}
     source = parse_source_options(raw, QueryKind.BATCH, UNRESTRICTED)
@@ -332,21 +325,21 @@ def test_options_of_another_process_are_checked_again() -> None:
         check_parsed(source, UNRESTRICTED | disallowing("plugin.library.paths", "DENIED"))
 
 
-def test_round_robin_needs_no_permission_in_tasks() -> None:
+def test_round_robin_needs_no_permission_in_tasks():
     """What was parsed from Java's class is no module."""
     name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
     raw = {**SERVERS, "kafka.partitioner.class": name}
     check_parsed(parse_sink_options(raw, QueryKind.BATCH), DEFAULT_POLICY)
 
 
-def test_an_author_who_is_trusted_needs_no_permission() -> None:
+def test_an_author_who_is_trusted_needs_no_permission():
     """A program that writes its own options may name any module, file and URL."""
     assert UNRESTRICTED.module_problem("o", "m") is None
     assert UNRESTRICTED.file_problem("o", "/f") is None
     assert UNRESTRICTED.url_problem("o", "http://example.test") is None
 
 
-def test_a_list_has_its_names() -> None:
+def test_a_list_has_its_names():
     """The operator sets a list by a variable, or in the configuration of Spark's application."""
     assert AllowList.URLS.variable == "PYSPARK_KAFKA_ALLOWED_URLS"
     assert AllowList.URLS.spark_setting == "spark.pyspark_kafka.allowedUrls"

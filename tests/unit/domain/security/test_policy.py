@@ -1,7 +1,5 @@
 """What an operator forbids, and the names by which queries may try."""
 
-from __future__ import annotations
-
 import pickle
 from typing import TYPE_CHECKING
 
@@ -40,7 +38,7 @@ PARSERS = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     "name", ["kafka.max.poll.records", "KAFKA.MAX.POLL.RECORDS", "kafka.max_poll_records"]
 )
-def test_a_forbidden_setting_is_refused(parse: Parse, name: str) -> None:
+def test_a_forbidden_setting_is_refused(parse, name):
     """A setting of the list is refused however a query spells it, and without one accepted."""
     parse({name: "1"}, DEFAULT_POLICY)
     with pytest.raises(DisallowedOptionError) as caught:
@@ -51,13 +49,13 @@ def test_a_forbidden_setting_is_refused(parse: Parse, name: str) -> None:
 
 
 @PARSERS
-def test_other_settings_are_accepted(parse: Parse) -> None:
+def test_other_settings_are_accepted(parse):
     """What the list does not name may be set, a name that it begins with as well."""
     assert parse({"kafka.max.poll": "1", "kafka.fetch.min.bytes": "1"}, POLICY)
 
 
 @BOTH
-def test_every_forbidden_setting_is_named(query: QueryKind) -> None:
+def test_every_forbidden_setting_is_named(query):
     """An error names all settings that are forbidden, and no value."""
     raw = {"kafka.ssl.keystore.location": "/secret", "kafka.max.poll.records": "77"}
     with pytest.raises(DisallowedOptionError) as caught:
@@ -67,7 +65,7 @@ def test_every_forbidden_setting_is_named(query: QueryKind) -> None:
     assert "77" not in str(caught.value)
 
 
-def test_two_lists_forbid_what_either_does() -> None:
+def test_two_lists_forbid_what_either_does():
     """A second list takes nothing back from the first, which is named for what both have."""
     both = POLICY | disallowing("max.poll.records,acks", "ANOTHER")
     for name, place in (
@@ -81,19 +79,19 @@ def test_two_lists_forbid_what_either_does() -> None:
 
 
 @pytest.mark.parametrize("names", ["kafka.acks", "acks,KAFKA.acks", " kafka.", "kafka_acks"])
-def test_a_name_with_the_prefix_is_refused(names: str) -> None:
+def test_a_name_with_the_prefix_is_refused(names):
     """A list that would silently forbid nothing is an error."""
     with pytest.raises(OptionPolicyError, match="No query can run: THE_LIST lists"):
         disallowing(names, "THE_LIST")
 
 
 @pytest.mark.parametrize("names", ["", " ", ",", " , "])
-def test_an_empty_list_forbids_nothing(names: str) -> None:
+def test_an_empty_list_forbids_nothing(names):
     """An empty list is the same as none."""
     assert disallowing(names, "THE_LIST") == DEFAULT_POLICY == OptionPolicy()
 
 
-def test_a_policy_is_checked_before_options() -> None:
+def test_a_policy_is_checked_before_options():
     """What is forbidden is said before what is wrong, which may be no problem without it."""
     with pytest.raises(OptionsError):
         parse_sink_options({"kafka.max.poll.records": "1"}, QueryKind.BATCH)

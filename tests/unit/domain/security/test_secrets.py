@@ -1,7 +1,5 @@
 """Names of options and settings that hold a secret."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.options.settings_table import SETTINGS
@@ -38,12 +36,12 @@ from pyspark_kafka.domain.security.secrets import hide, holds_secret, is_secret,
         "aws_secret_access_key",
     ],
 )
-def test_secrets_are_known_by_their_names(name: str) -> None:
+def test_secrets_are_known_by_their_names(name):
     """Java's, librdkafka's, kafka-python's and fsspec's names of secrets are known."""
     assert is_secret(name)
 
 
-def test_places_of_secrets_are_no_secrets() -> None:
+def test_places_of_secrets_are_no_secrets():
     """These settings of Java's clients hold a secret, and no others."""
     assert [setting.name for setting in SETTINGS if is_secret(setting.name)] == [
         "sasl.jaas.config",
@@ -75,7 +73,7 @@ def test_places_of_secrets_are_no_secrets() -> None:
         "tokenProvider",
     ],
 )
-def test_other_names_are_no_secrets(name: str) -> None:
+def test_other_names_are_no_secrets(name):
     """Files, addresses, users and certificates may be shown."""
     assert not is_secret(name)
 
@@ -94,7 +92,7 @@ def test_other_names_are_no_secrets(name: str) -> None:
         ("client_kwargs", '{"endpoint_url": "http://u:p@host"}'),
     ],
 )
-def test_secrets_are_known_by_their_values_too(name: str, value: str) -> None:
+def test_secrets_are_known_by_their_values_too(name, value):
     """URLs with a password, private keys and JSON with the name of a secret are secrets."""
     assert holds_secret(name, value)
 
@@ -107,7 +105,7 @@ def test_secrets_are_known_by_their_values_too(name: str, value: str) -> None:
         ("subscribe", "password"),
     ],
 )
-def test_other_values_are_no_secrets(name: str, value: str) -> None:
+def test_other_values_are_no_secrets(name, value):
     """URLs without a password and other texts may be shown."""
     assert not holds_secret(name, value)
 
@@ -135,7 +133,7 @@ KEY = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----"
         ('{"key": "AKIA", "secret": "hush"}', '{"key": "AKIA", "secret": "[hidden]"}'),
     ],
 )
-def test_secrets_are_taken_out_of_texts(text: str, shown: str) -> None:
+def test_secrets_are_taken_out_of_texts(text, shown):
     """The rest of a message is as useful as before."""
     assert without_secrets(text) == shown
 
@@ -149,7 +147,7 @@ def test_secrets_are_taken_out_of_texts(text: str, shown: str) -> None:
         "webhdfs://host:9870/user/ann and webhdfs://host/user/ann@example.com",
     ],
 )
-def test_other_texts_stay(text: str) -> None:
+def test_other_texts_stay(text):
     """Addresses, principals and names of options are no secrets."""
     assert without_secrets(text) == text
 
@@ -163,11 +161,11 @@ def test_other_texts_stay(text: str) -> None:
         ("", "nothing", "nothing"),
     ],
 )
-def test_known_secrets_are_taken_out_of_texts(secret: str, text: str, shown: str) -> None:
+def test_known_secrets_are_taken_out_of_texts(secret, text, shown):
     """Secrets are hidden in URLs, too; those of a few letters only as whole words."""
     assert hide(text, [secret]) == shown
 
 
-def test_json_that_is_nested_too_deeply_names_no_secret() -> None:
+def test_json_that_is_nested_too_deeply_names_no_secret():
     """Such JSON cannot be parsed, and is shown like any other text."""
     assert not holds_secret("x", "[" * 100_000)

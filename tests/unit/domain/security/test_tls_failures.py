@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.security.errors import TlsFailure, tls_failure
@@ -67,6 +65,6 @@ from pyspark_kafka.domain.security.errors import TlsFailure, tls_failure
         ("Disconnected while requesting ApiVersion", None),
     ],
 )
-def test_reason(text: str, expected: TlsFailure | None) -> None:
+def test_reason(text, expected):
     """The words of OpenSSL tell why a handshake failed."""
     assert tls_failure(text) is expected

@@ -51,7 +51,7 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
         ),
     ],
 )
-def test_defaults_are_encoded_as_values(type_: Any, default: Any, value: Any) -> None:
+def test_defaults_are_encoded_as_values(type_, default, value):
     """Fastavro reads an encoded default as the value that it stands for."""
     assert fastavro.schemaless_reader(io.BytesIO(encoded(type_, default)), type_, None) == value
 
@@ -80,26 +80,26 @@ def test_defaults_are_encoded_as_values(type_: Any, default: Any, value: Any) ->
         (record(field("a", "int")), None),
     ],
 )
-def test_defaults_that_are_not_valid_are_refused(type_: Any, default: Any) -> None:
+def test_defaults_that_are_not_valid_are_refused(type_, default):
     """A default has to be of its type."""
     with pytest.raises(ValueError, match="default"):
         encoded(type_, default)
 
 
 @pytest.mark.parametrize(("default", "value"), [(10**400, math.inf), (-(10**400), -math.inf)])
-def test_numbers_that_are_too_large_are_infinite(default: int, value: float) -> None:
+def test_numbers_that_are_too_large_are_infinite(default, value):
     """As in Java, a number beyond the type is infinite."""
     assert encoded("double", default) == struct.pack("<d", value)
     assert encoded("float", 1e39 * value) == struct.pack("<f", value)
 
 
 @pytest.mark.parametrize("number", [0, -1, 63, -64, 64, 2**31, -(2**31), 2**63 - 1, -(2**63)])
-def test_longs_are_zig_zag_varints(number: int) -> None:
+def test_longs_are_zig_zag_varints(number):
     """Fastavro reads what is written."""
     assert fastavro.schemaless_reader(io.BytesIO(encode_long(number)), "long", None) == number
 
 
-def test_defaults_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_defaults_have_a_limit(monkeypatch):
     """The defaults of records multiply, and may contain themselves for ever."""
     with pytest.raises(ValueError, match="too large"):
         encoded(record(field("next", "R", default={})), {})

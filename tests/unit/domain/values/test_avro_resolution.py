@@ -96,9 +96,7 @@ def reason_of(node: Node) -> str:
         (MILLIS, "long", Kind.LONG, Conversion.INT64),
     ],
 )
-def test_primitive_types_are_read_as_the_readers(
-    writer: Any, reader: Any, kind: Kind, conversion: Conversion
-) -> None:
+def test_primitive_types_are_read_as_the_readers(writer, reader, kind, conversion):
     """Promotions are those of the specification."""
     assert value_of(writer, reader) == ReadPrimitive(kind, conversion)
 
@@ -117,7 +115,7 @@ def test_primitive_types_are_read_as_the_readers(
         ({"type": "fixed", "name": "F", "size": 1}, "bytes"),
     ],
 )
-def test_other_types_are_mismatches(writer: Any, reader: Any) -> None:
+def test_other_types_are_mismatches(writer, reader):
     """What is not promoted is a mismatch that names both types."""
     node = value_of(writer, reader)
     assert isinstance(node, Mismatch)
@@ -141,14 +139,12 @@ def test_other_types_are_mismatches(writer: Any, reader: Any) -> None:
         ({"type": "int", "logicalType": "date"}, "timestamp_ntz", Conversion.MICROS_OF_DAYS),
     ],
 )
-def test_columns_may_have_the_types_that_spark_allows(
-    type_: Any, wanted: str, conversion: Conversion
-) -> None:
+def test_columns_may_have_the_types_that_spark_allows(type_, wanted, conversion):
     """A wanted column may have another type than the schema, as ``AvroDeserializer`` allows."""
     assert value_of(type_, type_, wanted).conversion is conversion
 
 
-def test_an_integer_that_is_promoted_to_float_is_rounded_before_it_is_double() -> None:
+def test_an_integer_that_is_promoted_to_float_is_rounded_before_it_is_double():
     """The column's type does not change what the reader's schema makes of a value."""
     expected = ReadPrimitive(Kind.LONG, Conversion.DOUBLE_OF_FLOAT)
     assert value_of("long", "float", "double") == expected
@@ -177,12 +173,12 @@ def test_an_integer_that_is_promoted_to_float_is_rounded_before_it_is_double() -
         ({"type": "fixed", "name": "F", "size": 1}, "string"),
     ],
 )
-def test_columns_of_other_types_are_mismatches(type_: Any, wanted: str) -> None:
+def test_columns_of_other_types_are_mismatches(type_, wanted):
     """What Spark does not convert is not converted here either."""
     assert "cannot be read as" in reason_of(value_of(type_, type_, wanted))
 
 
-def test_a_mismatch_names_the_logical_type() -> None:
+def test_a_mismatch_names_the_logical_type():
     """The texts have what is needed to correct the columns."""
     assert reason_of(value_of(MICROS, MICROS, "date")) == (
         "field 'a': long (timestamp-micros) cannot be read as date"
@@ -203,9 +199,7 @@ def test_a_mismatch_names_the_logical_type() -> None:
         (LOCAL, MICROS, Conversion.MICROS_OF_MILLIS),
     ],
 )
-def test_instants_are_kept_where_the_unit_changes(
-    writer: Any, reader: Any, conversion: Conversion
-) -> None:
+def test_instants_are_kept_where_the_unit_changes(writer, reader, conversion):
     """The number is in the writer's unit. Java takes it for one in the reader's."""
     assert value_of(writer, reader).conversion is conversion
 
@@ -219,12 +213,12 @@ def test_instants_are_kept_where_the_unit_changes(
         (MICROS, MILLIS, "date"),
     ],
 )
-def test_numbers_of_another_unit_are_mismatches(writer: Any, reader: Any, wanted: str) -> None:
+def test_numbers_of_another_unit_are_mismatches(writer, reader, wanted):
     """Where the column holds the number itself, another unit would be another value."""
     assert "cannot be read" in reason_of(value_of(writer, reader, wanted))
 
 
-def test_fixed_and_decimals() -> None:
+def test_fixed_and_decimals():
     """Fixed types need one size, decimals one scale and no less digits than were written."""
     fixed = {"type": "fixed", "name": "n.F", "size": 4}
     assert value_of(fixed, {**fixed, "name": "m.F"}) == ReadFixed(4)
@@ -243,7 +237,7 @@ def test_fixed_and_decimals() -> None:
         assert "bytes (decimal of 4 digits, 2 of scale) cannot be read as bytes" in reason
 
 
-def test_enums_take_the_readers_default_for_unknown_symbols() -> None:
+def test_enums_take_the_readers_default_for_unknown_symbols():
     """Without a default, an unknown symbol has no text."""
     written = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     read = {"type": "enum", "name": "E", "symbols": ["C", "A"]}
@@ -252,7 +246,7 @@ def test_enums_take_the_readers_default_for_unknown_symbols() -> None:
     assert "E cannot be read as D" in reason_of(value_of(written, {**read, "name": "D"}))
 
 
-def test_arrays_and_maps_resolve_what_they_hold() -> None:
+def test_arrays_and_maps_resolve_what_they_hold():
     """Mismatches have the path of the element or value."""
     node = value_of({"type": "array", "items": "int"}, {"type": "array", "items": "int"})
     assert isinstance(node, ReadArray)
@@ -266,7 +260,7 @@ def test_arrays_and_maps_resolve_what_they_hold() -> None:
     assert reason_of(mismatch).startswith("field 'a.value'")
 
 
-def test_fields_are_read_in_the_writers_order() -> None:
+def test_fields_are_read_in_the_writers_order():
     """Fields that the reader lacks, and those that are not wanted, are skipped."""
     writer = record(field("b", "int"), field("c", "string"), field("a", "long"))
     reader = record(field("a", "long"), field("b", "int"))
@@ -281,7 +275,7 @@ def test_fields_are_read_in_the_writers_order() -> None:
     )
 
 
-def test_fields_are_found_by_alias() -> None:
+def test_fields_are_found_by_alias():
     """A field of the same name goes before an alias, and each field is read once."""
     aliased = record(field("a", "int", aliases=["x", "b"]), field("b", "int"))
     assert tree_of(record(field("x", "int"), field("b", "int")), aliased) == ReadRecord(
@@ -291,7 +285,7 @@ def test_fields_are_found_by_alias() -> None:
     assert reason_of(found).startswith("field 'a': the value's schema has no such field")
 
 
-def test_missing_fields_have_their_defaults() -> None:
+def test_missing_fields_have_their_defaults():
     """A default is a value of the reader's schema; without one the field is a mismatch."""
     found = tree_of(record(), record(field("a", ["null", "int"], default=None)))
     assert found == ReadRecord((Step(0, ReadNull()),))
@@ -304,7 +298,7 @@ def test_missing_fields_have_their_defaults() -> None:
     assert wrong == "field 'a': its default 'x' is not of the type int"
 
 
-def test_wanted_columns_are_found_by_name_in_any_case() -> None:
+def test_wanted_columns_are_found_by_name_in_any_case():
     """As in Spark, case matters only where fields differ in nothing else."""
     one = record(field("Ab", "int"))
     assert tree_of(one, one, "aB int") == ReadRecord((Step(0, INT),))
@@ -317,7 +311,7 @@ def test_wanted_columns_are_found_by_name_in_any_case() -> None:
     )
 
 
-def test_each_branch_of_a_writers_union_is_read_by_itself() -> None:
+def test_each_branch_of_a_writers_union_is_read_by_itself():
     """Branches that the reader cannot hold are mismatches of the values that have them."""
     nullable = value_of(["null", "int"], ["null", "int"])
     assert nullable == ReadUnion((ReadNull(), INT))
@@ -349,16 +343,14 @@ S2 = record(field("y", "int"), name="n.T")
         ("boolean", ["int", "string"], None),
     ],
 )
-def test_a_branch_of_the_readers_union_is_chosen(
-    writer: Any, union: list[Any], branch: int | None
-) -> None:
+def test_a_branch_of_the_readers_union_is_chosen(writer, union, branch):
     """The same type and name, the same short name or alias, all fields, or a promotion."""
     reader = schema_of(union)
     resolver = avro_resolution._Resolver(schema_of(writer), reader, AvroTypeOptions(), Tree(), [])
     assert resolver._branch(schema_of(writer).type, reader.type) == branch  # type: ignore[arg-type]
 
 
-def test_unions_of_numbers_are_numbers() -> None:
+def test_unions_of_numbers_are_numbers():
     """Spark reads a union of int and long as bigint, and one of float and double as double."""
     assert value_of("int", ["int", "long"]) == ReadPrimitive(Kind.INT, Conversion.INT64)
     assert value_of(["null", "float", "double"], ["null", "float", "double"]) == ReadUnion(
@@ -370,7 +362,7 @@ def test_unions_of_numbers_are_numbers() -> None:
     )
 
 
-def test_unions_of_numbers_are_not_read_as_other_types() -> None:
+def test_unions_of_numbers_are_not_read_as_other_types():
     """Spark refuses it, though each branch alone could be read as a date."""
     reasons = {
         found.reason for found in mismatches(value_of(["int", "long"], ["int", "long"], "date"))
@@ -381,7 +373,7 @@ def test_unions_of_numbers_are_not_read_as_other_types() -> None:
 UNION = ["int", "null", "string"]
 
 
-def test_other_unions_are_structs_of_members() -> None:
+def test_other_unions_are_structs_of_members():
     """The member of the branch is read, and those that are not wanted are skipped."""
     text, number = ReadMember(Step(1, TEXT)), ReadMember(Step(0, INT))
     assert value_of("string", UNION) == text
@@ -393,7 +385,7 @@ def test_other_unions_are_structs_of_members() -> None:
     assert one.branches[2] == ReadMember(Step(0, TEXT))
 
 
-def test_members_are_found_by_name_or_else_by_position() -> None:
+def test_members_are_found_by_name_or_else_by_position():
     """Spark matches them by position, where there are as many as types."""
     swapped = value_of(UNION, UNION, "struct<member1:string,member0:int>")
     assert swapped.branches[2] == ReadMember(Step(0, TEXT))
@@ -404,7 +396,7 @@ def test_members_are_found_by_name_or_else_by_position() -> None:
     assert "a union of 2 types cannot be read as int" in reason_of(value_of("int", UNION, "int"))
 
 
-def test_members_have_their_stable_names() -> None:
+def test_members_have_their_stable_names():
     """With Spark's option, members have the names of their types."""
     schema = record(field("a", ["int", "string"]))
     tree = tree_of(schema, schema, stable_prefix="m_")
@@ -414,7 +406,7 @@ def test_members_have_their_stable_names() -> None:
     assert node.branches[0] == ReadMember(Step(0, INT))
 
 
-def test_recursive_records_are_read_as_deep_as_the_columns() -> None:
+def test_recursive_records_are_read_as_deep_as_the_columns():
     """A record inside itself is read where a column wants it, and skipped below."""
     node = record(field("id", "int"), field("next", ["null", "R"]))
     schema = schema_of(node)
@@ -427,7 +419,7 @@ def test_recursive_records_are_read_as_deep_as_the_columns() -> None:
     assert inner.branches[1] == ReadRecord((Step(0, INT), Step(None, Skip("next", below, schema))))
 
 
-def test_values_that_are_no_structs_are_read_as_records_of_one_field() -> None:
+def test_values_that_are_no_structs_are_read_as_records_of_one_field():
     """Both schemas become records; the bytes are the same."""
     assert tree_of("int", "long") == ReadRecord(
         (Step(0, ReadPrimitive(Kind.INT, Conversion.INT64)),)
@@ -436,7 +428,7 @@ def test_values_that_are_no_structs_are_read_as_records_of_one_field() -> None:
     assert tree_of(nullable, nullable) == ReadUnion((ReadNull(), ReadRecord((Step(0, INT),))))
 
 
-def test_trees_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trees_have_a_limit(monkeypatch):
     """Unions in records in unions multiply; their nodes are counted."""
     monkeypatch.setattr(avro_resolution, "MAX_NODES", 5)
     three = record(field("a", ["null", "int"]))
@@ -445,12 +437,12 @@ def test_trees_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         tree_of(record(field("a", ["null", "int", "long", "float"])), three)
 
 
-def test_nulls_are_read_as_any_type() -> None:
+def test_nulls_are_read_as_any_type():
     """A column may be wanted of a field that has no values."""
     assert value_of("null", "null", "int") == ReadNull()
 
 
-def test_types_that_no_rule_knows_are_mismatches() -> None:
+def test_types_that_no_rule_knows_are_mismatches():
     """A struct of no fields can be wanted of a record only."""
     empty = types.StructType((types.StructField("a", types.StructType(())),))
     found = resolved(

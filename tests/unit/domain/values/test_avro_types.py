@@ -57,12 +57,12 @@ def type_of(schema: Any, **options: Any) -> str:
         (["int", "long", "float"], "struct<member0:int,member1:bigint,member2:float>"),
     ],
 )
-def test_types_are_those_of_spark(type_: Any, expected: str) -> None:
+def test_types_are_those_of_spark(type_, expected):
     """Each type of Avro has the type that ``SchemaConverters`` has."""
     assert type_of(record(field("a", type_))) == f"struct<a:{expected}>"
 
 
-def test_values_that_are_no_structs_are_in_a_field() -> None:
+def test_values_that_are_no_structs_are_in_a_field():
     """The column is a struct: of a field ``value`` unless the schema's type is a struct."""
     assert type_of("string") == "struct<value:string>"
     assert type_of(["null", "long"]) == "struct<value:bigint>"
@@ -82,12 +82,12 @@ def test_values_that_are_no_structs_are_in_a_field() -> None:
         ({"type": "array", "items": "int"}, True),
     ],
 )
-def test_only_records_and_unions_are_structs_themselves(schema: Any, expected: bool) -> None:
+def test_only_records_and_unions_are_structs_themselves(schema, expected):
     """A schema is wrapped exactly where its type is no struct."""
     assert is_wrapped(parse_avro_schema(json.dumps(schema))) is expected
 
 
-def test_fields_that_are_always_null_are_dropped() -> None:
+def test_fields_that_are_always_null_are_dropped():
     """A null, and an array or a map of nulls, has no type here."""
     nulls = {"type": "array", "items": "null"}
     deep = {"type": "map", "values": nulls}
@@ -111,19 +111,19 @@ NODE = record(field("id", "int"), field("next", ["null", "R"]), field("all", ["R
         ),
     ],
 )
-def test_recursive_fields_are_dropped_at_a_depth(depth: int, expected: str) -> None:
+def test_recursive_fields_are_dropped_at_a_depth(depth, expected):
     """``recursiveFieldMaxDepth`` says how often a record may contain itself."""
     assert type_of(NODE, recursive_depth=depth) == expected
 
 
 @pytest.mark.parametrize("depth", [-1, 0])
-def test_recursive_records_are_refused_without_a_depth(depth: int) -> None:
+def test_recursive_records_are_refused_without_a_depth(depth):
     """Spark refuses them, too; the error names the field and the option."""
     with pytest.raises(ValueError, match=r"field 'next' contains .* R; .*'recursiveFieldMaxDepth'"):
         type_of(NODE, recursive_depth=depth)
 
 
-def test_members_can_be_named_by_their_types() -> None:
+def test_members_can_be_named_by_their_types():
     """The names have a prefix and no namespace, and differ in more than case."""
     fixed = [{"type": "fixed", "name": name, "size": 1} for name in ("x.Ab", "y.aB")]
     union = ["int", fixed[0], {"type": "array", "items": "int"}]
@@ -133,7 +133,7 @@ def test_members_can_be_named_by_their_types() -> None:
         type_of(record(field("a", fixed)), stable_prefix="")
 
 
-def test_decimals_that_spark_does_not_have_are_refused() -> None:
+def test_decimals_that_spark_does_not_have_are_refused():
     """The error names the field, if it is one."""
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 39}
     with pytest.raises(ValueError, match=r"field 'a\.element' is a decimal of 39 digits"):
@@ -142,7 +142,7 @@ def test_decimals_that_spark_does_not_have_are_refused() -> None:
         type_of(decimal)
 
 
-def test_types_are_not_nested_too_deeply() -> None:
+def test_types_are_not_nested_too_deeply():
     """Named types that are used in each other are deeper than the text."""
     links = (record(field("a", f"S{number}"), name=f"S{number + 1}") for number in range(99))
     chain = [record(field("a", "int"), name="S0"), *links]
@@ -152,7 +152,7 @@ def test_types_are_not_nested_too_deeply() -> None:
         type_of(record(*fields))
 
 
-def test_types_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_have_a_limit(monkeypatch):
     """Records that are used often multiply; their fields are counted."""
     monkeypatch.setattr(avro_types, "MAX_FIELDS", 8)
     inner = record(field("a", "int"), field("b", "int"), name="S")
@@ -177,7 +177,7 @@ ATOMIC = (
 INNER = StructType((StructField("x", types.LONG), StructField("d", types.DecimalType(5, 2))))
 
 
-def test_a_schema_has_the_type_from_which_it_is_derived() -> None:
+def test_a_schema_has_the_type_from_which_it_is_derived():
     struct = StructType(
         (
             *(StructField(str(atomic), atomic) for atomic in ATOMIC),
@@ -190,7 +190,7 @@ def test_a_schema_has_the_type_from_which_it_is_derived() -> None:
     assert struct_of(parse_avro_schema(derived_schema(struct))) == struct
 
 
-def test_names_are_spelled_as_spark_spells_them() -> None:
+def test_names_are_spelled_as_spark_spells_them():
     struct = StructType((StructField("s", INNER),))
     schema = json.loads(derived_schema(struct))
     assert schema["name"] == "topLevelRecord"
@@ -203,6 +203,6 @@ def test_names_are_spelled_as_spark_spells_them() -> None:
 @pytest.mark.parametrize(
     ("precision", "size"), [(1, 1), (2, 1), (3, 2), (18, 8), (19, 9), (38, 16)]
 )
-def test_decimals_take_as_few_bytes_as_possible(precision: int, size: int) -> None:
+def test_decimals_take_as_few_bytes_as_possible(precision, size):
     struct = StructType((StructField("d", types.DecimalType(precision, 0)),))
     assert json.loads(derived_schema(struct))["fields"][0]["type"][0]["size"] == size

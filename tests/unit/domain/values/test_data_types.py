@@ -31,7 +31,7 @@ def struct(**fields: DataType) -> StructType:
 
 @settings(max_examples=50)
 @given(struct_types)
-def test_a_type_is_parsed_from_its_own_text(given_type: StructType) -> None:
+def test_a_type_is_parsed_from_its_own_text(given_type):
     """Any struct type survives being written as DDL, as a type and as columns."""
     assert parse_struct(str(given_type)) == given_type
     assert parse_struct(", ".join(map(str, given_type.fields))) == given_type
@@ -66,7 +66,7 @@ def test_a_type_is_parsed_from_its_own_text(given_type: StructType) -> None:
         ("1a int, ä string", struct(**{"1a": types.INTEGER, "ä": types.STRING})),
     ],
 )
-def test_columns(text: str, parsed: StructType) -> None:
+def test_columns(text, parsed):
     """Names, types and their aliases may be in any case, with any space between them."""
     assert parse_struct(text) == parsed
 
@@ -102,13 +102,13 @@ def test_columns(text: str, parsed: StructType) -> None:
         ('{"type": "record"}', 'needs the name of a field at \'{"type"'),
     ],
 )
-def test_a_text_that_is_no_schema_is_refused(text: str, problem: str) -> None:
+def test_a_text_that_is_no_schema_is_refused(text, problem):
     """The message says what is expected, and where."""
     with pytest.raises(ValueError, match=re.escape(problem)):
         parse_struct(text)
 
 
-def test_a_schema_has_a_maximum_size() -> None:
+def test_a_schema_has_a_maximum_size():
     """Length, number of fields and depth are bounded, and what is at the bound is parsed."""
     levels = MAX_DDL_DEPTH - 1
     deep = parse_struct("a " + "array<" * levels + "int" + ">" * levels)
@@ -125,7 +125,7 @@ def test_a_schema_has_a_maximum_size() -> None:
         parse_struct("a int".ljust(MAX_DDL_LENGTH + 1))
 
 
-def test_names_are_found_in_any_case_unless_two_differ_in_it_only() -> None:
+def test_names_are_found_in_any_case_unless_two_differ_in_it_only():
     """A field of the name itself goes before one in another case."""
     fields = parse_struct("a int, A int, bc int").fields
     assert find_named(fields, "A") is fields[1]

@@ -30,7 +30,7 @@ ORIGIN: Final[list[Header]] = [(TOPIC, b"orders"), (PARTITION, b"3"), (OFFSET, b
 STACK_TRACE: Final = "__connect.errors.exception.stacktrace"
 
 
-def test_headers_say_where_a_record_was_and_what_is_wrong() -> None:
+def test_headers_say_where_a_record_was_and_what_is_wrong():
     """Other headers of the record are of no interest."""
     headers = [
         ("trace", b"\xff"),
@@ -45,7 +45,7 @@ def test_headers_say_where_a_record_was_and_what_is_wrong() -> None:
     assert letter.has_known_reason
 
 
-def test_kafka_connects_letters_have_its_exception_for_a_reason() -> None:
+def test_kafka_connects_letters_have_its_exception_for_a_reason():
     """Connect writes no header of ours."""
     java = "org.apache.kafka.connect.errors.DataException"
     read = DeadLetter.from_headers([*ORIGIN, (EXCEPTION_CLASS_NAME, java.encode())])
@@ -53,14 +53,14 @@ def test_kafka_connects_letters_have_its_exception_for_a_reason() -> None:
     assert not read.has_known_reason
 
 
-def test_a_letter_needs_no_reason_and_no_valid_text() -> None:
+def test_a_letter_needs_no_reason_and_no_valid_text():
     """Bytes of other programs do not stop who lists letters."""
     read = DeadLetter.from_headers([*ORIGIN, (EXCEPTION_MESSAGE, b"\xff")])
     assert read == DeadLetter(TopicPartition("orders", 3), 17, "unknown", error="\ufffd")
 
 
 @pytest.mark.parametrize("missing", ORIGIN, ids=lambda header: header[0])
-def test_a_record_without_an_origin_is_no_letter(missing: Header) -> None:
+def test_a_record_without_an_origin_is_no_letter(missing):
     """Topic, partition and offset identify the record."""
     assert DeadLetter.from_headers([one for one in ORIGIN if one != missing]) is None
     assert DeadLetter.from_headers([*ORIGIN, (missing[0], None)]) is not None
@@ -78,18 +78,18 @@ def test_a_record_without_an_origin_is_no_letter(missing: Header) -> None:
         (OFFSET, b"9" * 5_000),
     ],
 )
-def test_a_place_that_no_record_has_is_no_letter(name: str, value: bytes) -> None:
+def test_a_place_that_no_record_has_is_no_letter(name, value):
     """Anyone can write such headers; Kafka Connect writes -1 where it knows no record."""
     assert DeadLetter.from_headers([*ORIGIN, (name, value)]) is None
 
 
-def test_the_last_place_of_a_partition_is_one() -> None:
+def test_the_last_place_of_a_partition_is_one():
     """The bounds are those of Kafka's types."""
     last = [(PARTITION, b"2147483647"), (OFFSET, b"9223372036854775807")]
     assert DeadLetter.from_headers([*ORIGIN, *last]) is not None
 
 
-def test_the_last_header_of_a_name_counts() -> None:
+def test_the_last_header_of_a_name_counts():
     """A letter that was read from another dead-letter topic has the headers of both."""
     later: list[Header] = [(TOPIC, b"letters"), (PARTITION, b"0"), (OFFSET, b"2")]
     read = DeadLetter.from_headers([*ORIGIN, *later])
@@ -97,7 +97,7 @@ def test_the_last_header_of_a_name_counts() -> None:
     assert original_headers([*ORIGIN, *later]) == ORIGIN
 
 
-def test_original_headers_keep_their_order() -> None:
+def test_original_headers_keep_their_order():
     """Repeated names and nulls stay, also between the letter's own; a stack trace does not."""
     headers: list[Header] = [
         ("b", b"1"),
@@ -110,17 +110,17 @@ def test_original_headers_keep_their_order() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([*HEADERS, "a", "b"]), st.none() | st.binary())))
-def test_a_letters_headers_are_removed(headers: list[Header]) -> None:
+def test_a_letters_headers_are_removed(headers):
     """What is left are the headers that the record had, whichever these were."""
     assert original_headers([*headers, *((name, b"x") for name in HEADERS)]) == headers
 
 
-def test_each_reason_has_its_number() -> None:
+def test_each_reason_has_its_number():
     """Kernels write numbers, which are places in the list of names."""
     assert [FailureReason[name] for name in REASONS] == list(range(len(REASONS)))
 
 
-def test_a_loop_is_the_users_fault() -> None:
+def test_a_loop_is_the_users_fault():
     """The error says which options to correct."""
     error = DeadLetterLoopError("letters")
     assert error.fault is Fault.USER

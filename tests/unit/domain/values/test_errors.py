@@ -126,9 +126,7 @@ ERRORS: Final[list[tuple[PysparkKafkaError, type[Exception], Fault, str]]] = [
 
 
 @pytest.mark.parametrize(("error", "kind", "fault", "text"), ERRORS)
-def test_what_an_error_says(
-    error: PysparkKafkaError, kind: type[Exception], fault: Fault, text: str
-) -> None:
+def test_what_an_error_says(error, kind, fault, text):
     """What happened with the facts, whose fault it is, and what to do next."""
     assert isinstance(error, kind)
     assert (error.fault, str(error)) == (fault, text)
@@ -136,7 +134,7 @@ def test_what_an_error_says(
     assert (type(copied), str(copied), vars(copied)) == (type(error), text, vars(error))
 
 
-def test_every_error_is_here() -> None:
+def test_every_error_is_here():
     """And no two have the same condition."""
     defined = {
         found
@@ -147,7 +145,7 @@ def test_every_error_is_here() -> None:
     assert len({error.condition for error, *_ in ERRORS}) == len(ERRORS)
 
 
-def test_what_is_wrong_with_a_value() -> None:
+def test_what_is_wrong_with_a_value():
     """Every reason has a text, with the field and the schema id where they are known."""
     assert FAILURE_TEXTS.keys() == {*FailureReason} - {FailureReason.NONE}
     assert describe_failure(FailureReason.TRUNCATED) == "it ends too early"
@@ -159,7 +157,7 @@ def test_what_is_wrong_with_a_value() -> None:
 FOUND: Final = BadRecordStats({FailureReason.BAD_UTF8: 2, FailureReason.MALFORMED: 3}, 4)
 
 
-def test_numbers_are_added_by_reason() -> None:
+def test_numbers_are_added_by_reason():
     """The dead letters are added as well."""
     more = BadRecordStats({FailureReason.MALFORMED: 1, FailureReason.TRUNCATED: 5}, 1)
     both = FOUND + more
@@ -168,13 +166,13 @@ def test_numbers_are_added_by_reason() -> None:
     assert FOUND + BadRecordStats() == FOUND
 
 
-def test_the_text_has_a_number_for_each_reason() -> None:
+def test_the_text_has_a_number_for_each_reason():
     """Reasons are in the order of their numbers."""
     assert str(FOUND) == "3 MALFORMED, 2 BAD_UTF8"
     assert str(BadRecordStats()) == ""
 
 
-def test_numbers_travel_between_processes() -> None:
+def test_numbers_travel_between_processes():
     """By pickle, and by the names of their reasons."""
     assert pickle.loads(pickle.dumps(FOUND)) == FOUND  # noqa: S301  # our own
     assert BadRecordStats.from_names(FOUND.by_name(), FOUND.dead_letters) == FOUND
@@ -183,9 +181,7 @@ def test_numbers_travel_between_processes() -> None:
 @pytest.mark.parametrize(
     ("by_name", "dead_letters"), [({"HUNGRY": 1}, 0), ({"MALFORMED": -1}, 0), ({}, -1)]
 )
-def test_what_is_no_number_of_bad_records_is_refused(
-    by_name: dict[str, int], dead_letters: int
-) -> None:
+def test_what_is_no_number_of_bad_records_is_refused(by_name, dead_letters):
     """Unknown reasons and negative numbers come from a peer that is no task of ours."""
     with pytest.raises(ValueError, match="bad records"):
         BadRecordStats.from_names(by_name, dead_letters)

@@ -28,7 +28,7 @@ def options(url: str = URL, *settings: str) -> RegistryOptions:
     return RegistryOptions(url, tuple(found))
 
 
-def test_a_url_alone() -> None:
+def test_a_url_alone():
     """Without settings there is no login, and TLS verifies the host by default."""
     found = registry_settings(options())
     assert found.servers == (RegistryServer(URL),)
@@ -37,7 +37,7 @@ def test_a_url_alone() -> None:
     assert registry_problems(options()) == []
 
 
-def test_several_urls() -> None:
+def test_several_urls():
     """URLs are separated by commas, keep their paths, and have logins of their own."""
     found = registry_settings(
         options("http://ada:p%40ss@a:1/api/ , https://b,https://user@[::1]:2//")
@@ -50,7 +50,7 @@ def test_several_urls() -> None:
     assert found.url == "http://a:1/api,https://b,https://[::1]:2"
 
 
-def test_logins() -> None:
+def test_logins():
     """A user and password are for all URLs; a token has further headers."""
     basic = registry_settings(options("http://a,http://b", "basic.auth.user.info=ada:a:b"))
     assert [str(server.login) for server in basic.servers] == ["ada:a:b"] * 2
@@ -70,7 +70,7 @@ def test_logins() -> None:
     )
 
 
-def test_tls() -> None:
+def test_tls():
     """Stores and files are those of Kafka's clients."""
     found = registry_settings(
         options(
@@ -129,14 +129,14 @@ def test_tls() -> None:
         (options(URL, "foo=x"), "'schema.registry.foo' is not known"),
     ],
 )
-def test_settings_that_cannot_be_used(given: RegistryOptions, problem: str) -> None:
+def test_settings_that_cannot_be_used(given, problem):
     """Each problem names its option."""
     [found] = registry_problems(given)
     assert problem in found
     assert found.startswith("Option")
 
 
-def test_all_problems_are_found() -> None:
+def test_all_problems_are_found():
     """Settings are checked independently of each other."""
     given = options("x", "request.timeout.ms=0", "foo=1", "bearer.auth.token=ü")
     assert len(registry_problems(given)) == 4
@@ -144,7 +144,7 @@ def test_all_problems_are_found() -> None:
         registry_settings(given)
 
 
-def test_no_secret_is_shown() -> None:
+def test_no_secret_is_shown():
     """Neither a ``repr`` nor a problem has a password, a token or a key."""
     url = f"https://ada:{PASSWORD}@a,https://b"
     for given in (
@@ -158,7 +158,7 @@ def test_no_secret_is_shown() -> None:
         assert PASSWORD not in shown
 
 
-def test_names_of_secrets() -> None:
+def test_names_of_secrets():
     """These settings hold a secret, and no others."""
     assert [name for name in REGISTRY_SETTINGS if is_secret(REGISTRY_PREFIX + name)] == [
         "basic.auth.user.info",
@@ -173,7 +173,7 @@ def test_names_of_secrets() -> None:
     assert not holds_secret("schema.registry.url", "https://a:1,https://b:2")
 
 
-def test_errors_of_tls_name_the_options_of_the_registry() -> None:
+def test_errors_of_tls_name_the_options_of_the_registry():
     """Errors of stores name Kafka's options, which are of another connection."""
     assert with_registry_names("Option 'kafka.ssl.ca.location': x") == (
         "Option 'schema.registry.ssl.ca.location': x"

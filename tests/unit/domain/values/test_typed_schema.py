@@ -45,7 +45,7 @@ def refusal(schema: TypedSchema, ddl: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_decoded_columns_stay_in_their_places() -> None:
+def test_decoded_columns_stay_in_their_places():
     """With their errors behind them; the other columns are the records' own."""
     schema = typed_schema(Projection(("key", "value", "offset")), [value(include_errors=True)])
     assert names(schema) == ["key", "value", "valueError", "valueBytes", "offset"]
@@ -59,13 +59,13 @@ def test_decoded_columns_stay_in_their_places() -> None:
     assert hash(schema) == hash(pickle.loads(pickle.dumps(schema)))  # noqa: S301
 
 
-def test_fields_can_be_columns() -> None:
+def test_fields_can_be_columns():
     """In the order of the schema, at the place of their column."""
     schema = typed_schema(Projection(("key", "value", "offset")), [value(flatten=True)])
     assert names(schema) == ["key", "a", "b", "m", "offset"]
 
 
-def test_columns_to_read() -> None:
+def test_columns_to_read():
     """The offset is for errors, the headers for some framings, and the rest for dead letters."""
     schema = typed_schema(Projection(("value", "topic")), [value()])
     assert schema.projection(has_letters=False) == Projection(("value", "topic", "offset"))
@@ -75,7 +75,7 @@ def test_columns_to_read() -> None:
     assert framed.projection(has_letters=False).columns == ("value", "offset", "headers")
 
 
-def test_names_that_clash() -> None:
+def test_names_that_clash():
     """Spark does not tell names apart by their case."""
     clashing = value(parse_struct("Offset int, keyError int, b int"), flatten=True)
     key = TypedColumn(ValueOptions("key", "json", include_errors=True), parse_struct("k int"))
@@ -89,7 +89,7 @@ def test_names_that_clash() -> None:
     assert names(typed_schema(Projection(("value",)), [clashing]))[0] == "Offset"
 
 
-def test_the_field_of_corrupt_records() -> None:
+def test_the_field_of_corrupt_records():
     """The field is where the schema has it, or last; its default name is Spark's."""
     plain = with_corrupt_record(JSON, TYPE)
     assert (plain.data_type, plain.corrupt_record) == (TYPE, None)
@@ -111,7 +111,7 @@ def test_the_field_of_corrupt_records() -> None:
         with_corrupt_record(named, parse_struct("bad int"))
 
 
-def test_a_users_schema_selects_columns_and_fields() -> None:
+def test_a_users_schema_selects_columns_and_fields():
     """In the user's order, at all depths."""
     schema = typed_schema(WITHOUT_HEADERS, [value()])
     ddl = (
@@ -124,7 +124,7 @@ def test_a_users_schema_selects_columns_and_fields() -> None:
     assert selected(schema, "topic string").typed == ()
 
 
-def test_a_users_schema_selects_flattened_fields() -> None:
+def test_a_users_schema_selects_flattened_fields():
     """A field that is left out is not decoded."""
     schema = typed_schema(WITHOUT_HEADERS, [value(flatten=True)])
     chosen = selected(schema, "m map<string,struct<g:int>>, a int, offset bigint")
@@ -133,7 +133,7 @@ def test_a_users_schema_selects_flattened_fields() -> None:
     assert str(column.data_type) == "struct<m:map<string,struct<g:int>>,a:int>"
 
 
-def test_a_users_schema_can_have_errors_alone() -> None:
+def test_a_users_schema_can_have_errors_alone():
     """The whole value is decoded for them."""
     for flatten in (False, True):
         schema = typed_schema(WITHOUT_HEADERS, [value(flatten=flatten, include_errors=True)])
@@ -141,7 +141,7 @@ def test_a_users_schema_can_have_errors_alone() -> None:
         assert column.data_type == TYPE
 
 
-def test_a_users_schema_that_does_not_fit() -> None:
+def test_a_users_schema_that_does_not_fit():
     """Each column and field that the records do not have in that type is reported."""
     schema = typed_schema(Projection(("value", "offset")), [value()])
     ddl = "ofset bigint, offset int, value struct<a:bigint,b:struct<c:string,x:int>,m:map<int,int>>"
@@ -155,7 +155,7 @@ def test_a_users_schema_that_does_not_fit() -> None:
     )
 
 
-def test_headers_are_selected_as_a_whole() -> None:
+def test_headers_are_selected_as_a_whole():
     """As every column of the records."""
     schema = typed_schema(Projection(("value", "headers")), [value()])
     whole = f"headers {RECORD_TYPES['headers']}"
@@ -167,7 +167,7 @@ def test_headers_are_selected_as_a_whole() -> None:
     )
 
 
-def test_the_text_of_corrupt_records_alone() -> None:
+def test_the_text_of_corrupt_records_alone():
     """Without another field nothing would be decoded."""
     column = with_corrupt_record(replace(JSON, corrupt_record_column="bad"), TYPE)
     schema = typed_schema(WITHOUT_HEADERS, [column])
@@ -178,7 +178,7 @@ def test_the_text_of_corrupt_records_alone() -> None:
     )
 
 
-def test_the_schema_of_a_column() -> None:
+def test_the_schema_of_a_column():
     """The registry's schema, a text of Protobuf, or none: formats read their own options."""
     registered = Schema(SchemaType.AVRO, "{}")
     version = SubjectVersion("s", 3, 7, registered)

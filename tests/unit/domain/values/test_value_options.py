@@ -1,7 +1,5 @@
 """Tests of the options of typed values."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.values.errors import UnencodableValueError
@@ -25,23 +23,23 @@ TOPIC, RECORD, BOTH = (
         (BOTH, None, None),
     ],
 )
-def test_subjects(strategy: SubjectNameStrategy, topic: str | None, expected: str | None) -> None:
+def test_subjects(strategy, topic, expected):
     options = ValueOptions("key", "avro", subject_name_strategy=strategy)
     assert subject_of(options, topic, "shop.Order") == expected
 
 
-def test_the_option_comes_first() -> None:
+def test_the_option_comes_first():
     options = ValueOptions("key", "avro", subject="mine", subject_name_strategy=RECORD)
     assert subject_of(options, None, None) == "mine"
 
 
-def test_a_schema_without_a_name_has_no_such_subject() -> None:
+def test_a_schema_without_a_name_has_no_such_subject():
     options = ValueOptions("key", "json", subject_name_strategy=BOTH)
     with pytest.raises(ValueError, match="TopicRecordNameStrategy needs a schema with the name"):
         subject_of(options, "orders", None)
 
 
-def test_a_row_that_does_not_fit_is_named() -> None:
+def test_a_row_that_does_not_fit_is_named():
     error = UnencodableValueError("value", 3, "a.b", "is null, and the schema has no null there")
     assert (error.row, error.field) == (3, "a.b")
     assert "value of row 3 of a batch cannot be encoded: field 'a.b' is null, and" in str(error)

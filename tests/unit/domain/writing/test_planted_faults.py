@@ -92,7 +92,7 @@ FAULTS: Final[dict[str, tuple[type[Any], str, Callable[..., object]]]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+def test_a_fault_is_found(monkeypatch, fault):
     """The machine fails with it."""
     monkeypatch.setattr(*FAULTS[fault])
     with pytest.raises(AssertionError):

@@ -1,7 +1,5 @@
 """Sequence numbers as Java's ``DefaultRecordBatch.incrementSequence`` counts them."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.writing.batch import next_sequence
@@ -17,6 +15,6 @@ from pyspark_kafka.domain.writing.batch import next_sequence
         (2**31 - 5, 10, 5),
     ],
 )
-def test_sequences(base: int, count: int, expected: int) -> None:
+def test_sequences(base, count, expected):
     """Behind the last number of a sequence comes 0."""
     assert next_sequence(base, count) == expected

@@ -13,7 +13,6 @@ from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.security.rights import (
     IDEMPOTENT_WRITE,
     Operation,
-    Right,
     topic_right,
     transactional_id_right,
 )
@@ -117,7 +116,7 @@ class Client:
         self.sender.received(node, dict.fromkeys(partitions or (P0,)), self.now)
 
 
-def test_a_producer_id_comes_before_the_first_batch() -> None:
+def test_a_producer_id_comes_before_the_first_batch():
     """Batches are encoded for it, with sequence numbers from 0 on."""
     client = Client()
     client.append(3, 2)
@@ -127,7 +126,7 @@ def test_a_producer_id_comes_before_the_first_batch() -> None:
     assert client.encoded == [(0, PRODUCER), (3, PRODUCER)]
 
 
-def test_acknowledged_records_are_reported() -> None:
+def test_acknowledged_records_are_reported():
     """The records of each batch are reported once it is acknowledged."""
     client = Client()
     client.append(3, 2)
@@ -140,7 +139,7 @@ def test_acknowledged_records_are_reported() -> None:
     assert client.delivered == [3, 2]
 
 
-def test_what_is_to_be_sent_is_pending() -> None:
+def test_what_is_to_be_sent_is_pending():
     """A batch is pending until its request is performed."""
     client = Client()
     client.append(3)
@@ -152,7 +151,7 @@ def test_what_is_to_be_sent_is_pending() -> None:
     assert client.sender.has_pending
 
 
-def test_the_next_try_is_told() -> None:
+def test_the_next_try_is_told():
     """In seconds, while a partition waits for its next try."""
     client = Client()
     assert client.sender.seconds_to_retry(0) == math.inf
@@ -163,7 +162,7 @@ def test_the_next_try_is_told() -> None:
     assert client.sender.seconds_to_retry(BACKOFF_S) == math.inf
 
 
-def test_partitions_that_the_caller_added_are_not_added_again() -> None:
+def test_partitions_that_the_caller_added_are_not_added_again():
     """A transaction's partitions may be added by its coordinator's client."""
     client = Client()
     client.sender.join_transaction(TRANSACTION)
@@ -173,7 +172,7 @@ def test_partitions_that_the_caller_added_are_not_added_again() -> None:
     assert client.next() == AddPartitionsToTxn(TRANSACTION, {P1})
 
 
-def test_without_idempotence_there_is_no_producer_id() -> None:
+def test_without_idempotence_there_is_no_producer_id():
     """Batches are encoded for no producer."""
     client = Client(is_idempotent=False)
     client.append(3)
@@ -181,7 +180,7 @@ def test_without_idempotence_there_is_no_producer_id() -> None:
     assert client.encoded == [(0, ProducerIdAndEpoch())]
 
 
-def test_a_request_has_a_batch_of_each_partition() -> None:
+def test_a_request_has_a_batch_of_each_partition():
     """A request holds batches of partitions with the same leader, up to ``max.request.size``."""
     client = Client(max_request_size=2 * HEADER.size + 8 * 4)
     client.append(2)
@@ -193,7 +192,7 @@ def test_a_request_has_a_batch_of_each_partition() -> None:
     assert client.sent() == (NODE, [[2, 3]])
 
 
-def test_each_leader_gets_its_request() -> None:
+def test_each_leader_gets_its_request():
     """A response of each leader is waited for."""
     client = Client({P0: NODE, P1: OTHER})
     client.append(1)
@@ -202,7 +201,7 @@ def test_each_leader_gets_its_request() -> None:
     assert client.next() == Receive((NODE, OTHER))
 
 
-def test_requests_in_flight_are_bounded() -> None:
+def test_requests_in_flight_are_bounded():
     """``max.in.flight.requests.per.connection`` is the bound; then a response is waited for."""
     client = Client(max_in_flight=2)
     client.append(1, 1, 1)
@@ -214,7 +213,7 @@ def test_requests_in_flight_are_bounded() -> None:
     assert client.sent() == (NODE, [[2, 1]])
 
 
-def test_acknowledged_batches_are_counted_once() -> None:
+def test_acknowledged_batches_are_counted_once():
     """Records and bytes, of duplicates too; their memory is given back."""
     client = Client()
     client.append(3, 2)
@@ -229,7 +228,7 @@ def test_acknowledged_batches_are_counted_once() -> None:
     assert client.sender.take_stats() == DeliveryStats()
 
 
-def test_no_response_is_waited_for_without_acknowledgements() -> None:
+def test_no_response_is_waited_for_without_acknowledgements():
     """With ``acks=0`` what is sent is done with."""
     client = Client(acks=0, is_idempotent=False)
     client.append(3)
@@ -238,7 +237,7 @@ def test_no_response_is_waited_for_without_acknowledgements() -> None:
     assert client.sender.take_stats() == DeliveryStats(3, 24)
 
 
-def test_memory_is_bounded() -> None:
+def test_memory_is_bounded():
     """Rows and encoded bytes stay within ``buffer.memory``; a larger batch goes alone."""
     client = Client(buffer_memory=100)
     assert client.sender.has_room(1_000)
@@ -252,7 +251,7 @@ def test_memory_is_bounded() -> None:
     assert client.sender.has_room(1_000)
 
 
-def test_batches_of_a_lost_connection_are_sent_again_in_order() -> None:
+def test_batches_of_a_lost_connection_are_sent_again_in_order():
     """The batches keep their sequence numbers, and go to the leader after a pause."""
     client = Client()
     client.append(3, 2)
@@ -272,14 +271,14 @@ def test_batches_of_a_lost_connection_are_sent_again_in_order() -> None:
     assert client.encoded == [(0, PRODUCER), (3, PRODUCER), (5, PRODUCER)]
 
 
-def test_a_connection_without_requests_is_lost_without_loss() -> None:
+def test_a_connection_without_requests_is_lost_without_loss():
     """Nothing comes back."""
     client = Client()
     client.sender.disconnected(NODE, failure(ProduceError.DISCONNECTED), client.now)
     assert client.sender.is_settled
 
 
-def test_what_came_back_waits_for_what_is_in_flight() -> None:
+def test_what_came_back_waits_for_what_is_in_flight():
     """Only when all is answered is the first of it sent again, or the order would be lost."""
     client = Client()
     client.append(3, 2)
@@ -293,7 +292,7 @@ def test_what_came_back_waits_for_what_is_in_flight() -> None:
     assert client.stale == [P0]
 
 
-def test_a_new_leader_waits_for_the_former_one() -> None:
+def test_a_new_leader_waits_for_the_former_one():
     """A partition's batches are in flight to one broker at a time."""
     client = Client()
     client.append(3)
@@ -305,7 +304,7 @@ def test_a_new_leader_waits_for_the_former_one() -> None:
     assert client.sent() == (OTHER, [[3, 2]])
 
 
-def test_a_partition_without_a_leader_waits() -> None:
+def test_a_partition_without_a_leader_waits():
     """Its metadata are asked for again after a pause."""
     client = Client()
     client.append(3)
@@ -321,7 +320,7 @@ def test_a_partition_without_a_leader_waits() -> None:
     assert client.sender.next_request(client.now) == FindLeaders([P0], [P0])
 
 
-def test_a_partition_that_has_no_leader_for_long_fails() -> None:
+def test_a_partition_that_has_no_leader_for_long_fails():
     """The error names the first record that waits."""
     client = Client(delivery_timeout_ms=1_000)
     client.append(3)
@@ -340,7 +339,7 @@ def _perform(client: Client, request: InitProducerId | Encode[Numbers]) -> None:
         client.sender.encoded(request.batch, b"bytes")
 
 
-def test_a_response_may_leave_a_batch_out() -> None:
+def test_a_response_may_leave_a_batch_out():
     """A missing batch is sent again, and a batch that was not asked for is ignored."""
     client = Client()
     client.append(3)
@@ -350,7 +349,7 @@ def test_a_response_may_leave_a_batch_out() -> None:
     assert client.sent() == (NODE, [[0, 3]])
 
 
-def test_a_batch_that_is_too_large_is_split() -> None:
+def test_a_batch_that_is_too_large_is_split():
     """Its halves take its sequence numbers; what was behind it comes after them."""
     client = Client()
     client.append(5, 2)
@@ -368,7 +367,7 @@ def test_a_batch_that_is_too_large_is_split() -> None:
 
 
 @pytest.mark.parametrize("name", ["batch_size", "max_request_size", "buffer_memory"])
-def test_a_batch_keeps_the_lowest_limit_of_the_settings(name: str) -> None:
+def test_a_batch_keeps_the_lowest_limit_of_the_settings(name):
     """A batch fits into a request, and into the memory; a batch of no bytes would be none."""
     sizes = dict.fromkeys(("batch_size", "max_request_size", "buffer_memory"), 1_000)
     for size, expected in ((10, 10), (0, 1)):
@@ -376,7 +375,7 @@ def test_a_batch_keeps_the_lowest_limit_of_the_settings(name: str) -> None:
         assert client.sender.max_batch_bytes(P0) == expected
 
 
-def test_a_record_that_is_too_large_is_named() -> None:
+def test_a_record_that_is_too_large_is_named():
     """A single record cannot be split."""
     client = Client()
     client.append(1)
@@ -386,7 +385,7 @@ def test_a_record_that_is_too_large_is_named() -> None:
     assert (caught.value.topic, caught.value.partition, caught.value.size) == ("t", 0, 8)
 
 
-def test_lost_sequence_numbers_restart_under_another_producer_id() -> None:
+def test_lost_sequence_numbers_restart_under_another_producer_id():
     """From 0 on, for what came back and what waits, once nothing is in flight."""
     client = Client()
     client.append(3, 2)
@@ -408,7 +407,7 @@ def test_lost_sequence_numbers_restart_under_another_producer_id() -> None:
     assert len(client.encoded) == 5
 
 
-def test_other_partitions_keep_their_producer_id() -> None:
+def test_other_partitions_keep_their_producer_id():
     """What came back of them may be written already, and would be written twice.
 
     One that loses its numbers later takes the producer id that there is by then.
@@ -431,7 +430,7 @@ def test_other_partitions_keep_their_producer_id() -> None:
 
 
 @pytest.mark.parametrize("is_idempotent", [True, False])
-def test_sequence_numbers_are_not_lost_everywhere(is_idempotent: bool) -> None:
+def test_sequence_numbers_are_not_lost_everywhere(is_idempotent):
     """Within a transaction, or where there are none, it is an error."""
     client = Client(is_idempotent=is_idempotent)
     if is_idempotent:
@@ -444,7 +443,7 @@ def test_sequence_numbers_are_not_lost_everywhere(is_idempotent: bool) -> None:
         client.fail(ProduceError.SEQUENCE_LOST)
 
 
-def test_partitions_join_the_transaction_before_they_are_written_to() -> None:
+def test_partitions_join_the_transaction_before_they_are_written_to():
     """Once each, and requests name the transaction."""
     client = Client({P0: NODE, P1: NODE})
     client.sender.join_transaction(TRANSACTION)
@@ -460,7 +459,7 @@ def test_partitions_join_the_transaction_before_they_are_written_to() -> None:
     assert {producer for _, producer in client.encoded} == {ProducerIdAndEpoch(9, 3, True)}
 
 
-def test_a_partition_that_cannot_join_the_transaction_is_given_up() -> None:
+def test_a_partition_that_cannot_join_the_transaction_is_given_up():
     """The error is of its first record."""
     client = Client({P0: NODE, P1: NODE})
     client.sender.join_transaction(TRANSACTION)
@@ -472,7 +471,7 @@ def test_a_partition_that_cannot_join_the_transaction_is_given_up() -> None:
     assert (caught.value.topic, caught.value.partition) == (P1.topic, P1.partition)
 
 
-def test_each_transaction_has_sequence_numbers_of_its_own() -> None:
+def test_each_transaction_has_sequence_numbers_of_its_own():
     """Sequence numbers begin with 0, also for later records without a transaction."""
     client = Client()
     for transaction in (None, TRANSACTION, None):
@@ -490,7 +489,7 @@ def test_each_transaction_has_sequence_numbers_of_its_own() -> None:
 @pytest.mark.parametrize(
     "error", [ProduceError.PRODUCER_FENCED, ProduceError.INVALID_PRODUCER_EPOCH]
 )
-def test_a_fence_ends_the_transaction(error: ProduceError) -> None:
+def test_a_fence_ends_the_transaction(error):
     """Another producer writes under its id."""
     client = Client()
     client.sender.join_transaction(TRANSACTION)
@@ -512,7 +511,7 @@ def test_a_fence_ends_the_transaction(error: ProduceError) -> None:
         ),
     ],
 )
-def test_a_missing_right_is_named(error: ProduceError, right: Right) -> None:
+def test_a_missing_right_is_named(error, right):
     """A batch that the user may not write ends the writer."""
     client = Client()
     client.sender.join_transaction(TRANSACTION)
@@ -532,7 +531,7 @@ def test_a_missing_right_is_named(error: ProduceError, right: Right) -> None:
         (ProduceError.INVALID_TIMESTAMP, InvalidTimestampError),
     ],
 )
-def test_what_does_not_pass_is_raised(error: ProduceError, kind: type[RecordDeliveryError]) -> None:
+def test_what_does_not_pass_is_raised(error, kind):
     """The first record that cannot be delivered is named, and the broker's reason."""
     client = Client()
     client.append(2)
@@ -542,7 +541,7 @@ def test_what_does_not_pass_is_raised(error: ProduceError, kind: type[RecordDeli
 
 
 @pytest.mark.parametrize("error", [ProduceError.RETRIABLE, ProduceError.DISCONNECTED])
-def test_retries_end_with_the_delivery_timeout(error: ProduceError) -> None:
+def test_retries_end_with_the_delivery_timeout(error):
     """The timeout counts from the first failure since the last acknowledgement."""
     client = Client(delivery_timeout_ms=1_000)
     client.append(1, 1)
@@ -567,7 +566,7 @@ def test_retries_end_with_the_delivery_timeout(error: ProduceError) -> None:
             client.fail(error)
 
 
-def test_a_wait_in_vain_counts_from_its_beginning() -> None:
+def test_a_wait_in_vain_counts_from_its_beginning():
     """A request that was not answered in all of the time is not sent again."""
     client = Client(delivery_timeout_ms=1_000)
     client.append(1)
@@ -577,7 +576,7 @@ def test_a_wait_in_vain_counts_from_its_beginning() -> None:
         client.sender.disconnected(NODE, failure(ProduceError.DISCONNECTED), client.now, since=0)
 
 
-def test_retries_are_bounded() -> None:
+def test_retries_are_bounded():
     """One attempt more than ``retries``."""
     client = Client(retries=1)
     client.append(1)
@@ -589,6 +588,6 @@ def test_retries_are_bounded() -> None:
         client.fail(ProduceError.RETRIABLE)
 
 
-def test_a_batch_is_never_smaller_than_a_byte() -> None:
+def test_a_batch_is_never_smaller_than_a_byte():
     """A ``batch.size`` of 0 stands for a batch for each record."""
     assert Client(batch_size=0).sender.max_batch_bytes(P0) == 1

@@ -31,19 +31,19 @@ def problems(columns: dict[str, str], *, has_topic_option: bool = False) -> tupl
 
 
 @given(st.fixed_dictionaries(REQUIRED, optional=OPTIONAL | OTHERS), st.booleans())
-def test_columns_that_can_be_written(columns: dict[str, str], has_topic_option: bool) -> None:
+def test_columns_that_can_be_written(columns, has_topic_option):
     """Any column may have any of its types, and other columns are ignored."""
     check_sink_schema(columns, has_topic_option=has_topic_option)
 
 
 @given(st.text())
-def test_the_option_overrides_the_column(kind: str) -> None:
+def test_the_option_overrides_the_column(kind):
     """With the option there need not be a column for the topic, and it may be of any type."""
     check_sink_schema({"value": "string"}, has_topic_option=True)
     check_sink_schema({"value": "string", "topic": kind}, has_topic_option=True)
 
 
-def test_encoded_columns_are_structs() -> None:
+def test_encoded_columns_are_structs():
     """A column that has a format must be a struct, and another one must not."""
     columns = {"value": "struct<a:int>", "topic": "string", "key": "string"}
     check_sink_schema(columns, has_topic_option=False, encoded=["value"])
@@ -96,13 +96,13 @@ def test_encoded_columns_are_structs() -> None:
         ),
     ],
 )
-def test_columns_that_cannot_be_written(columns: dict[str, str], expected: tuple[str, ...]) -> None:
+def test_columns_that_cannot_be_written(columns, expected):
     """A column that is missing or of another type is told in the JVM connector's words."""
     assert problems(columns) == expected
 
 
 @given(st.sets(st.sampled_from(sorted(TYPES)), min_size=1))
-def test_all_wrong_columns_are_reported_together(wrong: set[str]) -> None:
+def test_all_wrong_columns_are_reported_together(wrong):
     """One run tells every column that has to be cast, in the order of a record's parts."""
     columns = {name: kinds[0] for name, kinds in TYPES.items()} | dict.fromkeys(wrong, "void")
     told = [problem.partition(" ")[0] for problem in problems(columns)]

@@ -36,13 +36,13 @@ tasks = st.builds(
 )
 
 
-def test_a_transactional_id() -> None:
+def test_a_transactional_id():
     """An id begins with the prefix, the query, the task and the lane of its attempt."""
     assert SinkTaskId("q", 9, 2, LANES + 1).transactional_id("mine") == "mine-q-2-1"
 
 
 @given(tasks, tasks)
-def test_ids_are_shared_within_a_lane_alone(one: SinkTaskId, other: SinkTaskId) -> None:
+def test_ids_are_shared_within_a_lane_alone(one, other):
     """A batch's number is not a part of them, so that they do not grow with batches."""
     is_shared = (one.query_id, one.partition, one.attempt % LANES) == (
         other.query_id,
@@ -53,16 +53,14 @@ def test_ids_are_shared_within_a_lane_alone(one: SinkTaskId, other: SinkTaskId) 
 
 
 @given(tasks, tasks)
-def test_a_querys_transactions_are_found_by_their_beginning(
-    one: SinkTaskId, other: SinkTaskId
-) -> None:
+def test_a_querys_transactions_are_found_by_their_beginning(one, other):
     """All of them begin so, and none of another query's does."""
     beginning = query_id_prefix(PREFIX, one.query_id)
     is_of_query = one.query_id == other.query_id
     assert other.transactional_id(PREFIX).startswith(beginning) is is_of_query
 
 
-def test_what_a_task_tells_crosses_to_the_driver() -> None:
+def test_what_a_task_tells_crosses_to_the_driver():
     """A task's result is pickled, as Spark does with commit messages."""
     written = WriteResult(DeliveryStats(3, 30), Transaction("id", 1, 2))
     assert pickle.loads(pickle.dumps(written)) == written  # noqa: S301
@@ -75,9 +73,7 @@ def test_what_a_task_tells_crosses_to_the_driver() -> None:
     st.sampled_from([PREFIX, "other", None]),
     st.booleans(),
 )
-def test_ids_of_a_query_are_told_from_others(
-    task: SinkTaskId, slot: str, prefix: str | None, knows_query: bool
-) -> None:
+def test_ids_of_a_query_are_told_from_others(task, slot, prefix, knows_query):
     """An id belongs to a query if the prefix and the query id that are known are its own."""
     ours = f"{task.transactional_id(PREFIX)}{slot}"
     query_id = task.query_id if knows_query else None
@@ -122,9 +118,7 @@ def described(
         (described(TransactionState.ONGOING, producer_id=8), TransactionEnd.FENCED),
     ],
 )
-def test_how_a_transaction_ended(
-    description: TransactionDescription | None, end: TransactionEnd | None
-) -> None:
+def test_how_a_transaction_ended(description, end):
     """The epoch says who ended it, the state how."""
     assert end_of(ONE, description) is end
 
@@ -142,14 +136,14 @@ def test_how_a_transaction_ended(
         (TransactionState.DEAD, False),
     ],
 )
-def test_which_ids_are_free(state: TransactionState, *, is_open: bool) -> None:
+def test_which_ids_are_free(state, *, is_open):
     """Those without an open transaction, if the last one is of an earlier batch."""
     found = described(state, started_ms=1_000)
     assert is_free(found, 1_000) is not is_open
     assert not is_free(found, 999)
 
 
-def test_how_long_transactions_stay_open() -> None:
+def test_how_long_transactions_stay_open():
     """Until the time-out of the one that began first."""
     begun = [described(started_ms=1_000), described(started_ms=1_200)]
     assert ms_left(begun, 1_250, None) == 250
@@ -160,7 +154,7 @@ def test_how_long_transactions_stay_open() -> None:
 
 
 @given(st.lists(st.integers(0, 400), min_size=1), st.integers(0, 100), st.integers())
-def test_clocks_may_differ(begun_after: list[int], later: int, difference: int) -> None:
+def test_clocks_may_differ(begun_after, later, difference):
     """No transaction is younger than 0 or older than its batch, whatever a coordinator's clock."""
     planned_ms, now_ms = 10**10, 10**10 + max(begun_after) + later
     begun = [described(started_ms=max(0, planned_ms + each + difference)) for each in begun_after]
@@ -175,7 +169,7 @@ DELIVERED = st.builds(DeliveryStats, st.integers(0), st.integers(0))
 
 
 @given(DELIVERED, DELIVERED)
-def test_sums(one: DeliveryStats, other: DeliveryStats) -> None:
+def test_sums(one, other):
     """Records and bytes are added each, and nothing adds nothing."""
     assert one + other == DeliveryStats(one.records + other.records, one.bytes + other.bytes)
     assert one + NOTHING == one

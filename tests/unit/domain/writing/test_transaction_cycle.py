@@ -48,7 +48,7 @@ def succeed(cycle: Cycle, now: float = 0.0) -> list[TransactionRequest[Numbers]]
     return requests
 
 
-def test_a_transaction_has_four_steps() -> None:
+def test_a_transaction_has_four_steps():
     """Partitions and offsets are announced; records, offsets and the end follow one by one."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS), (P1, RECORDS), (P0, RECORDS)], 7)
@@ -69,7 +69,7 @@ def test_a_transaction_has_four_steps() -> None:
     assert succeed(cycle) == []
 
 
-def test_nothing_is_settled() -> None:
+def test_nothing_is_settled():
     """A cycle without an offset to commit asks for nothing; one with an offset is not settled."""
     cycle = new_cycle()
     assert cycle.is_settled
@@ -79,7 +79,7 @@ def test_nothing_is_settled() -> None:
     assert not other.is_settled
 
 
-def test_a_step_waits_for_all_of_the_last() -> None:
+def test_a_step_waits_for_all_of_the_last():
     """One response alone does not begin the next step."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS)], 7)
@@ -92,7 +92,7 @@ def test_a_step_waits_for_all_of_the_last() -> None:
     assert cycle.next_requests(0) == [WriteRecords(((P0, RECORDS),))]
 
 
-def test_offsets_are_committed_without_records() -> None:
+def test_offsets_are_committed_without_records():
     """What led to no output is committed alone."""
     cycle = new_cycle()
     cycle.append([], 7)
@@ -101,7 +101,7 @@ def test_offsets_are_committed_without_records() -> None:
     assert succeed(cycle) == [EndTxn(TRANSACTION)]
 
 
-def test_what_is_written_meanwhile_is_the_next_transaction() -> None:
+def test_what_is_written_meanwhile_is_the_next_transaction():
     """All of it together, once the transaction has ended."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS)], 3)
@@ -119,7 +119,7 @@ def test_what_is_written_meanwhile_is_the_next_transaction() -> None:
     assert succeed(cycle) == [TxnOffsetCommit(TRANSACTION, 9)]
 
 
-def test_the_last_transaction_may_end_slowly() -> None:
+def test_the_last_transaction_may_end_slowly():
     """The next one is begun again after short pauses, which are short again after a success."""
     cycle = new_cycle()
     cycle.append([], 3)
@@ -140,7 +140,7 @@ def test_the_last_transaction_may_end_slowly() -> None:
 
 
 @pytest.mark.parametrize("error", [TransactionError.RETRIABLE, TransactionError.DISCONNECTED])
-def test_errors_that_pass_are_ridden_through(error: TransactionError) -> None:
+def test_errors_that_pass_are_ridden_through(error):
     """The request is repeated after a pause; the others of the step are not."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS)], 3)
@@ -151,7 +151,7 @@ def test_errors_that_pass_are_ridden_through(error: TransactionError) -> None:
     assert cycle.next_requests(BACKOFF_S) == [first]
 
 
-def test_errors_that_last_are_raised() -> None:
+def test_errors_that_last_are_raised():
     """A refusal names the request; a lost connection names the cluster."""
     for error, expected, words in (
         (TransactionError.RETRIABLE, KafkaRequestError, "AddOffsetsToTxn: it loads"),
@@ -171,7 +171,7 @@ def test_errors_that_last_are_raised() -> None:
             cycle.failed(request, error, "it loads", TIMEOUT_S + 1)
 
 
-def test_a_refusal_is_raised_at_once() -> None:
+def test_a_refusal_is_raised_at_once():
     """A refused request is not repeated."""
     cycle = new_cycle()
     cycle.append([], 3)
@@ -180,7 +180,7 @@ def test_a_refusal_is_raised_at_once() -> None:
         cycle.failed(request, TransactionError.FATAL, "not authorized", 0)
 
 
-def test_an_id_that_has_expired_is_raised_at_once() -> None:
+def test_an_id_that_has_expired_is_raised_at_once():
     """Repeating the request would not help, and a new task would."""
     cycle = new_cycle()
     cycle.append([], 3)
@@ -189,7 +189,7 @@ def test_an_id_that_has_expired_is_raised_at_once() -> None:
         cycle.failed(request, TransactionError.FORGOTTEN, "", 0)
 
 
-def test_a_fence_is_raised_at_once() -> None:
+def test_a_fence_is_raised_at_once():
     """The error names the transactional id."""
     cycle = new_cycle()
     cycle.append([], 3)
@@ -198,7 +198,7 @@ def test_a_fence_is_raised_at_once() -> None:
         cycle.failed(request, TransactionError.FENCED, "", 0)
 
 
-def test_a_transaction_is_quiet_between_requests_that_were_answered() -> None:
+def test_a_transaction_is_quiet_between_requests_that_were_answered():
     """One whose connection was lost may still be handled, as one in flight."""
     cycle = new_cycle()
     quiet = [cycle.is_quiet]

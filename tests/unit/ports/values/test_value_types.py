@@ -1,7 +1,5 @@
 """The types of Arrow columns."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 
@@ -20,7 +18,7 @@ EVERY = StructType(
 )
 
 
-def test_every_type_is_found_again() -> None:
+def test_every_type_is_found_again():
     assert data_type_of(arrow_type(EVERY)) == EVERY
 
 
@@ -40,7 +38,7 @@ def test_every_type_is_found_again() -> None:
     ],
     ids=str,
 )
-def test_layouts_are_of_the_same_type(layout: pa.DataType, found: types.DataType) -> None:
+def test_layouts_are_of_the_same_type(layout, found):
     struct = pa.struct([pa.field("x", layout)])
     assert data_type_of(struct) == StructType((StructField("x", found),))
 
@@ -54,6 +52,6 @@ def test_layouts_are_of_the_same_type(layout: pa.DataType, found: types.DataType
     ],
     ids=str,
 )
-def test_other_types_are_refused(arrow: pa.DataType, reason: str) -> None:
+def test_other_types_are_refused(arrow, reason):
     with pytest.raises(ValueError, match=reason):
         data_type_of(arrow)

@@ -139,8 +139,7 @@ def _evolved_fields(draw: Draw, fields: list[dict[str, Any]]) -> list[dict[str, 
         {"name": "g1", "type": ["null", "string"], "default": None},
         {"name": "g2", "type": {"type": "array", "items": "string"}, "default": ["x", "y"]},
     ]
-    chosen: list[dict[str, Any]] = draw(st.permutations(kept + added[: draw(st.integers(1, 3))]))
-    return chosen
+    return draw(st.permutations(kept + added[: draw(st.integers(1, 3))]))
 
 
 def expected(value: Any, schema: Any) -> Any:

@@ -104,9 +104,7 @@ PAIR = record(("a", "int"), ("b", ["null", "string"]))
         (MILLIS, b"", "TRUNCATED", "a"),
     ],
 )
-def test_a_bad_value_has_a_reason_and_a_field(
-    schema: Any, payload: bytes, reason: str, field: str
-) -> None:
+def test_a_bad_value_has_a_reason_and_a_field(schema, payload, reason, field):
     """A value that is malformed in any way is null, and its reason and field are known."""
     decoder = decoder_of(schema)
     found = decoder.decode(payloads_of([payload]))
@@ -130,9 +128,7 @@ def test_a_bad_value_has_a_reason_and_a_field(
         (array("int"), b"\x01\x80", "TRUNCATED"),
     ],
 )
-def test_skipped_fields_are_checked_as_far_as_they_are_read(
-    skipped: Any, payload: bytes, reason: str
-) -> None:
+def test_skipped_fields_are_checked_as_far_as_they_are_read(skipped, payload, reason):
     """The error names the field of the writer."""
     decoder = decoder_of(record(("s", skipped), ("a", "int")), "a int")
     found = decoder.decode(payloads_of([payload]))
@@ -140,7 +136,7 @@ def test_skipped_fields_are_checked_as_far_as_they_are_read(
     assert decoder.field_names[found.fields[0]] == "s"
 
 
-def test_a_bad_value_does_not_affect_its_neighbours() -> None:
+def test_a_bad_value_does_not_affect_its_neighbours():
     """Values around each bad value of the corpus are the same as without it."""
     for case in CASES:
         schema, payloads = case.writer, case.payloads()
@@ -154,7 +150,7 @@ def test_a_bad_value_does_not_affect_its_neighbours() -> None:
         assert together.fields.tolist() == [each.fields[0] for each in alone]
 
 
-def test_tombstones_and_values_without_framing_are_null() -> None:
+def test_tombstones_and_values_without_framing_are_null():
     """A tombstone is no failure; a value with a reason keeps it and is not decoded."""
     given = [0, 0, int(FailureReason.UNKNOWN_SCHEMA), 0]
     payloads = payloads_of([b"\x02", None, b"\x04", b""], [-1, -1, -2, -1], (), given)
@@ -164,14 +160,14 @@ def test_tombstones_and_values_without_framing_are_null() -> None:
     assert payloads.reasons.tolist() == given
 
 
-def test_a_null_is_a_value_where_the_schema_admits_it() -> None:
+def test_a_null_is_a_value_where_the_schema_admits_it():
     """A nullable record may be null. Spark fails for every value of such a schema."""
     found = decoded(["null", POINT], b"\x00", b"\x02\x02\x04")
     assert rows_of(found) == [None, {"x": 1, "y": 2}]
     assert reasons_of(found) == ["NONE", "NONE"]
 
 
-def test_no_payloads_are_no_rows() -> None:
+def test_no_payloads_are_no_rows():
     """An empty batch has an empty column."""
     assert len(decoded(EVENT).column) == 0
 
@@ -187,7 +183,7 @@ def decoded_with(
     return decoder.decode(payloads_of(payloads, numbers, tuple(schemas)))
 
 
-def test_each_value_is_read_with_its_writers_schema(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_value_is_read_with_its_writers_schema(caplog):
     """Writers may alternate; a schema that cannot be read is a failure of its values alone."""
     new = record(("b", ["null", "string"]), ("a", "int"))
     schemas = [writer(7, one("int")), writer(8, new), writer(9, one("string"))]
@@ -209,7 +205,7 @@ def test_each_value_is_read_with_its_writers_schema(caplog: pytest.LogCaptureFix
     assert messages[1].startswith("Cannot read values of schema 10: ")
 
 
-def test_a_warning_names_some_fields(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_names_some_fields(caplog):
     """A schema with many fields that cannot be read is one warning."""
     reader = record(*((f"f{number}", "int") for number in range(9)))
     with caplog.at_level(logging.WARNING):
@@ -220,7 +216,7 @@ def test_a_warning_names_some_fields(caplog: pytest.LogCaptureFixture) -> None:
     assert entry.getMessage() == f"Cannot read all values of schema 7: {fields}; and 6 more"
 
 
-def test_a_schema_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_is_compiled_once(monkeypatch):
     """Programs are kept by the ids of schemas, and imports are parsed."""
     schema = Schema(
         SchemaType.AVRO,
@@ -234,7 +230,7 @@ def test_a_schema_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows_of(first) == rows_of(second) == [{"a": b"x"}]
 
 
-def test_columns_grow() -> None:
+def test_columns_grow():
     """Long texts, long lists and large maps need more room than a batch begins with."""
     schema = record(("s", "string"), ("l", array(POINT)), ("m", map_("string")))
     points = b"".join(encode_long(2 * n) + encode_long(n) for n in range(3000))
@@ -259,7 +255,7 @@ def test_columns_grow() -> None:
 
 @pytest.mark.parametrize("entries", [2, MAX_COMPARED, MAX_COMPARED + 1, 1000])
 @pytest.mark.parametrize("twin", [0, 1])
-def test_a_map_has_each_key_once(entries: int, twin: int) -> None:
+def test_a_map_has_each_key_once(entries, twin):
     """Keys are compared, or hashed where there are many, also of maps in maps."""
     keys = [f"k{n}" for n in range(entries)]
     unequal = b"".join(text(key) + b"\x02" for key in keys)
@@ -272,14 +268,14 @@ def test_a_map_has_each_key_once(entries: int, twin: int) -> None:
     assert len(rows_of(found)[2]["a"][1][1]) == entries
 
 
-def test_long_keys_that_differ_at_the_end_are_two() -> None:
+def test_long_keys_that_differ_at_the_end_are_two():
     """Keys of one length are compared to their last byte."""
     keys = ["x" * 40 + suffix for suffix in "abcdefghijklmn"]
     payload = encode_long(len(keys)) + b"".join(text(key) + b"\x02" for key in keys) + b"\x00"
     assert reasons_of(decoded(one(map_("int")), payload)) == ["NONE"]
 
 
-def test_elements_without_bytes_are_limited_for_each_value() -> None:
+def test_elements_without_bytes_are_limited_for_each_value():
     """Arrays in an array share the limit, and the next value has its own."""
     schema = one(array(array(record(name="Empty"))))
     limit = decode_kernel.MAX_EMPTY_ELEMENTS
@@ -290,7 +286,7 @@ def test_elements_without_bytes_are_limited_for_each_value() -> None:
     assert [len(inner) for inner in rows_of(found)[0]["a"]] == [limit // 2] * 2
 
 
-def test_defaults_are_limited_for_each_value() -> None:
+def test_defaults_are_limited_for_each_value():
     """An element of a byte can have defaults of many bytes."""
     grown = record(("x", "int"), ("d", "string", "z" * 10_000), name="Point")
     reader = {"avroSchema": json.dumps(one(array(grown)))}
@@ -301,7 +297,7 @@ def test_defaults_are_limited_for_each_value() -> None:
     assert rows_of(found)[2]["a"][9] == {"x": 1, "d": "z" * 10_000}
 
 
-def test_skipped_records_in_themselves_are_limited() -> None:
+def test_skipped_records_in_themselves_are_limited():
     """A list that is linked by records is skipped to a depth."""
     schema = record(("n", NODE), ("a", "int"))
     decoder = decoder_of(schema, "a int")
@@ -313,7 +309,7 @@ def test_skipped_records_in_themselves_are_limited() -> None:
 
 
 @pytest.mark.parametrize("nested", [array("Tree"), map_("Tree")])
-def test_skipped_trees_are_limited(nested: Any) -> None:
+def test_skipped_trees_are_limited(nested):
     """Arrays and maps of records in themselves take more of the stack."""
     schema = record(("n", record(("t", nested), name="Tree")), ("a", "int"))
     key = b"" if nested == array("Tree") else b"\x00"
@@ -321,7 +317,7 @@ def test_skipped_trees_are_limited(nested: Any) -> None:
     assert reasons_of(found) == ["TOO_DEEP"]
 
 
-def test_defaults_in_deep_arrays_are_read() -> None:
+def test_defaults_in_deep_arrays_are_read():
     """What is behind the default is read from the value."""
     deep: Any = record(("x", "int"), name="Deep")
     grown: Any = record(("x", "int"), ("d", "int", 1), name="Deep")
@@ -333,7 +329,7 @@ def test_defaults_in_deep_arrays_are_read() -> None:
     assert str(rows_of(found)[0]).count("{'x': 2, 'd': 1}") == 1
 
 
-def test_records_that_use_each_other_are_skipped() -> None:
+def test_records_that_use_each_other_are_skipped():
     """A chain of a thousand records is not deeper than the stack of Python."""
     links = (record(("a", f"S{number}"), name=f"S{number + 1}") for number in range(999))
     chain = [record(("a", "int"), name="S0"), *links]
@@ -343,7 +339,7 @@ def test_records_that_use_each_other_are_skipped() -> None:
     assert rows_of(found) == [{"a": 3}]
 
 
-def test_programs_of_many_writers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_of_many_writers(monkeypatch):
     """Only some are kept for the next batch, and values of each are read."""
     monkeypatch.setattr(decoder_module, "_MAX_PROGRAMS", 3)
     decoder = decoder_of(one("int"))
@@ -365,7 +361,7 @@ def test_programs_of_many_writers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiled == [0, 1, 2, 3, 0, 1]
 
 
-def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
     """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5000)
     small, large = text("x"), text("y" * 6000)
@@ -377,7 +373,7 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.Monk
     assert rows_of(found) == [None, {"a": "x"}]
 
 
-def test_slices_of_payloads_are_read_where_they_are() -> None:
+def test_slices_of_payloads_are_read_where_they_are():
     """Payloads are parts of a buffer; bytes before, between and behind them are not read."""
     values = pa.array([b"\xff\xff\x02\xff\x04\xff"], pa.binary())
     payloads = payloads_of([b"", b""])
@@ -403,7 +399,7 @@ def test_slices_of_payloads_are_read_where_they_are() -> None:
         (2**127, 17, False),
     ],
 )
-def test_decimals_have_at_most_their_digits(number: int, size: int, fits: bool) -> None:
+def test_decimals_have_at_most_their_digits(number, size, fits):
     """A number of any size is read if it has no more digits than the type."""
     found = decoded(one(decimal(38)), encode_long(size) + big_endian(number, size))
     assert reasons_of(found) == ["NONE" if fits else "OUT_OF_RANGE"]
@@ -412,7 +408,7 @@ def test_decimals_have_at_most_their_digits(number: int, size: int, fits: bool) 
 
 @pytest.mark.parametrize("number", [0, 1, -1, 10**18, -(10**18), 10**19 - 1, 1 - 10**19])
 @pytest.mark.parametrize("scale", [2, 3, 19, 21])
-def test_columns_of_decimals_may_have_more_scale(number: int, scale: int) -> None:
+def test_columns_of_decimals_may_have_more_scale(number, scale):
     """A value keeps its digits behind the point, and gets zeros."""
     payload = encode_long(9) + big_endian(number, 9)
     found = decoded(one(decimal(19, 2)), payload, wanted=f"a decimal({17 + scale},{scale})")
@@ -420,7 +416,7 @@ def test_columns_of_decimals_may_have_more_scale(number: int, scale: int) -> Non
     assert rows_of(found) == [{"a": Decimal(number).scaleb(-2)}]
 
 
-def test_dates_can_be_read_as_timestamps_without_a_zone() -> None:
+def test_dates_can_be_read_as_timestamps_without_a_zone():
     """A date is its midnight, and out of range where microseconds do not reach it."""
     days = encode_long(-3), encode_long(2**31 - 1)
     found = decoded(one(logical("int", "date")), *days, wanted="a timestamp_ntz")
@@ -429,7 +425,7 @@ def test_dates_can_be_read_as_timestamps_without_a_zone() -> None:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_milliseconds_have_the_range_of_microseconds(sign: int) -> None:
+def test_milliseconds_have_the_range_of_microseconds(sign):
     """Beyond it, a number is out of range; Spark fails there, too."""
     limit = (2**63 - 1) // 1000
     values = (encode_long(sign * limit), encode_long(sign * (limit + 1)))
@@ -438,7 +434,7 @@ def test_milliseconds_have_the_range_of_microseconds(sign: int) -> None:
     assert reasons_of(found) == ["NONE", "OUT_OF_RANGE"]
 
 
-def test_units_of_instants() -> None:
+def test_units_of_instants():
     """Milliseconds become microseconds, and dates are days of whole milliseconds."""
     millis = logical("long", "timestamp-millis")
     payload = b"\x01"

@@ -22,7 +22,7 @@ def type_of(schema: Any, **settings: str) -> str:
     return str(VALUE_FORMAT.data_type(options_of(json.dumps(schema), settings), None))
 
 
-def test_the_type_is_the_readers() -> None:
+def test_the_type_is_the_readers():
     """The type is that of the option's schema, the registry's, or Spark's option ``avroSchema``."""
     number, text = json.dumps(one("int")), registered(one("string"))
     assert str(VALUE_FORMAT.data_type(options_of(number), None)) == "struct<a:int>"
@@ -31,7 +31,7 @@ def test_the_type_is_the_readers() -> None:
     assert type_of(one("int"), avroSchema=json.dumps(one("long"))) == "struct<a:bigint>"
 
 
-def test_options_of_types() -> None:
+def test_options_of_types():
     """Options of types have Spark's names and defaults."""
     union = one(["int", "string"])
     assert type_of(union) == "struct<a:struct<member0:int,member1:string>>"
@@ -43,7 +43,7 @@ def test_options_of_types() -> None:
 
 
 @pytest.mark.parametrize("depth", ["16", "x"])
-def test_the_depth_of_recursion_is_a_small_number(depth: str) -> None:
+def test_the_depth_of_recursion_is_a_small_number(depth):
     """Spark's limit holds here, too."""
     with pytest.raises(OptionsError, match=f"recursiveFieldMaxDepth is '{depth}'"):
         type_of(NODE, recursiveFieldMaxDepth=depth)
@@ -59,7 +59,7 @@ def test_the_depth_of_recursion_is_a_small_number(depth: str) -> None:
         ('"null"', "no values but null"),
     ],
 )
-def test_what_is_no_schema_is_refused(schema: str | None, reason: str) -> None:
+def test_what_is_no_schema_is_refused(schema, reason):
     """The error names the option."""
     with pytest.raises(OptionsError, match=r"Option 'valueSchema' is not a usable .*" + reason):
         VALUE_FORMAT.data_type(options_of(schema), None)
@@ -68,13 +68,13 @@ def test_what_is_no_schema_is_refused(schema: str | None, reason: str) -> None:
             VALUE_FORMAT.decoder(options_of(schema), None, parse_struct("a int"))
 
 
-def test_a_readers_schema_that_is_none_is_refused() -> None:
+def test_a_readers_schema_that_is_none_is_refused():
     """The error names Spark's option."""
     with pytest.raises(OptionsError, match="'avroSchema' is not an Avro schema: the type 'x'"):
         type_of(one("int"), avroSchema='"x"')
 
 
-def test_columns_that_the_schema_does_not_have_are_refused() -> None:
+def test_columns_that_the_schema_does_not_have_are_refused():
     """Each of them is named."""
     options = options_of(json.dumps(record(("a", "int"), ("b", "string"))))
     with pytest.raises(OptionsError) as caught:
@@ -85,7 +85,7 @@ def test_columns_that_the_schema_does_not_have_are_refused() -> None:
     )
 
 
-def test_the_decoder_reads_the_wanted_columns() -> None:
+def test_the_decoder_reads_the_wanted_columns():
     """The columns have the order of the query."""
     options = options_of(json.dumps(record(("a", "int"), ("b", "string"), ("c", "long"))))
     struct = parse_struct("c bigint, a bigint")

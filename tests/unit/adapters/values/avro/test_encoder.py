@@ -59,7 +59,7 @@ def rows_of(data_type: types.DataType, *values: object) -> Any:
 
 
 @given(st.lists(ROWS, max_size=4))
-def test_fastavro_reads_the_same_rows(rows: list[dict[str, Any]]) -> None:
+def test_fastavro_reads_the_same_rows(rows):
     encoder = AvroEncoder("value", None, NESTED)
     pairs = [{**row, "by_name": row["by_name"] and list(row["by_name"].items())} for row in rows]
     encoded: Any = encoder.encode(pa.array([*pairs, None], arrow_type(NESTED)), b"\0id")
@@ -75,7 +75,7 @@ def test_fastavro_reads_the_same_rows(rows: list[dict[str, Any]]) -> None:
     assert found == [{**row, "by_name": row["by_name"]} for row in rows]
 
 
-def test_values_longer_than_the_memory_are_written() -> None:
+def test_values_longer_than_the_memory_are_written():
     rows = [{"name": "n" * size, "many": [{"x": 1}] * size} for size in (1, 100_000, 3)]
     encoder = AvroEncoder("value", None, NESTED)
     encoded: Any = encoder.encode(pa.array(rows, arrow_type(NESTED)))
@@ -114,15 +114,13 @@ FIXED = {"type": "fixed", "name": "f", "size": 2}
     ],
     ids=["null", "enum", "fixed", "decimal", "union"],
 )
-def test_a_row_that_does_not_fit_is_named(
-    avro: object, data_type: types.DataType, good: object, bad: object, reason: str
-) -> None:
+def test_a_row_that_does_not_fit_is_named(avro, data_type, good, bad, reason):
     rows = rows_of(data_type, good, good, bad, good)
     with pytest.raises(UnencodableValueError, match=f"row 2 of a batch .* field 'x' {reason}"):
         one_field(avro, data_type).encode(rows)
 
 
-def test_elements_may_be_refused() -> None:
+def test_elements_may_be_refused():
     encoder = one_field({"type": "array", "items": "int"}, types.ArrayType(types.INTEGER))
     with pytest.raises(UnencodableValueError, match=r"field 'x\.element' is null"):
         encoder.encode(rows_of(types.ArrayType(types.INTEGER), [1], [1, None]))
@@ -140,9 +138,7 @@ def test_elements_may_be_refused() -> None:
         (["null", "string", "int"], parse_struct("member0 string, member1 int"), None, b"\0"),
     ],
 )
-def test_numbers_and_unions(
-    avro: object, data_type: types.DataType, value: object, encoded: bytes
-) -> None:
+def test_numbers_and_unions(avro, data_type, value, encoded):
     assert one_field(avro, data_type).encode(rows_of(data_type, value)).to_pylist() == [encoded]
 
 
@@ -172,14 +168,12 @@ def test_numbers_and_unions(
         ),
     ],
 )
-def test_a_type_that_does_not_fit_is_refused(
-    avro: object, data_type: types.DataType, reason: str
-) -> None:
+def test_a_type_that_does_not_fit_is_refused(avro, data_type, reason):
     with pytest.raises(ValueError, match=reason):
         one_field(avro, data_type)
 
 
-def test_the_format_takes_the_schema_of_the_options_or_the_registry() -> None:
+def test_the_format_takes_the_schema_of_the_options_or_the_registry():
     assert VALUE_FORMAT.encoder is not None
     text = '{"type":"record","name":"n.R","fields":[{"name":"x","type":"long"}]}'
     struct = parse_struct("x bigint")

@@ -70,9 +70,7 @@ def typed_rows(draw: st.DrawFn) -> tuple[pa.DataType, list[Any], list[Any]]:
 
 @settings(max_examples=150, deadline=None)
 @given(typed_rows())
-def test_the_array_has_the_rows_that_were_put(
-    typed: tuple[pa.DataType, list[Any], list[Any]],
-) -> None:
+def test_the_array_has_the_rows_that_were_put(typed):
     type_, rows, _ = typed
     script = Script(type_)
     for row in rows:
@@ -84,9 +82,7 @@ def test_the_array_has_the_rows_that_were_put(
 
 @settings(max_examples=150, deadline=None)
 @given(typed_rows())
-def test_a_row_that_is_removed_leaves_nothing_behind(
-    typed: tuple[pa.DataType, list[Any], list[Any]],
-) -> None:
+def test_a_row_that_is_removed_leaves_nothing_behind(typed):
     type_, rows, bad_rows = typed
     script = Script(type_)
     for number, (row, bad) in enumerate(zip(rows, bad_rows, strict=True)):
@@ -99,7 +95,7 @@ def test_a_row_that_is_removed_leaves_nothing_behind(
     assert array.equals(pa.array(rows, type_))
 
 
-def test_fields_that_were_not_put_are_null() -> None:
+def test_fields_that_were_not_put_are_null():
     type_ = pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))])
     script = Script(type_)
     script.put({"a": 1})
@@ -108,7 +104,7 @@ def test_fields_that_were_not_put_are_null() -> None:
     assert array.to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": {"c": None}}]
 
 
-def test_lists_grow_while_they_are_filled() -> None:
+def test_lists_grow_while_they_are_filled():
     entry = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))])
     type_ = pa.struct([("entries", pa.list_(entry))])
     row = {"entries": [{"a": n, "b": [str(n)] * 3} for n in range(500)]}
@@ -119,7 +115,7 @@ def test_lists_grow_while_they_are_filled() -> None:
     assert grown > 5
 
 
-def test_texts_grow_while_they_are_filled() -> None:
+def test_texts_grow_while_they_are_filled():
     script = Script(pa.struct([("a", pa.string())]))
     rows = [{"a": "x" * size} for size in (10, 5_000, 1_000_000)]
     for row in rows:
@@ -129,7 +125,7 @@ def test_texts_grow_while_they_are_filled() -> None:
     assert grown == 2
 
 
-def test_a_batch_begins_with_the_room_that_the_one_before_needed() -> None:
+def test_a_batch_begins_with_the_room_that_the_one_before_needed():
     type_ = pa.struct([("a", pa.string()), ("b", pa.string()), ("c", pa.list_(pa.int64()))])
     script = Script(type_)
     rows = [{"a": "x" * 5_000, "b": "", "c": [1] * 100}] * 10
@@ -143,20 +139,20 @@ def test_a_batch_begins_with_the_room_that_the_one_before_needed() -> None:
     assert first.equals(second)
 
 
-def test_a_large_row_does_not_decide_the_memory_of_many_small_ones() -> None:
+def test_a_large_row_does_not_decide_the_memory_of_many_small_ones():
     type_ = pa.struct([("c", pa.list_(pa.int64()))])
     sizes = ColumnSizes(columns_of(type_))
     sizes.note(2, rows=1, values=2**30, share=1.0)
     assert sizes.values(2, rows=100, data_bytes=1_000) == 1_100
 
 
-def test_a_column_does_not_grow_past_what_arrow_addresses() -> None:
+def test_a_column_does_not_grow_past_what_arrow_addresses():
     columns = ColumnSet(columns_of(pa.struct([("a", pa.string())])), 1, 0)
     with pytest.raises(DecodedTooLargeError):
         columns.grow(1, MAX_SIZE + 1)
 
 
-def test_columns_have_the_paths_of_their_fields() -> None:
+def test_columns_have_the_paths_of_their_fields():
     type_ = pa.struct(
         [
             ("a", pa.struct([("b", pa.int8())])),

@@ -42,8 +42,7 @@ ROWS: list[dict[str, Any] | None] = [
 
 def encode(array: pa.Array[Any]) -> list[bytes | None]:
     encoder = JsonEncoder(ValueOptions("value", "json"), TYPE)
-    encoded: list[bytes | None] = encoder.encode(array).to_pylist()
-    return encoded
+    return encoder.encode(array).to_pylist()
 
 
 def plain() -> Any:
@@ -51,12 +50,12 @@ def plain() -> Any:
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 40), (1, 40), (8, 9), (3, 37), (13, 13)])
-def test_slices_are_read_as_the_rows_they_show(start: int, end: int) -> None:
+def test_slices_are_read_as_the_rows_they_show(start, end):
     assert encode(plain()[start:end]) == encode(plain())[start:end]
 
 
 @pytest.mark.parametrize("start", [0, 5])
-def test_fields_may_be_slices_themselves(start: int) -> None:
+def test_fields_may_be_slices_themselves(start):
     whole = plain()
     fields = [whole.field(number)[start:] for number in range(len(TYPE.fields))]
     array = pa.StructArray.from_arrays(fields, names=list(TYPE.names))
@@ -80,7 +79,7 @@ def test_fields_may_be_slices_themselves(start: int) -> None:
     ],
     ids=str,
 )
-def test_other_layouts_are_read_as_well(field: str, layout: pa.DataType) -> None:
+def test_other_layouts_are_read_as_well(field, layout):
     rows = plain()
     fields = [rows.field(number) for number in range(len(TYPE.fields))]
     place = TYPE.names.index(field)

@@ -33,7 +33,7 @@ UNKNOWN_GUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
 @pytest.fixture
-def registry() -> MemorySchemaRegistry:
+def registry():
     """Return a registry with three schemas, whose ids are 1, 2 and 3."""
     registry = MemorySchemaRegistry()
     assert [registry.register("s", schema) for schema in SCHEMAS] == [1, 2, 3]
@@ -76,7 +76,7 @@ def ids(payloads: Payloads) -> list[int | str | None]:
     return [payloads.schema_id(row) for row in range(len(payloads.values))]
 
 
-def test_values_without_framing() -> None:
+def test_values_without_framing():
     """The payload is the whole value, and no schema is named."""
     payloads = framed([b"a", None, b"", b"\0\0\0\0\1"], None, Framing.NONE)
     assert parts(payloads) == [b"a", None, b"", b"\0\0\0\0\1"]
@@ -85,7 +85,7 @@ def test_values_without_framing() -> None:
     assert (payloads.schemas, payloads.unknown_ids, ids(payloads)) == ((), (), [None] * 4)
 
 
-def test_an_empty_batch(registry: MemorySchemaRegistry) -> None:
+def test_an_empty_batch(registry):
     """A batch without rows has no payloads, with any framing."""
     for framing in Framing:
         options = ValueOptions("value", "avro", framing=framing)
@@ -93,7 +93,7 @@ def test_an_empty_batch(registry: MemorySchemaRegistry) -> None:
         assert (len(payloads.starts), len(payloads.writers), payloads.schemas) == (0, 0, ())
 
 
-def test_ids_before_payloads(registry: MemorySchemaRegistry) -> None:
+def test_ids_before_payloads(registry):
     """Each value has the schema of its id; a payload may be empty, and a tombstone has none."""
     values = [id_prefix(2) + b"b", None, id_prefix(1) + b"a", id_prefix(2), id_prefix(1) + b"aa"]
     payloads = framed(values, registry)
@@ -107,7 +107,7 @@ def test_ids_before_payloads(registry: MemorySchemaRegistry) -> None:
 @pytest.mark.parametrize(
     "value", [b"", b"\0", b"\0\0\0\0", b'{"a":1}', b"\1\0\0\0\1x", guid_header(GUIDS[0])]
 )
-def test_a_value_without_an_id(registry: MemorySchemaRegistry, value: bytes) -> None:
+def test_a_value_without_an_id(registry, value):
     """A value that does not begin with a complete id is bad, and its neighbours are not."""
     good = id_prefix(3) + b"c"
     payloads = framed([good, value, good], registry)
@@ -117,7 +117,7 @@ def test_a_value_without_an_id(registry: MemorySchemaRegistry, value: bytes) -> 
 
 
 @pytest.mark.parametrize("unknown", [0, 4, 2**31 - 1, 2**31, 2**32 - 1])
-def test_an_unknown_id(registry: MemorySchemaRegistry, unknown: int) -> None:
+def test_an_unknown_id(registry, unknown):
     """Values with an id that the registry does not have are bad, and the id is told."""
     bad, good = id_prefix(unknown) + b"x", id_prefix(3) + b"c"
     payloads = framed([bad, good, bad, None, b""], registry)
@@ -132,7 +132,7 @@ def test_an_unknown_id(registry: MemorySchemaRegistry, unknown: int) -> None:
     assert ids(payloads) == [unknown, 3, unknown, None, None]
 
 
-def test_ids_beyond_those_of_java_are_not_looked_up() -> None:
+def test_ids_beyond_those_of_java_are_not_looked_up():
     """Registries answer anything to an id that is no Java int: none of them has it."""
     registry = CountingRegistry()
     framed([id_prefix(2**31), id_prefix(2**32 - 1)], registry)  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ class CountingRegistry:
         return SCHEMAS[0]
 
 
-def test_each_id_of_a_batch_is_looked_up_once() -> None:
+def test_each_id_of_a_batch_is_looked_up_once():
     """The registry is asked once for each of many ids, in their order."""
     registry = CountingRegistry()
     numbers = np.random.default_rng(1).integers(1, 5_000, 20_000).tolist()
@@ -159,7 +159,7 @@ def test_each_id_of_a_batch_is_looked_up_once() -> None:
     assert ids(payloads) == numbers
 
 
-def test_ids_are_skipped_without_a_registry() -> None:
+def test_ids_are_skipped_without_a_registry():
     """Without a registry, the payloads are found, and no schema is named."""
     payloads = framed([id_prefix(7) + b"a", b"b", None], None)
     assert parts(payloads) == [b"a", b"b", None]
@@ -167,7 +167,7 @@ def test_ids_are_skipped_without_a_registry() -> None:
     assert (payloads.writers.tolist(), payloads.schemas) == ([-1] * 3, ())
 
 
-def test_message_indexes(registry: MemorySchemaRegistry) -> None:
+def test_message_indexes(registry):
     """Protobuf's indexes are a part of the framing, and of the writer's schema."""
     indexes = [(0,), (1,), (0, 2), (0,)]
     values = [id_prefix(1, each) + b"m" for each in indexes]
@@ -192,9 +192,7 @@ def test_message_indexes(registry: MemorySchemaRegistry) -> None:
         (b"\2\1", Reason.UNKNOWN_MESSAGE),
     ],
 )
-def test_message_indexes_that_are_none(
-    registry: MemorySchemaRegistry, indexes: bytes, reason: Reason
-) -> None:
+def test_message_indexes_that_are_none(registry, indexes, reason):
     """Indexes that are cut off, negative, too many or too large are told from each other."""
     bad, good = id_prefix(1) + indexes, id_prefix(1, (0,)) + b"m"
     payloads = framed([good, bad, good], registry, form="protobuf")
@@ -202,14 +200,14 @@ def test_message_indexes_that_are_none(
     assert parts(payloads) == [b"m", bad, b"m"]
 
 
-def test_as_many_message_indexes_as_allowed(registry: MemorySchemaRegistry) -> None:
+def test_as_many_message_indexes_as_allowed(registry):
     """A message may be nested 32 deep."""
     deep = tuple(range(32))
     payloads = framed([id_prefix(1, deep)], registry, form="protobuf")
     assert payloads.schemas == (WriterSchema(1, SCHEMAS[0], deep),)
 
 
-def test_ids_in_headers(registry: MemorySchemaRegistry) -> None:
+def test_ids_in_headers(registry):
     """A GUID or an id is in the last header of the name, or else before the payload."""
     first, second = guid_header(GUIDS[0]), guid_header(GUIDS[1])
     rows: list[tuple[Any, bytes | None]] = [
@@ -229,7 +227,7 @@ def test_ids_in_headers(registry: MemorySchemaRegistry) -> None:
     assert reasons(payloads) == [Reason.NONE] * 8
 
 
-def test_headers_of_keys(registry: MemorySchemaRegistry) -> None:
+def test_headers_of_keys(registry):
     """Keys have a header of their own."""
     headers = [[(HEADER, guid_header(GUIDS[0])), ("__key_schema_id", guid_header(GUIDS[1]))]]
     payloads = framed([b"k"], registry, Framing.CONFLUENT_HEADER, headers, column="key")
@@ -239,7 +237,7 @@ def test_headers_of_keys(registry: MemorySchemaRegistry) -> None:
 @pytest.mark.parametrize(
     "header", [b"", b"\1", guid_header(GUIDS[0])[:-1], b"\2" + bytes(16), b"\0\0\0\0"]
 )
-def test_headers_that_are_no_id(registry: MemorySchemaRegistry, header: bytes) -> None:
+def test_headers_that_are_no_id(registry, header):
     """A header that is no complete id makes its value bad, and no other one."""
     good = guid_header(GUIDS[0])
     headers = [[(HEADER, each)] for each in (good, header, good)]
@@ -248,7 +246,7 @@ def test_headers_that_are_no_id(registry: MemorySchemaRegistry, header: bytes) -
     assert parts(payloads) == [b"a", b"b", b"c"]
 
 
-def test_a_guid_before_a_payload_is_none(registry: MemorySchemaRegistry) -> None:
+def test_a_guid_before_a_payload_is_none(registry):
     """Serializers write GUIDs to headers only, even if the same GUID is in the last header."""
     guid = guid_header(GUIDS[0])
     payloads = framed(
@@ -257,7 +255,7 @@ def test_a_guid_before_a_payload_is_none(registry: MemorySchemaRegistry) -> None
     assert reasons(payloads) == [Reason.NONE, Reason.NO_FRAMING]
 
 
-def test_headers_with_message_indexes(registry: MemorySchemaRegistry) -> None:
+def test_headers_with_message_indexes(registry):
     """The header of a Protobuf value has its message indexes."""
     headers = [
         [(HEADER, guid_header(GUIDS[0], (4, 1)))],
@@ -269,7 +267,7 @@ def test_headers_with_message_indexes(registry: MemorySchemaRegistry) -> None:
     assert ids(payloads) == [GUIDS[0], UNKNOWN_GUID]
 
 
-def test_headers_are_needed(registry: MemorySchemaRegistry) -> None:
+def test_headers_are_needed(registry):
     """Only one framing needs the headers, and it fails without them."""
     needing = [
         framing
@@ -281,7 +279,7 @@ def test_headers_are_needed(registry: MemorySchemaRegistry) -> None:
         framed([b"a"], registry, Framing.CONFLUENT_HEADER)
 
 
-def test_a_registry_that_is_down_fails_the_batch() -> None:
+def test_a_registry_that_is_down_fails_the_batch():
     """An id that cannot be looked up is no unknown one."""
 
     class Down:
@@ -310,11 +308,7 @@ ROWS: Final = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(rows=ROWS, framing=st.sampled_from(Framing), form=st.sampled_from(["avro", "protobuf"]))
-def test_the_kernel_agrees_with_a_plain_parser(
-    rows: list[tuple[bytes | None, list[tuple[str, bytes | None]] | None]],
-    framing: Framing,
-    form: str,
-) -> None:
+def test_the_kernel_agrees_with_a_plain_parser(rows, framing, form):
     """Each row has the payload, the reason and the schema that a plain parser finds."""
     registry = MemorySchemaRegistry()
     for schema in SCHEMAS:

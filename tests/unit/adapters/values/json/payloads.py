@@ -51,8 +51,7 @@ def _plain_type(kind: Any) -> pa.DataType:
     for has_type, plainer in _PLAINER:
         if has_type(kind):
             return plainer
-    found: pa.DataType = kind
-    return found
+    return kind
 
 
 def _comparable(value: Any) -> Any:

@@ -61,7 +61,7 @@ def failures_of(ddl: str, *values: bytes) -> list[tuple[FailureReason, str | Non
     ]
 
 
-def test_failures_name_the_field() -> None:
+def test_failures_name_the_field():
     """The first field that cannot be decoded is named by its path; malformed JSON has none."""
     ddl = "a bigint, s struct<b:tinyint,c:array<date>>, m map<string,int>, t string"
     assert failures_of(
@@ -92,7 +92,7 @@ def test_failures_name_the_field() -> None:
     ]
 
 
-def test_tombstones_and_payloads_without_framing_are_null() -> None:
+def test_tombstones_and_payloads_without_framing_are_null():
     """A null value is a null row and no failure; a payload with a reason keeps it."""
     payloads = payloads_of([None, b'{"a":1}', b'{"a":2}'])
     reasons = np.array([0, FailureReason.NO_FRAMING, 0], np.uint8)
@@ -103,20 +103,20 @@ def test_tombstones_and_payloads_without_framing_are_null() -> None:
     assert reasons.tolist() == [0, FailureReason.NO_FRAMING, 0]
 
 
-def test_payloads_are_parts_of_values() -> None:
+def test_payloads_are_parts_of_values():
     """Only the bytes of a payload are read, which may be behind a framing."""
     payloads = payloads_of([b'xx{"a":1}2}'])
     inner = replace(payloads, starts=payloads.starts + 2, ends=payloads.ends - 2)
     assert decoder_of("a bigint").decode(inner).column.to_pylist() == [{"a": 1}]
 
 
-def test_no_values() -> None:
+def test_no_values():
     """A batch without rows or bytes has no rows."""
     assert rows_of("a bigint") == []
     assert rows_of("a bigint", b"", None) == [None, None]
 
 
-def test_columns_grow_while_rows_are_decoded() -> None:
+def test_columns_grow_while_rows_are_decoded():
     """A row for which a column has no room is decoded again when there is, and only once."""
     elements = list(range(3_000))
     text = "x" * 100_000
@@ -126,7 +126,7 @@ def test_columns_grow_while_rows_are_decoded() -> None:
     assert rows_of(ddl, *(values * 3)) == [expected] * 3
 
 
-def test_a_bad_value_does_not_change_its_neighbours() -> None:
+def test_a_bad_value_does_not_change_its_neighbours():
     """Each row is what it is alone."""
     ddl = "a bigint, l array<struct<b:string>>, s struct<c:bigint,d:string>"
     values = [
@@ -142,7 +142,7 @@ def test_a_bad_value_does_not_change_its_neighbours() -> None:
     assert alone[3] == {"a": None, "l": [], "s": {"c": 2, "d": None}}
 
 
-def test_the_kernel_goes_on_where_it_needed_a_part() -> None:
+def test_the_kernel_goes_on_where_it_needed_a_part():
     """What is compiled when a value needs it neither repeats nor loses what is before the value."""
     rows = rows_of(
         "a array<double>, s array<string>, t array<timestamp_ntz>, n decimal(3,1), b binary",
@@ -163,7 +163,7 @@ def test_the_kernel_goes_on_where_it_needed_a_part() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 8, 9, 40])
-def test_names_are_found_in_any_order(count: int) -> None:
+def test_names_are_found_in_any_order(count):
     """Names in order, in reverse, with escapes, and of which others are prefixes are all found."""
     names = [f"name_{'x' * (number % 20)}{number}" for number in range(count)]
     ddl = ", ".join(f"{name} bigint" for name in names)
@@ -176,7 +176,7 @@ def test_names_are_found_in_any_order(count: int) -> None:
     assert rows_of(ddl, *values) == [expected] * len(values)
 
 
-def test_some_fields_of_a_type() -> None:
+def test_some_fields_of_a_type():
     """A decoder of some fields skips the others."""
     wanted = parse_struct("c bigint")
     decoder = VALUE_FORMAT.decoder(options_of("a bigint, c bigint"), None, wanted)
@@ -187,7 +187,7 @@ def test_some_fields_of_a_type() -> None:
     assert decoded.reasons.tolist() == [0]
 
 
-def test_a_record_of_many_time_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_of_many_time_zones(monkeypatch):
     """Names that are no zones do not let the kernel stop, however many a record has."""
     calls: list[int] = []
 
@@ -214,7 +214,7 @@ def test_a_record_of_many_time_zones(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=50), st.integers(1, 40))
-def test_doubles_are_pythons(numbers: list[float], digits: int) -> None:
+def test_doubles_are_pythons(numbers, digits):
     """Doubles are bit for bit what Python reads, of few digits and of many."""
     texts = [text for number in numbers for text in (repr(number), f"{number:.{digits}e}")]
     texts = [text for text in texts if "inf" not in text]
@@ -233,9 +233,7 @@ def test_doubles_are_pythons(numbers: list[float], digits: int) -> None:
         ("0.11e11", "0.111e11", {"maxNumLen": "5"}),
     ],
 )
-def test_a_zero_alone_is_no_digit_of_a_long_number(
-    read: str, refused: str, limits: dict[str, str]
-) -> None:
+def test_a_zero_alone_is_no_digit_of_a_long_number(read, refused, limits):
     """Before a fraction or an exponent, as in Jackson; all other digits count."""
     texts = [f'{{"p":1,"v":{number},"q":2}}'.encode() for number in (read, refused)]
     for ddl in ("p int, v double, q int", "p int, q int"):
@@ -248,7 +246,7 @@ def test_a_zero_alone_is_no_digit_of_a_long_number(
 @given(st.floats(0, allow_nan=False, allow_infinity=False), st.sampled_from(["", "1", "000001"]))
 @example(5e-324, "")
 @example(1.7976931348623155e308, "1")
-def test_doubles_at_halves(number: float, more: str) -> None:
+def test_doubles_at_halves(number, more):
     """A text halfway between two doubles is rounded to the even one, and beyond it to the next."""
     above = math.nextafter(number, math.inf)
     if math.isinf(above):
@@ -270,7 +268,7 @@ def _decimal_text(number: Fraction) -> str:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.floats(0, width=32, allow_nan=False, allow_infinity=False), st.sampled_from(["", "1"]))
 @example(3.4028234663852886e38, "")
-def test_floats_are_rounded_once(number: float, more: str) -> None:
+def test_floats_are_rounded_once(number, more):
     """A text near the half of two floats is not rounded to a double first."""
     bits = struct.unpack("<I", struct.pack("<f", number))[0]
     above = Fraction(2) ** 128
@@ -287,7 +285,7 @@ def test_floats_are_rounded_once(number: float, more: str) -> None:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text(), st.booleans())
-def test_texts_come_back(text: str, ascii_only: bool) -> None:
+def test_texts_come_back(text, ascii_only):
     """Texts with and without escapes are read; half of a surrogate pair is a question mark."""
     if not ascii_only and any("\ud800" <= letter < "\ue000" for letter in text):
         return
@@ -308,7 +306,7 @@ JSON = st.recursive(
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(JSON, st.sampled_from([None, 1]))
-def test_objects_in_a_string_are_written_without_spaces(value: Any, indent: int | None) -> None:
+def test_objects_in_a_string_are_written_without_spaces(value, indent):
     """What is no text in a field of strings is written again, as Jackson does."""
     text = json.dumps({"s": value, "z": value}, indent=indent, ensure_ascii=False).encode()
     row = rows_of("s string", text)[0]
@@ -331,7 +329,7 @@ ROW = st.fixed_dictionaries(
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=20))
-def test_rows_are_what_pyarrow_reads(rows: list[dict[str, Any]]) -> None:
+def test_rows_are_what_pyarrow_reads(rows):
     """Nested rows are equal to those that pyarrow makes of the Python objects."""
     ddl = "a bigint, b string, c array<double>, d struct<e:boolean,f:array<string>>"
     kind = arrow_type(parse_struct(ddl))
@@ -339,7 +337,7 @@ def test_rows_are_what_pyarrow_reads(rows: list[dict[str, Any]]) -> None:
     assert decoded.column.equals(pa.array(rows, kind))
 
 
-def test_a_schema_is_needed() -> None:
+def test_a_schema_is_needed():
     """Without a schema, or with one that is no DDL, the option is named."""
     with pytest.raises(OptionsError, match="'valueSchema' is needed"):
         VALUE_FORMAT.data_type(ValueOptions("value", "json"), None)
@@ -354,18 +352,18 @@ def test_a_schema_is_needed() -> None:
         ("a interval day to second", "no values of the type interval day to second"),
     ],
 )
-def test_types_that_json_does_not_have(ddl: str, problem: str) -> None:
+def test_types_that_json_does_not_have(ddl, problem):
     """Types that JSON does not have are refused when the query starts."""
     with pytest.raises(OptionsError, match=problem):
         decoder_of(ddl)
 
 
-def test_the_options_of_a_read_are_those_of_the_format() -> None:
+def test_the_options_of_a_read_are_those_of_the_format():
     """What the format can do can be reached from Spark, and the other way round."""
     assert {option.name for option in FORMAT_OPTIONS["json"]} == set(OPTION_NAMES)
 
 
-def test_integers_are_timestamps_in_seconds() -> None:
+def test_integers_are_timestamps_in_seconds():
     """Those whose microseconds exceed 64 bits are bad, as is the least integer."""
     seconds = [2**63 - 1, -(2**63), -(2**63) + 1, 9_223_372_036_854, -9_223_372_036_854, -5]
     values = [f'{{"a":{second}}}'.encode() for second in seconds]
@@ -374,7 +372,7 @@ def test_integers_are_timestamps_in_seconds() -> None:
     assert failures_of("a timestamp", *values[:3]) == [(FailureReason.OUT_OF_RANGE, "a")] * 3
 
 
-def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
     """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
     small, large = b'{"a":"x"}', json.dumps({"a": "y" * 6_000}).encode()
@@ -408,13 +406,13 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.Monk
         ("timestampFormat", "yyyyyyy", "'yyyyyyy' is not supported"),
     ],
 )
-def test_options_are_refused_by_name(name: str, value: str, problem: str) -> None:
+def test_options_are_refused_by_name(name, value, problem):
     """An option that is unknown, invalid or not supported is an error that names it."""
     with pytest.raises(OptionsError, match=problem.replace("[", r"\[").replace("]", r"\]")):
         parse_json_options(options_of(**{name: value}))
 
 
-def test_the_type_is_the_schemas() -> None:
+def test_the_type_is_the_schemas():
     """DDL gives the type."""
     data_type = VALUE_FORMAT.data_type(options_of("a bigint, b array<string>"), None)
     assert isinstance(data_type, StructType)

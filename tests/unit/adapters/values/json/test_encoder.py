@@ -66,7 +66,7 @@ def texts_of(encoded: Any) -> list[str]:
     return [value.decode()[5:-1] for value in encoded.to_pylist()]
 
 
-def test_rows_are_objects() -> None:
+def test_rows_are_objects():
     rows = [{"id": 7, "name": 'a "b"', "ratio": 1.0, "is_new": True, "inner": {"y": "z"}}]
     encoded = encoder_of(NESTED).encode(pa.array(rows, arrow_type(NESTED)))
     expected = rb'{"id":7,"name":"a \"b\"","ratio":1.0,"is_new":true,"inner":{"y":"z"}}'
@@ -74,7 +74,7 @@ def test_rows_are_objects() -> None:
 
 
 @given(st.lists(ROWS, max_size=5))
-def test_a_json_parser_reads_the_same_rows(rows: list[dict[str, Any]]) -> None:
+def test_a_json_parser_reads_the_same_rows(rows):
     given_rows = [*rows, None]
     array = pa.array(
         [row and {**row, "by_name": list(row["by_name"].items())} for row in given_rows],
@@ -90,7 +90,7 @@ def test_a_json_parser_reads_the_same_rows(rows: list[dict[str, Any]]) -> None:
 @example(20)
 @example(0x0010000000000000)
 @example(0x7FEFFFFFFFFFFFFF)
-def test_a_double_has_the_fewest_digits(bits: int) -> None:
+def test_a_double_has_the_fewest_digits(bits):
     """Python finds the same digits; Java has at least two, which matters near zero."""
     (number,) = struct.unpack("<d", struct.pack("<Q", bits))
     array = pa.StructArray.from_arrays([pa.array([number], pa.float64())], names=["x"])
@@ -108,7 +108,7 @@ def test_a_double_has_the_fewest_digits(bits: int) -> None:
 @example(71)
 @example(0x00800000)
 @example(0x7F7FFFFF)
-def test_a_float_has_the_fewest_digits(bits: int) -> None:
+def test_a_float_has_the_fewest_digits(bits):
     number = np.uint32(bits).view(np.float32)
     array = pa.StructArray.from_arrays([pa.array([number], pa.float32())], names=["x"])
     (text,) = texts_of(one_column(types.FLOAT).encode(array))
@@ -121,7 +121,7 @@ def test_a_float_has_the_fewest_digits(bits: int) -> None:
 
 
 @given(st.integers(-(10**38) + 1, 10**38 - 1), st.integers(0, 38))
-def test_a_decimal_keeps_its_digits(unscaled: int, scale: int) -> None:
+def test_a_decimal_keeps_its_digits(unscaled, scale):
     """Python writes decimals as Java's ``BigDecimal`` does."""
     digits = tuple(map(int, str(abs(unscaled))))
     number = Decimal((unscaled < 0, digits, -scale))
@@ -130,7 +130,7 @@ def test_a_decimal_keeps_its_digits(unscaled: int, scale: int) -> None:
 
 
 @pytest.mark.parametrize("is_ascii", [False, True])
-def test_characters_are_escaped_at_every_place_of_a_text(*, is_ascii: bool) -> None:
+def test_characters_are_escaped_at_every_place_of_a_text(*, is_ascii):
     """Kernels look at eight bytes at once, or at the fewer that are left."""
     letters = "abcdefghijklmnopqrst"
     texts = [
@@ -148,7 +148,7 @@ def test_characters_are_escaped_at_every_place_of_a_text(*, is_ascii: bool) -> N
 
 
 @pytest.mark.parametrize("size", range(1, 10))
-def test_nothing_behind_the_last_text_is_read(size: int) -> None:
+def test_nothing_behind_the_last_text_is_read(size):
     text = guarded_copy(b"abcdefghi"[:size])
     offsets = pa.py_buffer(struct.pack("<ii", 0, size))
     column = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(text)])  # type: ignore[arg-type]  # the stubs know bytes only
@@ -156,13 +156,13 @@ def test_nothing_behind_the_last_text_is_read(size: int) -> None:
     assert texts_of(one_column(types.STRING).encode(array)) == [f'"{bytes(text).decode()}"']
 
 
-def test_texts_longer_than_the_memory_are_written() -> None:
+def test_texts_longer_than_the_memory_are_written():
     rows = [{"name": letter * size} for letter in '"aé' for size in (1, 10_000, 300_000)]
     encoded: Any = encoder_of(NESTED).encode(pa.array(rows, arrow_type(NESTED)))
     assert [json.loads(value) for value in encoded.to_pylist()] == rows
 
 
-def test_many_elements_are_written_behind_the_prefix() -> None:
+def test_many_elements_are_written_behind_the_prefix():
     row = {"all": [{"x": number} for number in range(20_000)]}
     encoded: Any = encoder_of(NESTED).encode(
         pa.array([row, None, row], arrow_type(NESTED)), b"\0id"
@@ -173,7 +173,7 @@ def test_many_elements_are_written_behind_the_prefix() -> None:
     assert json.loads(first.removeprefix(b"\0id")) == row
 
 
-def test_times_are_in_the_zone_of_their_column() -> None:
+def test_times_are_in_the_zone_of_their_column():
     array = pa.array([{"x": 0}], pa.struct([("x", pa.timestamp("us", "America/New_York"))]))
     assert texts_of(one_column(types.TIMESTAMP).encode(array)) == [
         '"1969-12-31T19:00:00.000-05:00"'
@@ -193,7 +193,7 @@ def test_times_are_in_the_zone_of_their_column() -> None:
         ("+05:30:15", "1970-01-01T05:30:15.000+05:30:15"),
     ],
 )
-def test_times_are_in_the_zone_of_the_option(zone: str, text: str) -> None:
+def test_times_are_in_the_zone_of_the_option(zone, text):
     array = pa.array([{"x": 0}], pa.struct([("x", pa.timestamp("ms", "Europe/Berlin"))]))
     assert texts_of(one_column(types.TIMESTAMP, timeZone=zone).encode(array)) == [f'"{text}"']
 
@@ -209,7 +209,7 @@ def test_times_are_in_the_zone_of_the_option(zone: str, text: str) -> None:
         ("HH:mm:ssxxxxx", "+00:00", "00:00:00+00:00"),
     ],
 )
-def test_a_pattern_says_whether_offsets_have_seconds(pattern: str, offset: str, text: str) -> None:
+def test_a_pattern_says_whether_offsets_have_seconds(pattern, offset, text):
     """As Java's ``appendOffset`` has it: only five letters write them."""
     array = pa.array([{"x": 0}], pa.struct([("x", pa.timestamp("us", "UTC"))]))
     encoder = one_column(types.TIMESTAMP, timestampFormat=pattern, timeZone=offset)
@@ -217,7 +217,7 @@ def test_a_pattern_says_whether_offsets_have_seconds(pattern: str, offset: str, 
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "+99:99", "+25", "-18:30", "europe/paris"])
-def test_an_unknown_zone_is_refused(zone: str) -> None:
+def test_an_unknown_zone_is_refused(zone):
     with pytest.raises(OptionsError, match="is not a time zone of this machine"):
         one_column(types.TIMESTAMP, timeZone=zone)
 
@@ -232,23 +232,23 @@ def test_an_unknown_zone_is_refused(zone: str) -> None:
         ("dateFormat", "yyyy#MM", "#"),
     ],
 )
-def test_a_pattern_that_cannot_be_written_is_refused(option: str, pattern: str, part: str) -> None:
+def test_a_pattern_that_cannot_be_written_is_refused(option, pattern, part):
     with pytest.raises(OptionsError, match=f"'{option}' is '{pattern}': '{part}' is"):
         one_column(types.TIMESTAMP, **{option: pattern})
 
 
 @pytest.mark.parametrize("key", [types.BINARY, INNER, types.ArrayType(types.LONG)])
-def test_keys_without_a_text_are_refused(key: types.DataType) -> None:
+def test_keys_without_a_text_are_refused(key):
     with pytest.raises(OptionsError, match="Map keys cannot be written as JSON: 'x\\.key' is of"):
         one_column(types.MapType(key, types.LONG))
 
 
-def test_intervals_are_refused() -> None:
+def test_intervals_are_refused():
     with pytest.raises(OptionsError, match="Intervals cannot be written as JSON: 'x' is of type"):
         one_column(types.DAY_TIME_INTERVAL)
 
 
-def test_the_schema_is_a_json_schema() -> None:
+def test_the_schema_is_a_json_schema():
     schema = encoder_of(NESTED).schema
     assert schema.type is SchemaType.JSON
     properties = json.loads(schema.text)["properties"]

@@ -23,7 +23,7 @@ ZONES: Final = (
 
 
 @pytest.mark.parametrize("name", ZONES)
-def test_offsets_are_pythons(name: str) -> None:
+def test_offsets_are_pythons(name):
     """Times that a clock shows twice have the earlier offset, and skipped ones the one before."""
     found = offsets_of(name)
     assert found is not None
@@ -63,7 +63,7 @@ def test_offsets_are_pythons(name: str) -> None:
         ("UTC+01:00:36", 1.01),
     ],
 )
-def test_fixed_offsets(name: str, hours: float) -> None:
+def test_fixed_offsets(name, hours):
     """Offsets have the forms of Java and of older Sparks."""
     found = offsets_of(name)
     assert found is not None
@@ -87,12 +87,12 @@ def test_fixed_offsets(name: str, hours: float) -> None:
         "a b",
     ],
 )
-def test_other_names_are_no_zones(name: str) -> None:
+def test_other_names_are_no_zones(name):
     """A name that Java does not know has no offsets."""
     assert offsets_of(name) is None
 
 
-def test_all_zones_of_a_record_are_found_at_once() -> None:
+def test_all_zones_of_a_record_are_found_at_once():
     """A record may name every zone of the machine: their offsets take less than a second."""
     names = zone_names()
     assert {"PST", "EST", "Europe/Berlin"} <= set(names)

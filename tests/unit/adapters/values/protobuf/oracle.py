@@ -185,7 +185,7 @@ def python_values(array: Any) -> list[Any]:
         elements, offsets = python_values(array.values), array.offsets.to_pylist()
         values = [elements[start:end] for start, end in pairwise(offsets)]
     elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return array.cast(pa.int64()).to_pylist()  # type: ignore[no-any-return]
+        return array.cast(pa.int64()).to_pylist()
     else:
         array.validate(full=True)
         return [_shown(value) for value in array.to_pylist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -12,9 +12,6 @@ from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from .oracle import decoded, decoder_of, payloads_of
 from .schemas import message_in
 from .wire import number, sized
-
-if TYPE_CHECKING:
-    from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
 
 TEXT: Final = """syntax = "proto3"; package p;
 import "google/protobuf/any.proto";
@@ -36,7 +33,7 @@ def packed(name: str = PERSON, *fields: bytes) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def decoder() -> ProtobufDecoder:
+def decoder():
     settings = ProtobufSettings(any_as_json=True)
     message = message_in(TEXT)
     wanted = message_type(message, settings)
@@ -47,7 +44,7 @@ def decoder() -> ProtobufDecoder:
     return decoder_of(message, wanted, settings)
 
 
-def test_values(decoder: ProtobufDecoder) -> None:
+def test_values(decoder):
     """Messages are JSON without spaces, with the names of the schema, and with Gson's escapes."""
     person = packed(PERSON, sized(1, "<é='&>".encode()), number(2, 7), number(3, 1))
     (row,) = decoded(decoder, [number(1, 5) + sized(2, person)])
@@ -57,7 +54,7 @@ def test_values(decoder: ProtobufDecoder) -> None:
     assert row["id"] == 5
 
 
-def test_places(decoder: ProtobufDecoder) -> None:
+def test_places(decoder):
     """``Any`` may be an element, a map's value, in a oneof, and in nested messages."""
     one = packed(PERSON, number(2, 1))
     shown = f'{{"@type":"{PERSON}","id":"1"}}'
@@ -79,14 +76,14 @@ def test_places(decoder: ProtobufDecoder) -> None:
     ]
 
 
-def test_a_message_in_parts(decoder: ProtobufDecoder) -> None:
+def test_a_message_in_parts(decoder):
     """The parts of a message are merged, as those of any other."""
     parts = sized(2, sized(1, PERSON.encode())) + sized(2, sized(2, number(2, 9)))
     (row,) = decoded(decoder, [parts])
     assert row["one"] == f'{{"@type":"{PERSON}","id":"9"}}'
 
 
-def test_well_known_types(decoder: ProtobufDecoder) -> None:
+def test_well_known_types(decoder):
     """A well-known type has its own JSON, as a value."""
     name = "type.googleapis.com/google.protobuf.Duration"
     (row,) = decoded(decoder, [sized(2, packed(name, number(1, 3)))])
@@ -104,7 +101,7 @@ def test_well_known_types(decoder: ProtobufDecoder) -> None:
         packed("type.googleapis.com/google.protobuf.Duration", number(1, 2**62)),
     ],
 )
-def test_messages_that_cannot_be_shown(bad: bytes, decoder: ProtobufDecoder) -> None:
+def test_messages_that_cannot_be_shown(bad, decoder):
     """An unknown type or broken bytes make the record bad, and name the field; others stay."""
     good = sized(3, packed(PERSON, number(2, 4)))
     values = [good, good + sized(6, sized(1, bad)), number(1, 1), sized(3, bad) + good]
@@ -117,7 +114,7 @@ def test_messages_that_cannot_be_shown(bad: bytes, decoder: ProtobufDecoder) -> 
     assert rows[2]["id"] == 1
 
 
-def test_enums_as_ints() -> None:
+def test_enums_as_ints():
     """Enums in the JSON are numbers where they are numbers elsewhere."""
     settings = ProtobufSettings(any_as_json=True, enums_as_ints=True)
     message = message_in(TEXT)
@@ -126,7 +123,7 @@ def test_enums_as_ints() -> None:
     assert row["one"] == f'{{"@type":"{PERSON}","kind":1}}'
 
 
-def test_without_the_option() -> None:
+def test_without_the_option():
     """``Any`` is a struct of two fields otherwise."""
     message = message_in(TEXT)
     wanted = message_type(message, ProtobufSettings())

@@ -26,7 +26,7 @@ def _results(cases: list[Case]) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, Any]:
+def results():
     """Return what the decoder makes of each case; those of one message are one batch."""
     batches: dict[tuple[str, ProtobufSettings], list[Case]] = defaultdict(list)
     for case in CASES:
@@ -38,13 +38,13 @@ def results() -> dict[str, Any]:
     }
 
 
-def test_the_corpus_has_each_case_once() -> None:
+def test_the_corpus_has_each_case_once():
     """There are at least a hundred cases, and their names are unique."""
     assert len({case.about for case in CASES}) == len(CASES) >= 100
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.about.replace(" ", "-") for case in CASES])
-def test_decode(case: Case, results: dict[str, Any]) -> None:
+def test_decode(case, results):
     """A message is refused, or has the fields, as in Spark; its neighbours do not matter."""
     result = results[case.about]
     descriptor = message_named(case.message)

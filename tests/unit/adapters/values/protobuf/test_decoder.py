@@ -32,7 +32,7 @@ def struct(**fields: DataType) -> StructType:
     return StructType(tuple(StructField(name, one) for name, one in fields.items()))
 
 
-def test_tombstones_and_reasons_of_others() -> None:
+def test_tombstones_and_reasons_of_others():
     """A tombstone is null, and so is a payload that has a reason already; it is not read."""
     decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
     payloads = payloads_of([None, number(1, 5), b"\x07", b""])
@@ -43,7 +43,7 @@ def test_tombstones_and_reasons_of_others() -> None:
     assert payloads.reasons.tolist() == [0, Reason.NO_FRAMING, 0, 0], "the argument is unchanged"
 
 
-def test_payloads_within_values() -> None:
+def test_payloads_within_values():
     """Only the bytes between start and end are read, also of sliced arrays."""
     decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
     payloads = payloads_of([b"frame" + number(1, 5) + number(1, 9), number(1, 6)])
@@ -52,14 +52,14 @@ def test_payloads_within_values() -> None:
     assert outcomes(decoder.decode(cut)) == [{"i32": 5}, {"i32": 6}]
 
 
-def test_no_payloads() -> None:
+def test_no_payloads():
     """An empty batch has an empty column of the decoder's type."""
     decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
     assert decoded(decoder, []) == []
     assert decoded(decoder, [b"", b""]) == [{"i32": None}] * 2
 
 
-def test_fields_of_failures() -> None:
+def test_fields_of_failures():
     """A failure names the field; the names of fields have their structs' before them."""
     message = message_named("test.Nested")
     decoder = decoder_of(message, message_type(message, PLAIN))
@@ -70,7 +70,7 @@ def test_fields_of_failures() -> None:
     assert result.reasons.tolist() == [Reason.BAD_UTF8, Reason.TYPE_MISMATCH, Reason.TRUNCATED, 0]
 
 
-def test_some_fields_in_another_order() -> None:
+def test_some_fields_in_another_order():
     """Only wanted fields are decoded, in the order of the type, and found without case."""
     inner = struct(text=types.STRING)
     wanted = struct(last=types.INTEGER, INNERS=ArrayType(inner), inner=inner)
@@ -80,7 +80,7 @@ def test_some_fields_in_another_order() -> None:
     assert rows == [{"last": 9, "INNERS": [{"text": "b"}], "inner": {"text": "a"}}]
 
 
-def test_members_of_a_oneof_that_are_not_wanted() -> None:
+def test_members_of_a_oneof_that_are_not_wanted():
     """A member that is not wanted removes one that is, if its wire type is right."""
     decoder = decoder_of(message_named("test.Choice"), struct(number=types.INTEGER))
     five, text = number(2, 5), sized(3, b"x")
@@ -88,7 +88,7 @@ def test_members_of_a_oneof_that_are_not_wanted() -> None:
     assert rows == [{"number": None}, {"number": 5}, {"number": 5}, Reason.TRUNCATED]
 
 
-def test_required_fields_that_are_not_wanted() -> None:
+def test_required_fields_that_are_not_wanted():
     """A required field must be there although it is not wanted."""
     wanted = struct(part=struct(size=types.INTEGER))
     decoder = decoder_of(message_named("old.Required"), wanted)
@@ -98,7 +98,7 @@ def test_required_fields_that_are_not_wanted() -> None:
 
 
 @pytest.mark.parametrize(("name", "make"), [("test.Tree", sized), ("old.Groups", group)])
-def test_depth(name: str, make: object) -> None:
+def test_depth(name, make):
     """A hundred messages in messages are decoded, and one more is not."""
     assert callable(make)
     trees = name == "test.Tree"
@@ -122,7 +122,7 @@ def test_depth(name: str, make: object) -> None:
     assert second == Reason.TOO_DEEP
 
 
-def test_neighbours_do_not_matter() -> None:
+def test_neighbours_do_not_matter():
     """A row is the same in any order of the batch, among bad rows and large ones."""
     dice = random.Random(5)  # noqa: S311  # nothing is secret
     message = message_named("old.Levels")
@@ -136,7 +136,7 @@ def test_neighbours_do_not_matter() -> None:
     assert {0: 0, **{row: 1 for row in rows if isinstance(row, int)}}.keys() >= {0, Reason.BAD_ENUM}
 
 
-def test_columns_grow() -> None:
+def test_columns_grow():
     """A batch may have more elements and texts than its columns had room for."""
     message = message_named("test.Repeated")
     wanted = message_type(message, PLAIN)
@@ -149,7 +149,7 @@ def test_columns_grow() -> None:
     assert rows == [right, Reason.MALFORMED, expected(message, values[2], wanted, PLAIN), right]
 
 
-def test_a_record_that_is_too_large_when_decoded() -> None:
+def test_a_record_that_is_too_large_when_decoded():
     """Elements of many fields that are two bytes each are refused where they are too many."""
     fields = "".join(f"int32 f{n} = {n};" for n in range(1, 201))
     text = f'syntax = "proto3"; message M {{ repeated N n = 1; }} message N {{ {fields} }}'
@@ -160,7 +160,7 @@ def test_a_record_that_is_too_large_when_decoded() -> None:
     assert [len(second["n"]), len(third["n"])] == [1, 6_000]
 
 
-def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
     """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
     message = message_in('syntax = "proto3"; message M { string a = 1; }')
@@ -171,7 +171,7 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.Monk
     assert decoded(decoder, [large, small]) == [Reason.TOO_LARGE, {"a": "x"}]
 
 
-def test_a_batch_that_is_too_large_when_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_is_too_large_when_decoded(monkeypatch):
     """A batch has a bound, too; fewer payloads are within it."""
     monkeypatch.setattr(decoder_module, "MAX_CELLS", 1_000)
     message = message_named("test.Repeated")
@@ -182,7 +182,7 @@ def test_a_batch_that_is_too_large_when_decoded(monkeypatch: pytest.MonkeyPatch)
         decoded(decoder, [value, value])
 
 
-def test_both_repairs_at_once() -> None:
+def test_both_repairs_at_once():
     """Invalid UTF-8 and equal keys of one batch are repaired, at any depth, and nulls stay."""
     message = message_named("old.Texts")
     decoder = decoder_of(message, message_type(message, PLAIN))
@@ -207,7 +207,7 @@ def test_both_repairs_at_once() -> None:
         (struct(i32=types.INTEGER, I32=types.INTEGER), "the field 'I32' twice"),
     ],
 )
-def test_types_that_a_message_does_not_have(wanted: StructType, problem: str) -> None:
+def test_types_that_a_message_does_not_have(wanted, problem):
     """A field that the message does not have, or in another type, is refused."""
     with pytest.raises(InvalidDescriptorError, match=problem):
         decoder_of(message_named("test.Atoms"), wanted)
@@ -223,13 +223,13 @@ def test_types_that_a_message_does_not_have(wanted: StructType, problem: str) ->
         ("test.Times", struct(time=types.LONG), "'time' is timestamp"),
     ],
 )
-def test_types_that_fields_do_not_have(name: str, wanted: StructType, problem: str) -> None:
+def test_types_that_fields_do_not_have(name, wanted, problem):
     """Messages, lists, maps and times are refused as anything else."""
     with pytest.raises(InvalidDescriptorError, match=problem):
         decoder_of(message_named(name), wanted)
 
 
-def test_the_type_of_the_decoder() -> None:
+def test_the_type_of_the_decoder():
     """The decoder has the type that is wanted of it, and the column its Arrow type."""
     wanted = struct(i32=types.INTEGER)
     decoder = decoder_of(message_named("test.Atoms"), wanted)

@@ -61,7 +61,7 @@ def fits(encoder: ProtobufEncoder, rows: Any, row: int) -> bool:
         raise
 
 
-def test_durations_of_64_bits() -> None:
+def test_durations_of_64_bits():
     """Seconds and nanoseconds have the same sign, also of the least duration."""
     micros = [-(2**63), -(2**63) + 1, -1_500_000, -1_000_000, -1, 0, 1, 2**63 - 1]
     message = message_named("test.Times")
@@ -77,7 +77,7 @@ def test_durations_of_64_bits() -> None:
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "upcast"])
 @pytest.mark.parametrize("name", [*NAMES, *MAPS])
-def test_rows_are_read_as_they_were_written(name: str, settings: ProtobufSettings) -> None:
+def test_rows_are_read_as_they_were_written(name, settings):
     rows, encoder, decoder = random_rows(name, settings)
     assert len(rows) > 100
     encoded: Any = encoder.encode(rows)
@@ -88,7 +88,7 @@ def test_rows_are_read_as_they_were_written(name: str, settings: ProtobufSetting
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "upcast"])
 @pytest.mark.parametrize("name", NAMES)
-def test_bytes_equal_upbs(name: str, settings: ProtobufSettings) -> None:
+def test_bytes_equal_upbs(name, settings):
     rows, encoder, _ = random_rows(name, settings)
     make = GetMessageClass(message_named(name))
     values: Any = encoder.encode(rows).to_pylist()
@@ -103,7 +103,7 @@ def one_of(name: str, ddl: str, *rows: object) -> Any:
     return encoder.encode(pa.array(rows, arrow_type(struct))).to_pylist()
 
 
-def test_maps_equal_upbs() -> None:
+def test_maps_equal_upbs():
     make = GetMessageClass(message_named("test.Maps"))
     message: Any = make()
     message.counts["a"] = 0
@@ -134,7 +134,7 @@ def test_maps_equal_upbs() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 120, 127, 128, 129, 16_383, 16_384, 300_000])
-def test_lengths_of_any_size_are_written_before_the_message(size: int) -> None:
+def test_lengths_of_any_size_are_written_before_the_message(size):
     make = GetMessageClass(message_named("test.Nested"))
     expected = make(inner={"text": "x" * size, "numbers": range(size // 100)}, last=1)
     row = {"inner": {"text": "x" * size, "numbers": list(range(size // 100))}, "last": 1}
@@ -152,12 +152,12 @@ def test_lengths_of_any_size_are_written_before_the_message(size: int) -> None:
         ("u64 decimal(20,0)", {"u64": Decimal(-1)}, "field 'u64' is out of the range"),
     ],
 )
-def test_a_row_that_does_not_fit_is_named(ddl: str, row: object, reason: str) -> None:
+def test_a_row_that_does_not_fit_is_named(ddl, row, reason):
     with pytest.raises(UnencodableValueError, match=f"row 1 of a batch .* {reason}"):
         one_of("test.Atoms", ddl, {}, row)
 
 
-def test_texts_must_be_utf8() -> None:
+def test_texts_must_be_utf8():
     texts = pa.array([b"ok", b"\xff"]).view(pa.string())
     encoder = ProtobufEncoder(
         "value", message_named("test.Atoms"), None, parse_struct("text string")
@@ -166,12 +166,12 @@ def test_texts_must_be_utf8() -> None:
         encoder.encode(pa.StructArray.from_arrays([texts], names=["text"]))
 
 
-def test_a_oneof_has_one_field() -> None:
+def test_a_oneof_has_one_field():
     with pytest.raises(UnencodableValueError, match="field 'number' is not the only one of its"):
         one_of("test.Choice", "number int, text string", {"number": 1}, {"number": 1, "text": ""})
 
 
-def test_required_fields_and_elements_must_not_be_null() -> None:
+def test_required_fields_and_elements_must_not_be_null():
     with pytest.raises(UnencodableValueError, match="field 'id' is null"):
         one_of("old.Required", "id int", {"id": 1}, {"id": None})
     with pytest.raises(UnencodableValueError, match=r"field 'i32\.element' is null"):
@@ -190,17 +190,17 @@ def test_required_fields_and_elements_must_not_be_null() -> None:
         ("old.Groups", "one struct<id int>", "'old.Groups.one' is a group"),
     ],
 )
-def test_a_type_that_does_not_fit_is_refused(name: str, ddl: str, reason: str) -> None:
+def test_a_type_that_does_not_fit_is_refused(name, ddl, reason):
     with pytest.raises(InvalidDescriptorError, match=reason):
         one_of(name, ddl)
 
 
-def test_narrower_numbers_and_names_in_another_case_fit() -> None:
+def test_narrower_numbers_and_names_in_another_case_fit():
     expected = GetMessageClass(message_named("test.Atoms"))(i64=-1, s32=2).SerializeToString()
     assert one_of("test.Atoms", "I64 tinyint, S32 smallint", {"I64": -1, "S32": 2}) == [expected]
 
 
-def test_the_schema_is_the_file_of_the_message() -> None:
+def test_the_schema_is_the_file_of_the_message():
     inner = message_named("test.Nested").nested_types_by_name["Innermost"]
     encoder = ProtobufEncoder("value", inner, None, StructType((StructField("id", types.LONG),)))
     assert (encoder.record_name, encoder.message_indexes) == ("test.Nested.Innermost", (3, 1))
@@ -210,7 +210,7 @@ def test_the_schema_is_the_file_of_the_message() -> None:
     assert "Nested" in [message.name for message in proto.message_type]
 
 
-def test_the_format_makes_an_encoder() -> None:
+def test_the_format_makes_an_encoder():
     assert VALUE_FORMAT.encoder is not None
     options = ValueOptions("value", "protobuf", message="test.Atoms")
     schema = registered(PROTO3)

@@ -57,7 +57,7 @@ def texts(draw: st.DrawFn) -> str:
 
 @settings(max_examples=15, deadline=None)
 @given(text=texts(), options=SETTINGS, seed=st.integers(0, 2**32))
-def test_messages_of_any_schema(text: str, options: ProtobufSettings, seed: int) -> None:
+def test_messages_of_any_schema(text, options, seed):
     """Messages of any schema are read as Spark would, and stay so when upb writes them again."""
     dice = random.Random(seed)  # noqa: S311  # nothing is secret
     descriptor = message_in(text)
@@ -71,12 +71,11 @@ def test_messages_of_any_schema(text: str, options: ProtobufSettings, seed: int)
 
 
 def _written_again(descriptor: Any, data: bytes) -> bytes:
-    again: bytes = message_class(descriptor).FromString(data).SerializeToString()
-    return again
+    return message_class(descriptor).FromString(data).SerializeToString()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damaged_messages(name: str) -> None:
+def test_damaged_messages(name):
     """Damaged messages are refused exactly where upb and Spark refuse them."""
     dice = random.Random(name)  # noqa: S311  # nothing is secret
     descriptor = message_named(name)

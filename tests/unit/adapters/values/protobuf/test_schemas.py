@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
@@ -20,9 +19,6 @@ from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaT
 
 from .schemas import registered
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 TWO: Final = 'syntax = "proto3"; package p; message A { message B { message C {} } } message D {}'
 
 
@@ -34,12 +30,11 @@ def file(name: str, *imports: str, message: str = "") -> FileDescriptorProto:
 
 
 def serialized(*files: FileDescriptorProto) -> bytes:
-    data: bytes = FileDescriptorSet(file=files).SerializeToString()
-    return data
+    return FileDescriptorSet(file=files).SerializeToString()
 
 
 @pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folders(tmp_path, monkeypatch):
     """Yield where the compiler makes its folders; none is left there."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     compiled_messages.cache_clear()
@@ -47,7 +42,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert not list(tmp_path.iterdir())
 
 
-def test_files_in_any_order() -> None:
+def test_files_in_any_order():
     """Files may be before those that they import, and lack Protobuf's own."""
     first = file("a.proto", "b.proto", "google/protobuf/timestamp.proto", message="A")
     messages = Messages(serialized(first, file("b.proto", message="B")))
@@ -56,7 +51,7 @@ def test_files_in_any_order() -> None:
     assert messages.at((0,)) is messages.named("A")
 
 
-def test_messages_by_name() -> None:
+def test_messages_by_name():
     """A nested message is found by its full name, an outermost one by its name alone."""
     messages = compiled_messages(registered(TWO))
     assert messages.named("p.A.B.C").name == "C"
@@ -65,7 +60,7 @@ def test_messages_by_name() -> None:
         messages.named("C")
 
 
-def test_messages_by_indexes() -> None:
+def test_messages_by_indexes():
     """Indexes are the places of messages in their file and in each other."""
     messages = compiled_messages(registered(TWO))
     found = [messages.at(indexes) for indexes in ((), (0,), (1,), (0, 0), (0, 0, 0))]
@@ -73,7 +68,7 @@ def test_messages_by_indexes() -> None:
     assert [messages.at(indexes) for indexes in ((2,), (-1,), (1, 0), (0, 0, 1))] == [None] * 4
 
 
-def test_the_only_message() -> None:
+def test_the_only_message():
     """No name is needed where there is one message."""
     assert Messages(serialized(file("a.proto", message="A"))).only().name == "A"
     with pytest.raises(InvalidDescriptorError, match="2 messages, and none is named"):
@@ -92,13 +87,13 @@ def test_the_only_message() -> None:
         (serialized(file("a.proto", message="no name")), "'a.proto' is invalid"),
     ],
 )
-def test_descriptors_that_are_invalid(data: bytes, problem: str) -> None:
+def test_descriptors_that_are_invalid(data, problem):
     """Descriptors that are broken, incomplete or circular are refused."""
     with pytest.raises(InvalidDescriptorError, match=problem):
         Messages(data)
 
 
-def test_descriptors_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_descriptors_that_are_too_large(monkeypatch):
     """The size of descriptors is bounded before they are parsed."""
     monkeypatch.setattr(schemas, "MAX_SET_BYTES", 3)
     with pytest.raises(InvalidDescriptorError, match="more than 3 bytes"):
@@ -106,7 +101,7 @@ def test_descriptors_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("folders")
-def test_texts_with_imports() -> None:
+def test_texts_with_imports():
     """A text may import others, in folders too, and Protobuf's own; each is compiled once."""
     text = 'import "a/b.proto"; import "google/protobuf/any.proto"; message M { p.B b = 1; }'
     imported = ImportedSchema("a/b.proto", 'syntax = "proto3"; package p; message B {}')
@@ -117,7 +112,7 @@ def test_texts_with_imports() -> None:
 
 
 @pytest.mark.usefixtures("folders")
-def test_imports_of_confluents_schemas() -> None:
+def test_imports_of_confluents_schemas():
     """Confluent's own schemas are known: its serializers register no references to them."""
     text = """syntax = "proto3";
     import "confluent/meta.proto"; import "confluent/type/decimal.proto";
@@ -130,7 +125,7 @@ def test_imports_of_confluents_schemas() -> None:
 
 
 @pytest.mark.usefixtures("folders")
-def test_an_import_of_the_same_name_as_the_text() -> None:
+def test_an_import_of_the_same_name_as_the_text():
     """The text's own file has a name that no import has."""
     imported = ImportedSchema("schema.proto", 'syntax = "proto3"; message B {}')
     text = 'syntax = "proto3"; import "schema.proto"; message M { B b = 1; }'
@@ -154,7 +149,7 @@ def test_an_import_of_the_same_name_as_the_text() -> None:
         ("\ud800", "not Unicode"),
     ],
 )
-def test_texts_that_are_invalid(text: str, problem: str, folders: Path) -> None:
+def test_texts_that_are_invalid(text, problem, folders):
     """The compiler's reason is told, without its folders, and no other file is read."""
     with pytest.raises(InvalidDescriptorError, match=problem) as told:
         compiled_messages(registered(text))
@@ -168,7 +163,7 @@ def test_texts_that_are_invalid(text: str, problem: str, folders: Path) -> None:
      "a\0b", "x" * 256, "a/./b.proto", "a b.proto", "a\n.proto"],
 )  # fmt: skip
 @pytest.mark.usefixtures("folders")
-def test_names_of_imports_that_are_refused(name: str) -> None:
+def test_names_of_imports_that_are_refused(name):
     """A name that is no relative path of plain words never becomes a file."""
     schema = Schema(SchemaType.PROTOBUF, TWO, imports=(ImportedSchema(name, TWO),))
     with pytest.raises(InvalidDescriptorError, match="is not a file name"):
@@ -176,7 +171,7 @@ def test_names_of_imports_that_are_refused(name: str) -> None:
 
 
 @pytest.mark.usefixtures("folders")
-def test_a_file_where_a_folder_is() -> None:
+def test_a_file_where_a_folder_is():
     """Imports whose names cannot be files at the same time are refused."""
     imports = ImportedSchema("a", TWO), ImportedSchema("a/b", TWO)
     with pytest.raises(InvalidDescriptorError, match="'a/b' cannot be used"):
@@ -184,7 +179,7 @@ def test_a_file_where_a_folder_is() -> None:
 
 
 @pytest.mark.usefixtures("folders")
-def test_texts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_are_too_large(monkeypatch):
     """The size and the number of texts are bounded."""
     monkeypatch.setattr(schemas, "MAX_TEXT_BYTES", 3_000)
     with pytest.raises(InvalidDescriptorError, match="more than 3000 bytes"):
@@ -195,7 +190,7 @@ def test_texts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("folders")
-def test_a_compiler_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_takes_too_long(monkeypatch):
     """The compiler is ended; the task fails, since the machine may be at fault."""
     monkeypatch.setattr(schemas, "WAIT_S", 0.01)
     with pytest.raises(OptionsError, match=r"not compiled in 0\.01 s"):
@@ -203,7 +198,7 @@ def test_a_compiler_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("folders")
-def test_bounds_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_of_the_compiler(monkeypatch):
     """A compiler that uses too much memory or writes too much fails; it is the text's fault."""
     monkeypatch.setattr(schemas, "_PROTOC", schemas._PROTOC.replace("16777216", "8"))
     with pytest.raises(InvalidDescriptorError):
@@ -211,7 +206,7 @@ def test_bounds_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("folders")
-def test_the_compiler_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiler_is_not_installed(monkeypatch):
     """The extra that brings it is named."""
     monkeypatch.setattr(schemas, "find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[protobuf\]"):

@@ -37,13 +37,13 @@ TYPES: Final = {
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_types(name: str) -> None:
+def test_types(name):
     """Messages become structs, as in Spark's SchemaConverters; empty ones are dropped."""
     settings = ProtobufSettings(max_recursion=1)
     assert str(message_type(message_named(name), settings)) == f"struct<{TYPES[name]}>"
 
 
-def test_types_with_options() -> None:
+def test_types_with_options():
     """Options change types: of unsigned numbers, enums, wrappers and empty messages."""
     settings = ProtobufSettings(
         enums_as_ints=True, upcast_unsigned=True, unwrap_wrappers=True, retain_empty=True
@@ -68,19 +68,19 @@ CUT: Final = (
 
 
 @pytest.mark.parametrize(("depth", "right"), [(1, "struct<id:int>"), (2, CUT)])
-def test_recursion(depth: int, right: str) -> None:
+def test_recursion(depth, right):
     """A recursive message is cut off below a depth; lists and maps of it are, too."""
     message = message_named("test.Tree")
     assert str(message_type(message, ProtobufSettings(max_recursion=depth))) == right
 
 
-def test_recursion_without_a_depth() -> None:
+def test_recursion_without_a_depth():
     """A recursive message is refused unless the option says how deep."""
     with pytest.raises(InvalidDescriptorError, match=r"'test\.Tree\.left' is recursive; set"):
         message_type(message_named("test.Tree"), ProtobufSettings())
 
 
-def test_times_by_name() -> None:
+def test_times_by_name():
     """A message that is named and built as a timestamp is one; with other fields it is not."""
     text = """syntax = "proto3"; package own;
     message Timestamp { int64 seconds = 3; int32 nanos = 9; }
@@ -92,7 +92,7 @@ def test_times_by_name() -> None:
     )
 
 
-def test_messages_that_grow_exponentially() -> None:
+def test_messages_that_grow_exponentially():
     """The number of fields and the depth are bounded."""
     doubled = "".join(f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }}" for n in range(40))
     chain = "".join(f"message M{n} {{ M{n + 1} a = 1; }}" for n in range(200))
@@ -103,7 +103,7 @@ def test_messages_that_grow_exponentially() -> None:
             message_type(message, ProtobufSettings())
 
 
-def test_settings() -> None:
+def test_settings():
     """The options of from_protobuf are understood, in any case of their values."""
     given = {
         "emit.default.values": "true",
@@ -127,7 +127,7 @@ def test_settings() -> None:
         ("enum.as.int", "true", "no option 'enum.as.int'. Its options are convert.any"),
     ],
 )
-def test_settings_that_are_refused(name: str, value: str, problem: str) -> None:
+def test_settings_that_are_refused(name, value, problem):
     """Options that are unknown or invalid are named."""
     options = ValueOptions("value", "protobuf", settings=((name, value),))
     with pytest.raises(OptionsError, match=problem):

@@ -26,7 +26,7 @@ OPTIONS: Final = ValueOptions("value", "protobuf")
 ONE: Final = serialized(file("a.proto", message="A"))
 
 
-def test_a_message_of_a_descriptor_file() -> None:
+def test_a_message_of_a_descriptor_file():
     """The message is named, or the only one."""
     first = file("a.proto", message="A")
     first.message_type[0].field.add(name="id", number=1, type="TYPE_INT32", label="LABEL_OPTIONAL")
@@ -37,7 +37,7 @@ def test_a_message_of_a_descriptor_file() -> None:
     assert outcomes(decoder.decode(payloads_of([number(1, 5)]))) == [{"id": 5}]
 
 
-def test_a_message_of_a_registered_schema() -> None:
+def test_a_message_of_a_registered_schema():
     """The message is named, or the first of the text; options of the format apply."""
     schema = registered(PROTO3)
     emit = replace(OPTIONS, settings=(("emit.default.values", "true"),))
@@ -49,7 +49,7 @@ def test_a_message_of_a_registered_schema() -> None:
     assert str(VALUE_FORMAT.data_type(nested, schema)) == "struct<words:array<string>,id:bigint>"
 
 
-def test_rows_are_written_with_a_schema_in_a_text() -> None:
+def test_rows_are_written_with_a_schema_in_a_text():
     """The text is registered as it is, unless the registry's schema is taken."""
     text = 'syntax = "proto3";\nmessage A { int32 id = 1; }\n'
     options, struct = replace(OPTIONS, schema=text), parse_struct("id int")
@@ -75,9 +75,7 @@ def test_rows_are_written_with_a_schema_in_a_text() -> None:
         (replace(OPTIONS, settings=(("x", "1"),)), None, "no option 'x'"),
     ],
 )
-def test_options_that_are_refused(
-    options: ValueOptions, schema: Schema | None, problem: str
-) -> None:
+def test_options_that_are_refused(options, schema, problem):
     """What is wrong with a schema is told with the options that have it."""
     with pytest.raises(OptionsError, match=f"(?i){problem}"):
         VALUE_FORMAT.data_type(options, schema)
@@ -85,14 +83,14 @@ def test_options_that_are_refused(
         VALUE_FORMAT.decoder(options, schema, VALUE_FORMAT.data_type(options, schema))
 
 
-def test_a_type_that_the_message_does_not_have() -> None:
+def test_a_type_that_the_message_does_not_have():
     """The fields of the query are held against the message when the decoder is made."""
     atoms = VALUE_FORMAT.data_type(OPTIONS, registered(PROTO3))
     with pytest.raises(OptionsError, match=r"the message 'p\.A' has no field 'i32'"):
         VALUE_FORMAT.decoder(replace(OPTIONS, descriptor=ONE), None, atoms)
 
 
-def test_the_options_of_a_read_are_those_of_the_format() -> None:
+def test_the_options_of_a_read_are_those_of_the_format():
     """What the format can do can be reached from Spark, and the other way round."""
     names = ", ".join(sorted(option.name for option in FORMAT_OPTIONS["protobuf"]))
     with pytest.raises(OptionsError, match=f"Its options are {re.escape(names)}[.]"):

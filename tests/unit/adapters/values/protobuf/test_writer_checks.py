@@ -42,7 +42,7 @@ def written(values: Sequence[bytes], writers: Sequence[int], *schemas: WriterSch
     return Payloads(plain.values, plain.starts, plain.ends, plain.reasons, of_rows, schemas)
 
 
-def test_versions_in_one_batch() -> None:
+def test_versions_in_one_batch():
     """Values of older and newer versions are decoded by field numbers, in turns."""
     old, new = WriterSchema(1, schema(FIRST)), WriterSchema(2, schema(NEXT))
     value = number(1, 7) + sized(2, b"n") + sized(4, number(1, 3))
@@ -65,7 +65,7 @@ def test_versions_in_one_batch() -> None:
         ("message Order {", LINE, None),
     ],
 )
-def test_schemas_that_cannot_be_read(text: str, line: str, field: str | None) -> None:
+def test_schemas_that_cannot_be_read(text, line, field):
     """Another encoding of a wanted field, or another message, is that writer's failure alone."""
     writers = WriterSchema(1, schema(text, line)), WriterSchema(2, schema(FIRST))
     batch = written([number(1, 7), number(1, 8)], [0, 1], *writers)
@@ -76,7 +76,7 @@ def test_schemas_that_cannot_be_read(text: str, line: str, field: str | None) ->
 
 
 @pytest.mark.parametrize("wanted", ["repeated Line lines", "map<string, Line> lines"])
-def test_fields_in_repeated_messages_that_cannot_be_read(wanted: str) -> None:
+def test_fields_in_repeated_messages_that_cannot_be_read(wanted):
     """The field that a message in a list or a map encodes otherwise is named."""
     text = f"message Order {{ {wanted} = 1; }}"
     reader = decoder(text)
@@ -97,14 +97,14 @@ def test_fields_in_repeated_messages_that_cannot_be_read(wanted: str) -> None:
         "message Order { Kind id = 1; } enum Kind { A = 0; }",
     ],
 )
-def test_schemas_that_can_be_read(text: str) -> None:
+def test_schemas_that_can_be_read(text):
     """Types of one encoding are read as each other, by Protobuf's rules."""
     batch = written([number(1, 1)], [0], WriterSchema(1, schema(text)))
     rows = outcomes(decoder(FIRST).decode(batch))
     assert rows == [{"id": 1, "name": None, "line": None}]
 
 
-def test_message_indexes() -> None:
+def test_message_indexes():
     """The message of a value is what its indexes say; a message of no place is unknown."""
     text = schema(f"message Other {{}} {FIRST}")
     writers = [WriterSchema(1, text, indexes) for indexes in ((1,), (0,), (9,), (1, 0))]
@@ -114,14 +114,14 @@ def test_message_indexes() -> None:
     assert rows[1:] == [Reason.INCOMPATIBLE_SCHEMA, Reason.UNKNOWN_MESSAGE, Reason.UNKNOWN_MESSAGE]
 
 
-def test_schemas_of_other_languages() -> None:
+def test_schemas_of_other_languages():
     """A writer's schema that is not Protobuf is incompatible."""
     writer = WriterSchema(1, Schema(SchemaType.JSON, "{}"))
     rows = outcomes(decoder(FIRST).decode(written([b""], [0], writer)))
     assert rows == [Reason.INCOMPATIBLE_SCHEMA]
 
 
-def test_reasons_that_values_have_already() -> None:
+def test_reasons_that_values_have_already():
     """What the framing has found stays, and values without a writer are decoded."""
     writer = WriterSchema(1, schema("message Other {}"))
     batch = written([b"", b"", b""], [0, -1, -2], writer)
@@ -130,7 +130,7 @@ def test_reasons_that_values_have_already() -> None:
     assert rows == [Reason.NO_FRAMING, {"id": None}, Reason.UNKNOWN_SCHEMA]
 
 
-def test_many_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_schemas(monkeypatch):
     """The results of schemas are kept, and forgotten when they are too many."""
     monkeypatch.setattr("pyspark_kafka.adapters.values.protobuf.writer_checks.MAX_WRITERS", 1)
     one = decoder(FIRST)

@@ -42,7 +42,6 @@ from tests.servers.silent_listeners import silent_listener, trickling_listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 SECRET: Final = "p&ss:w/rd"  # noqa: S105
 INT: Final = Schema(SchemaType.AVRO, '"int"')
@@ -75,7 +74,7 @@ def as_json(status: int = 200, **fields: object) -> Response:
     return Response(json.dumps(fields).encode(), status)
 
 
-def test_what_is_sent() -> None:
+def test_what_is_sent():
     """Requests have the paths and the bodies of Confluent's API."""
     reference = SchemaReference("a/b.proto", "a", 3)
     proto = Schema(SchemaType.PROTOBUF, "message M {}", (reference,))
@@ -111,7 +110,7 @@ def test_what_is_sent() -> None:
     assert "Authorization" not in requests[0].headers
 
 
-def test_logins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins(tmp_path, monkeypatch):
     """A user of the settings or of the URL, or a token, is sent; one of ``.netrc`` is not."""
     (tmp_path / "netrc").write_text("default login wrong password wrong\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
@@ -128,7 +127,7 @@ def test_logins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert requests[2].headers["target-sr-cluster"] == "lsrc-1"
 
 
-def test_failures_that_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_that_pass(monkeypatch):
     """A registry that is overloaded or starts, or answers nonsense, is asked again."""
     monkeypatch.setattr(rest_client, "_MIN_PAUSE_S", 0.001)
     passing = [Response(status=status) for status in (503, 500, 429, 408)]
@@ -139,7 +138,7 @@ def test_failures_that_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 422])
-def test_refusals(status: int) -> None:
+def test_refusals(status):
     """A refusal is not repeated, and its error has what the registry said, without secrets."""
     login = base64.b64encode(f"me:{SECRET}".encode()).decode()
     message = f"No,\n{SECRET} {login} is wrong."
@@ -154,7 +153,7 @@ def test_refusals(status: int) -> None:
 
 
 @pytest.mark.parametrize("code", [40401, 40402, 40403, 40404, 40406])
-def test_what_is_unknown(code: int) -> None:
+def test_what_is_unknown(code):
     """Only Confluent's error codes say that a schema does not exist; this is not repeated."""
     respond, requests = answers(as_json(404, error_code=code, message="not found"))
     with serving(respond) as url, pytest.raises(UnknownSchemaError, match="the id 1"):
@@ -175,7 +174,7 @@ def test_what_is_unknown(code: int) -> None:
         Response(status=204),
     ],
 )
-def test_another_server(response: Response) -> None:
+def test_another_server(response):
     """A server that is no registry is one that fails, and no registry without the schema."""
     respond, _ = answers(response)
     with serving(respond) as url, pytest.raises(RegistryUnavailableError, match=url):
@@ -183,7 +182,7 @@ def test_another_server(response: Response) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 404, 409, 422, 500])
-def test_answers_of_other_servers_are_not_shown(status: int) -> None:
+def test_answers_of_other_servers_are_not_shown(status):
     """The text of a server that does not answer as registries do is in no error."""
     respond, _ = answers(as_json(status, message=SECRET, error=SECRET))
     with serving(respond) as url, pytest.raises(PysparkKafkaError) as raised:
@@ -191,7 +190,7 @@ def test_answers_of_other_servers_are_not_shown(status: int) -> None:
     assert SECRET not in str(raised.value)
 
 
-def test_a_server_that_does_not_speak_http() -> None:
+def test_a_server_that_does_not_speak_http():
     """What it says is in no error."""
     greeting = f"SSH-2.0-{SECRET}\r\n".encode()
     with trickling_listener(greeting, 0) as listener:
@@ -201,7 +200,7 @@ def test_a_server_that_does_not_speak_http() -> None:
     assert SECRET not in str(raised.value)
 
 
-def test_what_will_not_pass_is_not_repeated() -> None:
+def test_what_will_not_pass_is_not_repeated():
     """A wrong path or a redirect fails at once."""
     for status in (404, 400, 301):
         respond, requests = answers(Response(status=status))
@@ -210,7 +209,7 @@ def test_what_will_not_pass_is_not_repeated() -> None:
         assert len(requests) == 1
 
 
-def test_a_schema_that_is_incompatible() -> None:
+def test_a_schema_that_is_incompatible():
     """The error has the registry's reason, which may be long."""
     message = "Schema being registered is incompatible: " + "x" * 1_000
     respond, requests = answers(as_json(409, error_code=409, message=message))
@@ -220,7 +219,7 @@ def test_a_schema_that_is_incompatible() -> None:
     assert len(requests) == 1
 
 
-def test_redirects_are_not_followed() -> None:
+def test_redirects_are_not_followed():
     """The login is sent to the servers that the settings name, and to no other one."""
     other, requests = answers(GOOD)
     with serving(other) as target:
@@ -234,7 +233,7 @@ UNKNOWN: Final = as_json(404, error_code=40403, message="not found")
 
 
 @pytest.mark.parametrize("first", [Response(b"<html>"), Response(status=404), UNKNOWN, None])
-def test_servers_are_used_in_turn(first: Response | None) -> None:
+def test_servers_are_used_in_turn(first):
     """A server that fails in any way, or does not have the schema, is followed by the next one."""
     respond, requests = answers(GOOD)
     with ExitStack() as stack:
@@ -254,7 +253,7 @@ def test_servers_are_used_in_turn(first: Response | None) -> None:
         (None, RegistryUnavailableError),
     ],
 )
-def test_what_no_server_has_is_unknown(second: Response | None, error: type[Exception]) -> None:
+def test_what_no_server_has_is_unknown(second, error):
     """A schema is unknown if all servers say so: one that does not answer may have it."""
     with ExitStack() as stack:
         one = stack.enter_context(serving(answers(UNKNOWN)[0]))
@@ -264,7 +263,7 @@ def test_what_no_server_has_is_unknown(second: Response | None, error: type[Exce
                 connected(url, SHORT_MS).by_id(1)
 
 
-def test_a_server_that_is_behind_and_one_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_behind_and_one_that_starts(monkeypatch):
     """The schema is found when the one that has it answers again."""
     monkeypatch.setattr(rest_client, "_MIN_PAUSE_S", 0.001)
     starting, _ = answers(Response(status=503), GOOD)
@@ -293,7 +292,7 @@ NONSENSE: Final[Mapping[bytes, str]] = {
 
 
 @pytest.mark.parametrize("body", NONSENSE)
-def test_answers_that_are_no_schema(body: bytes) -> None:
+def test_answers_that_are_no_schema(body):
     """Nonsense is told apart from a schema, and why."""
     with pytest.raises(NonsenseError) as raised:
         parse_schema(json_object(body))
@@ -315,7 +314,7 @@ def test_answers_that_are_no_schema(body: bytes) -> None:
         {"guid": 7},
     ],
 )
-def test_answers_that_are_no_version(fields: dict[str, object]) -> None:
+def test_answers_that_are_no_version(fields):
     """Ids and versions are numbers of Java's ``int``, and GUIDs are optional."""
     good: dict[str, object] = {"subject": "s", "version": 1, "id": 7, "schema": "x"}
     [name] = fields
@@ -336,7 +335,7 @@ ANSWERS: Final = st.dictionaries(st.sampled_from(NAMES), LEAVES | st.lists(OBJEC
 
 @settings(max_examples=50, deadline=None)
 @given(answer=ANSWERS)
-def test_any_answer_is_a_schema_or_nonsense(answer: object) -> None:
+def test_any_answer_is_a_schema_or_nonsense(answer):
     """No JSON of a server raises another error, or is taken for more than it is."""
     content = json.dumps(answer).encode()
     error_of(content)
@@ -345,7 +344,7 @@ def test_any_answer_is_a_schema_or_nonsense(answer: object) -> None:
             hash(parse(json_object(content)))
 
 
-def test_too_much_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_of_an_answer(monkeypatch):
     """No more than a limit is read, and nothing is decompressed."""
     monkeypatch.setattr(rest_client, "MAX_RESPONSE_BYTES", 1_000)
     respond, _ = answers(Response(b" " * 70_000))
@@ -359,7 +358,7 @@ def test_too_much_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "content", [None, b"HTTP/1.1 200 OK\r\nX: " + b"x" * 99, b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 99]
 )
-def test_an_answer_without_end(content: bytes | None) -> None:
+def test_an_answer_without_end(content):
     """The wait for an answer that comes byte by byte, or never, ends at the deadline."""
     listening = trickling_listener(content, 0.02) if content else silent_listener()
     with listening as listener:
@@ -371,14 +370,14 @@ def test_an_answer_without_end(content: bytes | None) -> None:
         assert listener.connections >= 2
 
 
-def test_a_silent_server_leaves_time_for_the_next() -> None:
+def test_a_silent_server_leaves_time_for_the_next():
     """Of several servers, one that never answers does not take all the time."""
     respond, _ = answers(GOOD)
     with silent_listener() as listener, serving(respond) as url:
         assert connected(f"http://{listener.address},{url}", "2000").by_id(1) == INT
 
 
-def test_nobody_listens() -> None:
+def test_nobody_listens():
     """A registry that is down is asked until the deadline, and the error has the reason."""
     began = time.monotonic()
     with pytest.raises(RegistryUnavailableError) as raised:
@@ -389,7 +388,7 @@ def test_nobody_listens() -> None:
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment(monkeypatch):
     """Requests go through the proxy that the environment names."""
     respond, requests = answers(GOOD)
     with serving(respond) as url:
@@ -400,13 +399,13 @@ def test_a_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def authority() -> Authority:
+def authority():
     """Return an authority that no machine trusts."""
     return Authority()
 
 
 @pytest.fixture
-def tls(authority: Authority, tmp_path: Path) -> ssl.SSLContext:
+def tls(authority, tmp_path):
     """Return the TLS of a server named ``localhost``, which trusts the authority."""
     certificate = authority.issue("localhost", hosts=["localhost"])
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -415,7 +414,7 @@ def tls(authority: Authority, tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
-def test_certificates_of_servers(authority: Authority, tls: ssl.SSLContext, tmp_path: Path) -> None:
+def test_certificates_of_servers(authority, tls, tmp_path):
     """A server's certificate has to be trusted, and to have its name."""
     (tmp_path / "ca.pem").write_text(authority.pem)
     (tmp_path / "trust.p12").write_bytes(truststore([authority], "changeit"))
@@ -438,12 +437,7 @@ def test_certificates_of_servers(authority: Authority, tls: ssl.SSLContext, tmp_
     assert len(requests) == 3
 
 
-def test_authorities_of_the_settings_alone_are_trusted(
-    authority: Authority,
-    tls: ssl.SSLContext,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_authorities_of_the_settings_alone_are_trusted(authority, tls, tmp_path, monkeypatch):
     """Those of requests and of its environment are not trusted as well."""
     (tmp_path / "ca.pem").write_text(authority.pem)
     (tmp_path / "other.pem").write_text(Authority().pem)
@@ -458,9 +452,7 @@ def test_authorities_of_the_settings_alone_are_trusted(
     assert requests == []
 
 
-def test_a_certificate_of_the_client(
-    authority: Authority, tls: ssl.SSLContext, tmp_path: Path
-) -> None:
+def test_a_certificate_of_the_client(authority, tls, tmp_path):
     """A server may require a certificate, from a store or from files."""
     tls.verify_mode = ssl.CERT_REQUIRED
     client = authority.issue("client")
@@ -484,7 +476,7 @@ def test_a_certificate_of_the_client(
             connected(url, SHORT_MS, **trusted).by_id(1)
 
 
-def test_files_that_are_replaced(authority: Authority, tls: ssl.SSLContext, tmp_path: Path) -> None:
+def test_files_that_are_replaced(authority, tls, tmp_path):
     """A new certificate of an authority is used from the next request on."""
     trusted = tmp_path / "ca.pem"
     trusted.write_text(Authority("Another authority").pem)
@@ -496,7 +488,7 @@ def test_files_that_are_replaced(authority: Authority, tls: ssl.SSLContext, tmp_
         assert registry.by_id(1) == INT
 
 
-def test_opening_a_registry() -> None:
+def test_opening_a_registry():
     """A registry is opened by its options, and errors name them."""
     with serving(answers(GOOD)[0]) as url:
         registry = open_registry(options(url))
