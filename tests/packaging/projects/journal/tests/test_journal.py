@@ -1,5 +1,9 @@
 """The client ``journal`` does what the library's own clients do, and what only it does."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
 import pytest
 
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
@@ -7,32 +11,32 @@ from pyspark_kafka.domain.reading.errors import OffsetOutOfRangeError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import OffsetFetcherContract, Record, RecordReaderContract
+from pyspark_kafka.testing import OffsetFetcherContract, Record, RecordReaderContract, World
 
 from .journal_world import JournalWorld
 
 
 @pytest.fixture
-def world(tmp_path):
+def world(tmp_path: Path) -> JournalWorld:
     """Return an empty directory."""
     return JournalWorld(tmp_path)
 
 
 class TestJournalOffsetFetcher(OffsetFetcherContract):
     @pytest.fixture
-    def world(self, tmp_path):
+    def world(self, tmp_path: Path) -> World:
         """Return an empty directory."""
         return JournalWorld(tmp_path)
 
 
 class TestJournalRecordReader(RecordReaderContract):
     @pytest.fixture
-    def world(self, tmp_path):
+    def world(self, tmp_path: Path) -> World:
         """Return an empty directory."""
         return JournalWorld(tmp_path)
 
 
-def test_a_line_without_an_end_is_not_there_yet(world, tmp_path):
+def test_a_line_without_an_end_is_not_there_yet(world: JournalWorld, tmp_path: Path) -> None:
     """A line that is still being written is neither counted nor read."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v")])
@@ -44,7 +48,7 @@ def test_a_line_without_an_end_is_not_there_yet(world, tmp_path):
         list(container.record_reader().read(OffsetRange(partition, 0, 2), ALL_COLUMNS))
 
 
-def test_a_line_that_is_no_record_is_named(world, tmp_path):
+def test_a_line_that_is_no_record_is_named(world: JournalWorld, tmp_path: Path) -> None:
     """The error names the file and the line."""
     partition = TopicPartition(world.topic(), 0)
     path = tmp_path / partition.topic / "0.jsonl"
@@ -53,7 +57,7 @@ def test_a_line_that_is_no_record_is_named(world, tmp_path):
         list(world.container().record_reader().read(OffsetRange(partition, 0, 1), ALL_COLUMNS))
 
 
-def test_a_directory_that_is_not_there_is_an_unreachable_broker(tmp_path):
+def test_a_directory_that_is_not_there_is_an_unreachable_broker(tmp_path: Path) -> None:
     """The error names a wrong directory."""
     world = JournalWorld(tmp_path / "nowhere")
     options = world.options(subscribe="t")
