@@ -101,11 +101,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs every night, unless it is named; begin with what takes longest."""
-    if not config.getoption("nightly") and not all("::" in path for path in config.args):
-        left_out = [item for item in items if runs_nightly(item.nodeid)]
-        items[:] = [item for item in items if not runs_nightly(item.nodeid)]
-        config.hook.pytest_deselected(items=left_out)
+    """Leave out what runs every night, unless its file is named; begin with what takes longest."""
+    if not config.getoption("nightly"):
+        named = {config.invocation_params.dir / path.split("::", 1)[0] for path in config.args}
+        left_out = {each for each in items if each.path not in named and runs_nightly(each.nodeid)}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         folders = [Path(__file__).parent / folder for folder in SLOWEST_FIRST]
         ranks = {folder: rank for rank, folder in enumerate(folders)}

@@ -71,7 +71,7 @@ def _run_tests(cell: Cell, python: Path) -> tuple[Counts, int, int]:
     begin = time.monotonic()
     with log_of(cell).open("wb") as output:
         code = subprocess.run(
-            [runner, "-m", "pytest", _TIMEOUT, f"--junitxml={report}", *cell.tests],
+            [runner, "-m", "pytest", "--nightly", _TIMEOUT, f"--junitxml={report}", *cell.tests],
             stdout=output,
             stderr=output,
             check=False,

@@ -14,9 +14,17 @@ import argparse
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Final
 
 from .results import LOGS, PARTS, Part, Result, write_results
+
+MAX_SECONDS: Final = 6 * 3_600
+"""The time after which a part is ended, so that the others run."""
+
+TIMED_OUT: Final = 124
+"""Its status then, as that of the command ``timeout``."""
 
 
 def main(arguments: list[str]) -> int:
@@ -43,9 +51,11 @@ def run(part: Part) -> Result:
     """Run a part, and write its result at once: a later one may be interrupted."""
     LOGS.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    with part.log.open("wb") as log:
+    command = [sys.executable, "-m", *part.arguments]
+    with part.log.open("wb") as log, suppress(subprocess.TimeoutExpired):
+        status = TIMED_OUT
         status = subprocess.run(
-            [sys.executable, "-m", *part.arguments], check=False, stdout=log, stderr=log
+            command, check=False, stdout=log, stderr=log, timeout=MAX_SECONDS
         ).returncode
     seconds = round(time.monotonic() - begin)
     result = Result(part.name, status, seconds, f"{datetime.now(UTC):%Y-%m-%d}", last_line(part))

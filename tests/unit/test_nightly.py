@@ -1,13 +1,15 @@
 """What runs every night."""
 
 import re
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.nightly.__main__ import main
-from tests.nightly.results import PARTS, Result, page_of
+from tests.nightly.results import PARTS, ROOT, Result, page_of
 from tests.nightly.selection import NIGHTLY, runs_nightly
 
 
@@ -43,6 +45,21 @@ def test_parts_are_chosen_by_pattern(capsys):
 def test_what_runs_every_night_only(nodeid, *, is_nightly):
     """It is what the table names, and most of Spark's tests with the second client."""
     assert runs_nightly(nodeid) == is_nightly
+
+
+@pytest.mark.parametrize(
+    ("named", "has_test"),
+    [
+        ("tests/spark/test_demo.py", True),
+        ("tests/spark/test_demo.py::test_continuous_demo", True),
+        ("tests/spark", False),
+    ],
+)
+def test_a_test_whose_file_is_named_is_not_left_out(named, *, has_test):
+    """A folder is a choice of no test in particular."""
+    command = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", named)
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert ("test_continuous_demo" in listed) == has_test
 
 
 @pytest.mark.parametrize("pattern", NIGHTLY)
