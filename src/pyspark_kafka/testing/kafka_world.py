@@ -128,7 +128,6 @@ class KafkaWorld(World):
     ) -> Iterator[Callable[[TopicPartition, Sequence[Record]], None]]:
         """Yield a function that writes within a transaction of a new producer."""
         producer = self._new_producer({"transactional.id": self.fresh_name()})
-        self._closers.append(lambda: _close(producer))
         producer.init_transactions()
         producer.begin_transaction()
         written: set[TopicPartition] = set()
@@ -142,6 +141,7 @@ class KafkaWorld(World):
             producer.commit_transaction()
         else:
             producer.abort_transaction()
+        _close(producer)
         self._await_markers(written)
 
     def _await_markers(self, partitions: set[TopicPartition]) -> None:
