@@ -275,7 +275,8 @@ class Copies:
 def test_sessions_and_tickets_that_end(secured, world_of, tmp_path, monkeypatch):
     """Sessions, tickets and tokens are renewed under queries, and no record is lost or doubled."""
     krb5_conf = tmp_path / "krb5.conf"
-    secured.kdc.write_krb5_conf(krb5_conf, lifetime_s=2)
+    lifetime_s = 2
+    secured.kdc.write_krb5_conf(krb5_conf, lifetime_s=lifetime_s)
     monkeypatch.setenv(kdc.KRB5_CONFIG, str(krb5_conf))
     scram = secured.options("SCRAM-SHA-512")
     token = with_jaas(scram, delegation_token(scram))
@@ -289,7 +290,7 @@ def test_sessions_and_tickets_that_end(secured, world_of, tmp_path, monkeypatch)
 
     def copy(login: Mapping[str, str]) -> None:
         copies = Copies(world_of({**login, **plaintext}))
-        copies.copy_for(2.5 * SHORT_SESSION_MS / 1_000)
+        copies.copy_for(lifetime_s + kdc.CLOCK_SKEW_S + 1.5 * SHORT_SESSION_MS / 1_000)
         copies.assert_complete()
 
     with ThreadPoolExecutor(len(logins)) as threads:

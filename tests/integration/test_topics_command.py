@@ -29,8 +29,10 @@ def _wide_terminal(monkeypatch):
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
-    assert main(["topics", *arguments, "--json"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    status = main(["topics", *arguments, "--json"])
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    return [json.loads(line) for line in printed.out.splitlines()]
 
 
 def test_topics_are_listed(world, capsys):

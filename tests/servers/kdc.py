@@ -29,6 +29,8 @@ REALM: Final = "PYSPARK.KAFKA"
 SERVICE: Final = "kafka/127.0.0.1"
 """The principal of brokers."""
 
+CLOCK_SKEW_S: Final = 3
+"""How long a ticket is still taken after its end."""
 
 KRB5_CONFIG: Final = "KRB5_CONFIG"
 """The variable that names the configuration. The run of tests and Spark's JVM, which start other
@@ -61,8 +63,9 @@ class Kdc:
             "[libdefaults]\n"
             f"default_realm = {REALM}\n"
             f"ticket_lifetime = {lifetime_s}s\n"
-            # By default a ticket is taken for five minutes after its end.
-            "clockskew = 1\n"
+            # By default a ticket is taken for five minutes after its end. What a client signs is
+            # refused after as many seconds, too, which a loaded machine may need.
+            f"clockskew = {CLOCK_SKEW_S}\n"
             "udp_preference_limit = 1\n"
             # Names of hosts are taken as they are, without asking DNS.
             "dns_lookup_kdc = false\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from confluent_kafka.admin import AdminClient
 from kafka.admin import (
     ACL,
     ACLFilter,
@@ -130,8 +131,21 @@ class SecuredBroker:
         credential = UserScramCredentialUpsertion(user, ScramMechanism.SCRAM_SHA_256, PASSWORD)
         with admin_client(self.cluster.bootstrap_servers, "a user", 30.0) as admin:
             admin.alter_user_scram_credentials([credential])
+        self._await_login(user)
         jaas = login_module("scram.ScramLoginModule", username=user, password=PASSWORD)
         return self.options("SCRAM-SHA-256", kafka__sasl__jaas__config=jaas)
+
+    def _await_login(self, user: str) -> None:
+        # The controller has a user before the broker does. librdkafka goes on connecting.
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": self.sasl_plaintext,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.username": user,
+            "sasl.password": PASSWORD,
+            "log_level": 0,
+        }
+        AdminClient(settings).list_topics(timeout=30.0)
 
     def grant(self, user: str, operation: str, resource: str, name: str = ANY) -> None:
         """Grant a user an operation on a resource, all in Kafka's words: ``Read``, ``Topic``.
