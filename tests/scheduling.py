@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 _SOAK: Final = "tests/soak"
+_SPARK: Final = ("tests/spark/", "tests/conformance/")
 _GIB: Final = 1024**3
 _SERVERS: Final = 6 * _GIB
 _PROCESS: Final = 3 * _GIB
@@ -40,9 +41,21 @@ def scope_of(nodeid: str) -> str:
     return _SOAK if file.startswith(f"{_SOAK}/") else file
 
 
+def begins_with(process: str, scope: str) -> bool:
+    """Return whether a process, by xdist's name ``gw0``, takes a scope before those of the others.
+
+    Those with even numbers take tests in Spark.
+    """
+    number = int(process.removeprefix("gw"))
+    return scope.startswith(_SPARK) == (number % 2 == 0)
+
+
 @final
 class OneSoakAtATime(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Distributes the tests to processes by their scopes.
+
+    Half of the processes begin with the scopes that need Spark, whose JVM takes long to start, and
+    the others with the rest.
 
     A test that ends its process fails, and the others run in another process. With xdist 3.8 it
     would run again, and the run might never end: processes get scopes that are done, and wait
@@ -51,6 +64,13 @@ class OneSoakAtATime(LoadFileScheduling):  # type: ignore[misc]  # xdist has no 
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        scopes = iter(self.workqueue)
+        chosen = next((each for each in scopes if begins_with(node.gateway.id, each)), None)
+        if chosen is not None:
+            self.workqueue.move_to_end(chosen, last=False)
+        super()._assign_work_unit(node)
 
     def remove_node(self, node: WorkerController) -> str | None:
         workload: dict[str, dict[str, bool]] = self.assigned_work.pop(node)

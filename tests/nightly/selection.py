@@ -8,24 +8,91 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_PAIRS: Final = "each value of a parameter runs with each change, and all pairs at night"
+_PEER: Final = "compares with the JVM connector what has tests without Spark"
+
 NIGHTLY: Final[Mapping[str, str]] = {
     r"packaging/test_(installed|client_of_another_distribution|older_spark|shipping)\.py": (
         "installs environments of its own; the wheel is built and checked with each change"
     ),
     r"spark/test_(pipelines|notebooks|pages)\.py": "runs what pages show, with a Spark each",
     r"spark/test_demo\.py::test_continuous_demo": "the demo of micro-batches runs with each change",
+    r"spark/test_spark_connect\.py::test_(a_session_sets|a_continuous_query)": (
+        "two other tests write and read in a session of Connect"
+    ),
     r"spark/test_(kafka_source|jobs)\.py": "starts a cluster or a query for each way to fail",
-    r"spark/test_doctor\.py::test_secrets_that_spark_shows\[(?!None)": "starts a Spark for each",
+    r"spark/test_doctor\.py::test_secrets_that_spark_shows": "starts a Spark for each",
+    r"spark/test_initial_offsets\.py::test_without_a_log": "shows what the log is for",
     r"spark/test_secured_clusters\.py::test_login\[(?!SCRAM-SHA-512-|GSSAPI-kafka)": (
         "the logins have integration tests; two run in Spark with each change"
     ),
+    r"spark/test_schema_registry\.py::test_(streams_wait|a_stream_goes_on)": (
+        "the registry that goes away has integration tests"
+    ),
     r"contract/test_oldest_broker\.py": "has a broker and a ZooKeeper of its own",
     r"contract/test_wrong_adapters\.py": "tests the contract suites",
-    r"trials/": "has random seeds",
-    r"spark/test_differential\.py": "compares random topics with the JVM connector",
-    r"soak/test_(hostile|continuous_kills|letter_kills)\.py": "has random seeds",
-    r"soak/test_kills\.py::test_no_record_is_lost_or_doubled_by_a_kill": "has random seeds",
-    r"conformance/test_kafka_source_stress_suite\.py": "has random seeds",
+    r"integration/test_brokers\.py::test_two_of_three": "tests the brokers of trials",
+    r"integration/test_fetching\.py::test_a_pause_of_the_caller": "waits for twenty seconds",
+    **dict.fromkeys(
+        (
+            r"trials/",
+            r"soak/test_(hostile|continuous_kills|letter_kills)\.py",
+            r"soak/test_kills\.py::test_no_record_is_lost_or_doubled_by_a_kill",
+            r"conformance/test_kafka_source_stress_suite\.py",
+            r"spark/test_differential\.py",
+        ),
+        "has random seeds",
+    ),
+    **dict.fromkeys(
+        (
+            r"spark/test_batch\.py::test_rows_are_those.*-false",
+            r"spark/test_continuous\.py::test_records_go_.*(python-at-least|confluent-exactly)",
+            r"spark/test_errors\.py::test_a_wrong_address.*\[batch",
+            r"spark/test_group_offsets\.py::test_a_new_query",
+            r"spark/test_initial_offsets\.py::test_nothing_is_lost.*\[kafka-python-k",
+            r"spark/test_lag\.py::test_the_command_watches_a_checkpoint\[(False|True-kafka)",
+            r"spark/test_lag\.py::test_a_listener.*\bkafka\]",
+            r"spark/test_max_partitions\.py::test_a_stream_goes_on",
+            r"spark/test_offsets\.py::test_queries_resume.*\[kafka",
+            r"spark/test_sink\.py::test_rows_become.*(confluent-stream|python-batch)",
+            r"spark/test_sql\.py::.*\[spark",
+            r"spark/test_typed_sink\.py::test_rows_are_written.*stream",
+            (
+                r"conformance/test_kafka_source_suite\.py::test_a_stream_starts_at.*\["
+                r"(?!assign-from (earliest offsets|specific timestamps)"
+                r"|.*name-from (latest|specific) offsets|.*pattern-from (earliest offsets|global))"
+            ),
+            (
+                r"conformance/test_kafka_continuous_source_suite\.py::test_a_query_starts_at.*\["
+                r"(?!assign-.*from (earliest offsets|global)|.*pattern-.*from (latest|specific))"
+            ),
+            r"conformance/test_data_loss_under_a_checkpoint\.py::test_a_topic_made_anew.*true",
+            r"conformance/test_kafka_micro_batch_topic_changes\.py::test_available_now.*\[5",
+            r"conformance/test_kafka_micro_batch_source_suite\.py::.*self_join\[true",
+            r"conformance/test_kafka_relation_suite\.py::test_min_partitions.*latest",
+            r"conformance/test_kafka_relation_suite\.py::test_offsets_must_be.*-4\]",
+            r"conformance/test_kafka_sink_suite\.py::test_streaming_write_to_kafka.*(column|option)",
+            r"conformance/test_kafka_sink_suite\.py::test_streaming_write_of_aggregates.*update",
+            r"conformance/test_kafka_sink_suite\.py::test_generic_write_big_data.*python-batch",
+            r"conformance/test_kafka_source_suite\.py::test_a_starting_time.*by name",
+        ),
+        _PAIRS,
+    ),
+    **dict.fromkeys(
+        (
+            r"conformance/test_bad_options\.py::test_bad_options_are_refused",
+            r"conformance/test_kafka_data_consumer_suite\.py::test_tasks_of_one_partition_keep",
+            r"conformance/test_kafka_micro_batch_checkpoints\.py::test_(spark_22956|async)",
+            r"conformance/test_kafka_micro_batch_source_suite\.py::test_(max|min)_offsets",
+            r"conformance/test_kafka_micro_batch_source_suite\.py::.*_read_uncommitted",
+            (
+                r"conformance/test_kafka_micro_batch_topic_changes\.py"
+                r"::test_(topic_level|subscrib.*deletions|spark_41375)"
+            ),
+            r"conformance/test_kafka_micro_batch_v2_source_suite\.py::test_min_partitions_is_supp",
+        ),
+        _PEER,
+    ),
 }
 """Patterns of tests below ``tests``, each with its reason."""
 

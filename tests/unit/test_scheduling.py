@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scheduling import processes_for, scope_of
+from tests.scheduling import begins_with, processes_for, scope_of
 
 CONFTEST = """
 from tests.scheduling import OneSoakAtATime
@@ -40,6 +40,14 @@ def test_files_of_the_soak_run_one_after_another():
         "tests/soak/test_hostile.py::b[c]"
     )
     assert scope_of("tests/unit/test_docs.py::test_a") == "tests/unit/test_docs.py"
+
+
+@pytest.mark.parametrize("scope", ["tests/spark/test_sink.py", "tests/conformance/test_report.py"])
+def test_half_of_the_processes_begin_with_spark(scope):
+    """The others begin with the rest."""
+    processes = ("gw0", "gw1", "gw2")
+    assert [begins_with(each, scope) for each in processes] == [True, False, True]
+    assert [begins_with(each, "tests/soak") for each in processes] == [False, True, False]
 
 
 def test_a_test_that_ends_its_process_fails_and_all_others_run(tmp_path):
