@@ -139,25 +139,20 @@ def temporary_checkpoint() -> Iterator[str]:
         yield directory
 
 
-def continuous_query(
-    client: str,
-    guarantee: str = "at-least-once",
-    epoch: str = "1 second",
-    make_checkpoint: Callable[[], AbstractContextManager[str]] = temporary_checkpoint,
-) -> Open:
+def continuous_query(client: str, guarantee: str = "at-least-once") -> Open:
     """Return how a continuous query of this library is opened."""
 
     @contextmanager
     def opened(route: Route) -> Iterator[None]:
         options = {"kafka.bootstrap.servers": route.bootstrap_servers, "client": client}
-        with make_checkpoint() as checkpoint, spark_session() as spark:
+        with temporary_checkpoint() as checkpoint, spark_session() as spark:
             query = continuous.start(
                 spark,
                 select_columns,
                 source={**options, "subscribe": route.source, "startingOffsets": "earliest"},
                 sink={**options, "topic": route.sink, "deliveryGuarantee": guarantee},
                 checkpointLocation=checkpoint,
-                epoch=epoch,
+                epoch="1 second",
             )
             try:
                 yield
