@@ -38,13 +38,15 @@ def pytest_configure() -> None:
     """Import the layers, and note what they call; or forget them, for a mutant to act."""
     running = os.environ.get(MUTANT, "")
     if running == "stats":
-        for layer in ("domain", "application"):
-            import_all(f"pyspark_kafka.{layer}")
+        for package in ("domain", "application", "adapters.memory"):
+            import_all(f"pyspark_kafka.{package}")
         calls_of_package.update(take_calls())
     elif CALLED.exists() and running.partition("__mutmut_")[0] in json.loads(CALLED.read_text()):
         for name in set(sys.modules):
             package, _, rest = name.partition(".")
-            if package == "pyspark_kafka" or (package == "tests" and rest.startswith("unit")):
+            if package == "pyspark_kafka" or (
+                package == "tests" and rest.startswith(("unit", "contract"))
+            ):
                 del sys.modules[name]
 
 

@@ -22,8 +22,12 @@ ROOT: Final = Path(__file__).parents[2]
 TESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "domain": ("tests/unit/domain", "tests/unit/test_errors.py"),
     "application": ("tests/unit/application", "tests/unit/test_errors.py"),
+    "adapters/memory": ("tests/contract", "-kMemory"),
 }
-"""What has to find the mutants of a layer: its own tests alone, without Spark and without Kafka."""
+"""What has to find the mutants of a folder: its own tests alone, without Spark and without Kafka.
+
+Mutants of the adapters in memory are wrong adapters: the contract suites have to find them.
+"""
 
 LAYERS: Final = tuple(TESTS)
 
