@@ -19,7 +19,7 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.writing import MemoryTransactions
-from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
+from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.reading.offsets import InitialOffsets
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
@@ -108,7 +108,7 @@ def _committed_epochs(content: bytes) -> None:
 def _checkpoint(content: bytes) -> None:
     valid = write_batch_end(OFFSETS, 17)
     for offsets, commits in ((_log(content), _log()), (_log(valid, content), _log(COMMITTED))):
-        state = QueryCheckpoint(offsets, commits).state()
+        state = CheckpointLogs(offsets, commits).state()
         assert state.offsets_in_flight >= 0
 
 

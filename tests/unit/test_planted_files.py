@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
-from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
+from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.reading.offsets import InitialOffsets
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
@@ -108,7 +108,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "an epoch that was not committed": lambda content: EpochLog(
         _log(content), MemoryMetadataLog(), "r"
     ).recover(),
-    "lag": lambda content: QueryCheckpoint(_log(content), _log(b"")).state(),
+    "lag": lambda content: CheckpointLogs(_log(content), _log(b"")).state(),
 }
 
 

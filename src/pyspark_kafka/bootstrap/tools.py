@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ..domain.errors import MetadataLogError, OptionsError
+from ..domain.errors import OptionsError
 from ..domain.options.sink import dead_letter_sink
 from ..ports.clock import epoch_ms
 from .container import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ..adapters.prometheus import PrometheusCheckpointExporter
-    from ..application.checkpoints.logs import CheckpointState, QueryCheckpoint
+    from ..application.checkpoints.logs import CheckpointLogs, CheckpointState
     from ..application.checkpoints.offsets import OffsetCheckpoint, OffsetTargets
     from ..application.cluster.doctor import Doctor, Resources
     from ..application.lag.meter import LagMeter
@@ -62,7 +62,7 @@ def lag_monitor_for(
 
     with closing_clients(container_for(options)) as container:
         meter = container.lag_meter(max_counted=max_counted)
-        yield LagMonitor(_query_checkpoint(checkpoint), meter, container.clock())
+        yield LagMonitor(_logs_of(checkpoint), meter, container.clock())
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def checkpoint_state(checkpoint: StoragePath) -> CheckpointState:
 
     :raises MetadataLogError: if the storage fails, or a file is malformed.
     """
-    return _query_checkpoint(checkpoint).state()
+    return _logs_of(checkpoint).state()
 
 
 def offset_checkpoint_at(checkpoint: StoragePath) -> OffsetCheckpoint:
@@ -137,15 +137,13 @@ def sink_entry(checkpoint: StoragePath) -> SinkLogEntry | None:
 
     :raises MetadataLogError: if the storage fails, or the file is malformed.
     """
+    from ..application.checkpoints.logs import newest_entry
     from ..domain.checkpoints.entries import SINK_LOG, SinkLogEntry
     from ..domain.options.sink import sink_log_path
 
     log = metadata_log_at(sink_log_path(checkpoint).child(SINK_LOG))
-    latest = log.latest()
-    try:
-        return latest and SinkLogEntry.from_bytes(latest[1])
-    except ValueError as error:
-        raise MetadataLogError(str(log), str(error)) from error
+    newest = newest_entry(log, SinkLogEntry.from_bytes)
+    return newest and newest[1]
 
 
 @contextmanager
@@ -247,7 +245,7 @@ def facts_of(spark: SparkSession) -> SparkFacts:
     return SparkFacts(executor_environments(spark), shown_options(spark, SECRET_OPTIONS))
 
 
-def _query_checkpoint(path: StoragePath) -> QueryCheckpoint:
-    from ..application.checkpoints.logs import QueryCheckpoint
+def _logs_of(path: StoragePath) -> CheckpointLogs:
+    from ..application.checkpoints.logs import CheckpointLogs
 
-    return QueryCheckpoint(*(metadata_log_at(path.child(name)) for name in ("offsets", "commits")))
+    return CheckpointLogs(*(metadata_log_at(path.child(name)) for name in ("offsets", "commits")))

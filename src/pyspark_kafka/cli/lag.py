@@ -113,11 +113,8 @@ def run_lag(given: argparse.Namespace) -> int:
 
 
 def _first_snapshot(given: argparse.Namespace, monitor: LagMonitor) -> LagSnapshot:
-    from ..application.checkpoints.logs import no_checkpoint
-
     snapshot = monitor.snapshot()
-    if snapshot.state.is_empty:
-        raise no_checkpoint(_name(given))
+    snapshot.state.require_batch(_name(given))
     return snapshot
 
 

@@ -41,7 +41,6 @@ from .output import ending_with_the_pipe, logs_redirected_to, quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..application.checkpoints.logs import CheckpointState
     from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
 
 _SUMMARY: Final = "show, compare, export and change the offsets of a query's checkpoint"
@@ -217,10 +216,11 @@ def run_show(given: argparse.Namespace) -> int:
 
     :raises PysparkKafkaError: if the checkpoint cannot be read.
     """
-    from ..bootstrap.tools import sink_entry
+    from ..bootstrap.tools import checkpoint_state, sink_entry
 
     checkpoint = checkpoint_of(given)
-    state = _state(checkpoint)
+    state = checkpoint_state(checkpoint)
+    state.require_batch(str(checkpoint))
     sink = sink_entry(checkpoint)
     pairs = offset_pairs(_offsets_of(state.committed), _offsets_of(state.in_flight))
     with ending_with_the_pipe():
@@ -310,16 +310,6 @@ def other_offsets(given: argparse.Namespace, ours: Offsets) -> Offsets:
     with logs_redirected_to(logging.NullHandler()), offset_targets_for(options) as targets:
         found = targets.resolve(target)
     return {source: found.restrict(offsets) for source, offsets in ours.items()}
-
-
-def _state(checkpoint: StoragePath) -> CheckpointState:
-    from ..application.checkpoints.logs import no_checkpoint
-    from ..bootstrap.tools import checkpoint_state
-
-    state = checkpoint_state(checkpoint)
-    if state.is_empty:
-        raise no_checkpoint(str(checkpoint))
-    return state
 
 
 def _offsets_of(batch: CheckpointedBatch | None) -> Mapping[str, PartitionOffsets]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.checkpoints.files import query_id_of
-from pyspark_kafka.application.checkpoints.logs import end_of_batch
+from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import (
     Container,
@@ -411,9 +411,9 @@ def _polls(options: Mapping[str, str]) -> dict[str, str]:
 
 def committed(checkpoint: StoragePath) -> PartitionOffsets:
     """Return the end of the last batch that a checkpoint has as committed; none if none."""
-    offsets, commits = _logs(checkpoint)
-    last = commits.latest()
-    return PartitionOffsets() if last is None else end_of_batch(offsets, last[0])
+    logs = CheckpointLogs(*_logs(checkpoint))
+    last = logs.commits.latest()
+    return PartitionOffsets() if last is None else logs.end(last[0])
 
 
 def _logs(checkpoint: StoragePath) -> tuple[MetadataLog, MetadataLog]:

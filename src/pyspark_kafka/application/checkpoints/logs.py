@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from ...domain.checkpoints.checkpoint_log import CheckpointedBatch, read_batch, read_batch_end
 from ...domain.errors import Fault, MetadataLogError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from ...domain.partition_offsets import PartitionOffsets
     from ...ports.checkpoints import MetadataLog
 
+T = TypeVar("T")
 
-def end_of_batch(offset_log: MetadataLog, number: int) -> PartitionOffsets:
-    """Return the end of a batch.
+_ATTEMPTS: Final = 3
 
-    :raises MetadataLogError: if its file is missing or malformed, or has several sources.
-    """
-    content = offset_log.get(number)
-    if content is None:
-        raise MetadataLogError(
-            str(offset_log),
-            f"Batch {number} is missing. Restore its file, or start with new logs",
-        )
+
+@contextmanager
+def parsing(log: object) -> Iterator[None]:
+    """Raise the ``ValueError`` of a parser as a ``MetadataLogError`` that names the log."""
     try:
-        return read_batch_end(content)
+        yield
     except ValueError as error:
-        raise MetadataLogError(str(offset_log), str(error)) from error
+        raise MetadataLogError(str(log), str(error)) from error
+
+
+def newest_entry(log: MetadataLog, parse: Callable[[bytes], T]) -> tuple[int, T] | None:
+    """Return the number and the value of the last entry; ``None`` if the log is empty.
+
+    :raises MetadataLogError: if the log cannot be read, or the entry is malformed.
+    """
+    latest = log.latest()
+    if latest is None:
+        return None
+    with parsing(log):
+        return latest[0], parse(latest[1])
 
 
 class ConcurrentUpdateError(MetadataLogError):
@@ -45,27 +56,6 @@ class ConcurrentUpdateError(MetadataLogError):
         )
 
 
-def unrelated_logs(offset_log: MetadataLog, number: int, committed: int) -> MetadataLogError:
-    """Return the error for logs that are not of one query."""
-    return MetadataLogError(
-        str(offset_log),
-        f"Batch {number} was planned last, but batch {committed} was committed last: the logs "
-        "belong to different queries. Use both logs of one query",
-    )
-
-
-_ATTEMPTS: Final = 3
-
-
-def no_checkpoint(path: str) -> MetadataLogError:
-    """Return the error of a path at which a query has left no batch."""
-    return MetadataLogError(
-        path,
-        "There is no checkpoint of a streaming query, or its first batch has not begun. Check that "
-        "it is the query's checkpointLocation",
-    )
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class CheckpointState:
@@ -74,10 +64,17 @@ class CheckpointState:
     committed: CheckpointedBatch | None = None
     in_flight: CheckpointedBatch | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no batch, such as without a checkpoint."""
-        return self.committed is None and self.in_flight is None
+    def require_batch(self, path: str) -> None:
+        """Check that there is a batch, which a path without a checkpoint has not.
+
+        :raises MetadataLogError: if there is none.
+        """
+        if self.committed is None and self.in_flight is None:
+            raise MetadataLogError(
+                path,
+                "There is no checkpoint of a streaming query, or its first batch has not begun. "
+                "Check that it is the query's checkpointLocation",
+            )
 
     @property
     def offsets_in_flight(self) -> int:
@@ -94,24 +91,64 @@ class CheckpointState:
         )
 
 
-@final
-class QueryCheckpoint:
-    """Reads the checkpoint of a query that may be running. It writes nothing."""
+def require_related(offset_log: MetadataLog, planned: int, committed: int) -> None:
+    """Check the last batches of two logs; -1 stands for none.
 
-    def __init__(self, offsets: MetadataLog, commits: MetadataLog) -> None:
-        """Take the logs of the checkpoint's directories ``offsets`` and ``commits``."""
-        self._offsets = offsets
-        self._commits = commits
+    :raises MetadataLogError: if the logs are not of one query.
+    """
+    if planned - committed not in {0, 1}:
+        raise MetadataLogError(
+            str(offset_log),
+            f"Batch {planned} was planned last, but batch {committed} was committed last: the logs "
+            "belong to different queries. Use both logs of one query",
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckpointLogs:
+    """The logs in the directories ``offsets`` and ``commits`` of a checkpoint."""
+
+    offsets: MetadataLog
+    commits: MetadataLog
+
+    def last(self) -> tuple[int, int]:
+        """Return the last planned batch and the last committed one, -1 if there is none.
+
+        :raises MetadataLogError: if a log cannot be read, or they are not of one query.
+        """
+        planned, committed = self.offsets.latest(), self.commits.latest()
+        numbers = planned[0] if planned else -1, committed[0] if committed else -1
+        require_related(self.offsets, *numbers)
+        return numbers
+
+    def end(self, number: int) -> PartitionOffsets:
+        """Return the end of a batch.
+
+        :raises MetadataLogError: if its file is missing or malformed, or has several sources.
+        """
+        content = self.offsets.get(number)
+        if content is None:
+            problem = f"Batch {number} is missing. Restore its file, or start with new logs"
+            raise MetadataLogError(str(self.offsets), problem)
+        with parsing(self.offsets):
+            return read_batch_end(content)
+
+    def purge(self, threshold: int) -> None:
+        """Delete the batches below a positive ``threshold``."""
+        if threshold > 0:
+            self.offsets.purge(threshold)
+            self.commits.purge(threshold)
 
     def state(self) -> CheckpointState:
-        """Return the current state.
+        """Return the current state of a query that may be running.
 
         :raises MetadataLogError: if the storage fails, or a file is malformed.
         """
         for _ in range(_ATTEMPTS):
             # List commits first: a batch that is committed in between counts as in flight.
-            commits = set(self._commits.batch_ids())
-            begun = set(self._offsets.batch_ids())
+            commits = set(self.commits.batch_ids())
+            begun = set(self.offsets.batch_ids())
             committed = self._read(max(commits & begun, default=None))
             in_flight = self._read(max(begun - commits, default=None))
             # Between listing and reading, Spark may purge the file.
@@ -122,10 +159,8 @@ class QueryCheckpoint:
         return CheckpointState(committed, in_flight)
 
     def _read(self, batch_id: int | None) -> CheckpointedBatch | None:
-        content = None if batch_id is None else self._offsets.get(batch_id)
+        content = None if batch_id is None else self.offsets.get(batch_id)
         if batch_id is None or content is None:
             return None
-        try:
+        with parsing(f"{self.offsets}/{batch_id}"):
             return read_batch(batch_id, content)
-        except ValueError as error:
-            raise MetadataLogError(f"{self._offsets}/{batch_id}", str(error)) from error

@@ -9,7 +9,7 @@ from ...domain.errors import FactsError, Fault, MetadataLogError
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from ...domain.reading.errors import partition_set
 from ...domain.reading.offset_limits import Specific
-from .logs import unrelated_logs
+from .logs import parsing, require_related
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,12 +88,14 @@ class OffsetCheckpoint:
             last = max(self._offsets.batch_ids(), default=-1)
             if done is None:
                 raise self._nothing_committed(last)
-            if last - done not in {0, 1}:
-                raise unrelated_logs(self._offsets, last, done)
+            require_related(self._offsets, last, done)
             committed = self._offsets.get(done)
             planned = self._offsets.get(last) if last > done else None
             if committed is not None:  # otherwise it was purged since the listing
-                return self._checked(ResumePoint(done, committed, planned))
+                point = ResumePoint(done, committed, planned)
+                with parsing(self._offsets):
+                    point.check()
+                return point
         raise MetadataLogError(
             f"{self._offsets}/{done}",
             "The file of the last committed batch is missing. Restore it from a backup",
@@ -197,13 +199,6 @@ class OffsetCheckpoint:
             return Backup.from_bytes(self._backups.get(number) or b"")
         except ValueError as error:
             raise MetadataLogError(f"{self._backups}/{number}", f"Malformed: {error}") from error
-
-    def _checked(self, point: ResumePoint) -> ResumePoint:
-        try:
-            point.check()
-        except ValueError as error:
-            raise MetadataLogError(str(self._offsets), str(error)) from error
-        return point
 
     def _nothing_committed(self, last: int) -> MetadataLogError:
         what = "No batch is committed" if last >= 0 else "There is no checkpoint of a query"

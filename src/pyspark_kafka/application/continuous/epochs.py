@@ -13,10 +13,10 @@ from ...domain.continuous.epochs import Epoch
 from ...domain.errors import MetadataLogError, PysparkKafkaError
 from ...domain.partition_offsets import PartitionOffsets
 from ...ports.clock import epoch_ms
-from ..checkpoints.logs import ConcurrentUpdateError, end_of_batch, unrelated_logs
+from ..checkpoints.logs import CheckpointLogs, ConcurrentUpdateError, parsing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...domain.continuous.epochs import EpochCoordinator
     from ...ports.checkpoints import MetadataLog
@@ -104,8 +104,7 @@ class EpochLog:
     """
 
     def __init__(self, offset_log: MetadataLog, commit_log: MetadataLog, run_id: str) -> None:
-        self._offset_log = offset_log
-        self._commit_log = commit_log
+        self._logs = CheckpointLogs(offset_log, commit_log)
         self._run_id = run_id
         self._is_uncertain = False
 
@@ -117,13 +116,9 @@ class EpochLog:
 
         :raises MetadataLogError: if the logs cannot be read, or do not belong together.
         """
-        last = self._offset_log.latest()
-        committed = self._commit_log.latest()
-        number, done = last[0] if last else -1, committed[0] if committed else -1
-        if number - done not in {0, 1}:
-            raise unrelated_logs(self._offset_log, number, done)
-        if number > done and self._is_continuous(number):
-            self._commit_log.add(number, COMMITTED)
+        number, done = self._logs.last()
+        if number > done and RUN_ID in self._conf_of(number):
+            self._logs.commits.add(number, COMMITTED)
             done = number
         return LoggedEpochs(
             self._epoch(done) if done >= 0 else None, self._epoch(number) if number > done else None
@@ -137,48 +132,31 @@ class EpochLog:
         :raises ConcurrentUpdateError: if another query writes to the log.
         :raises MetadataLogError: if the log cannot be written.
         """
-        content = write_batch_end(epoch.offsets, epoch_ms(), self._conf)
-        if not self._offset_log.add(epoch.number, content):
-            if not self._is_own(epoch.number):
-                raise ConcurrentUpdateError(self._offset_log, epoch.number)
+        content = write_batch_end(epoch.offsets, epoch_ms(), {RUN_ID: self._run_id})
+        if not self._logs.offsets.add(epoch.number, content):
+            if self._conf_of(epoch.number).get(RUN_ID) != self._run_id:
+                raise ConcurrentUpdateError(self._logs.offsets, epoch.number)
             epoch = self._epoch(epoch.number)
         # Only the run that logged the epoch commits it, so it may be committed already.
-        self._commit_log.add(epoch.number, COMMITTED)
-        self._purge(epoch.number)
+        self._logs.commits.add(epoch.number, COMMITTED)
+        if epoch.number % _PURGE_EVERY == 0:
+            self._logs.purge(epoch.number + 1 - EPOCHS_TO_RETAIN)
         return epoch
 
     def commit_planned(self, epoch: Epoch) -> None:
         """Commit a batch that a micro-batch query planned; raises as ``add`` does."""
         was_uncertain, self._is_uncertain = self._is_uncertain, True
-        was_first = self._commit_log.add(epoch.number, COMMITTED)
+        was_first = self._logs.commits.add(epoch.number, COMMITTED)
         self._is_uncertain = False
         if not was_first and not was_uncertain:
-            raise ConcurrentUpdateError(self._commit_log, epoch.number)
-
-    @property
-    def _conf(self) -> dict[str, str]:
-        return {RUN_ID: self._run_id}
-
-    def _purge(self, number: int) -> None:
-        threshold = number + 1 - EPOCHS_TO_RETAIN
-        if threshold > 0 and number % _PURGE_EVERY == 0:
-            self._offset_log.purge(threshold)
-            self._commit_log.purge(threshold)
+            raise ConcurrentUpdateError(self._logs.commits, epoch.number)
 
     def _epoch(self, number: int) -> Epoch:
-        return Epoch(number, end_of_batch(self._offset_log, number))
+        return Epoch(number, self._logs.end(number))
 
-    def _is_continuous(self, number: int) -> bool:
-        return RUN_ID in self._conf_of(number)
-
-    def _is_own(self, number: int) -> bool:
-        return self._conf_of(number).get(RUN_ID) == self._run_id
-
-    def _conf_of(self, number: int) -> dict[str, str]:
-        try:
-            return dict(read_batch_conf(self._offset_log.get(number) or b""))
-        except ValueError as error:
-            raise MetadataLogError(str(self._offset_log), str(error)) from error
+    def _conf_of(self, number: int) -> Mapping[str, str]:
+        with parsing(self._logs.offsets):
+            return read_batch_conf(self._logs.offsets.get(number) or b"")
 
 
 log = logging.getLogger("pyspark_kafka")

@@ -13,7 +13,7 @@ from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import QueryLag
 from ...domain.lag.trend import Direction, LagSample, LagTrend, Trend
 from ...domain.text import describe_error
-from ..checkpoints.logs import CheckpointState, no_checkpoint
+from ..checkpoints.logs import CheckpointState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...domain.lag.lag import SourceLag
     from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock
-    from ..checkpoints.logs import QueryCheckpoint
+    from ..checkpoints.logs import CheckpointLogs
     from .meter import LagMeter
 
 
@@ -64,7 +64,7 @@ class LagSnapshot:
 class LagMonitor:
     """Compares a checkpoint with Kafka, and keeps samples for the trend."""
 
-    def __init__(self, checkpoint: QueryCheckpoint, meter: LagMeter, clock: Clock) -> None:
+    def __init__(self, checkpoint: CheckpointLogs, meter: LagMeter, clock: Clock) -> None:
         self._checkpoint = checkpoint
         self._meter = meter
         self._clock = clock
@@ -186,8 +186,7 @@ class WatchedCheckpoint:
         if self._monitor is None:
             self._monitor = self._clients.enter_context(self._open_monitor())
         snapshot = self._monitor.snapshot()
-        if snapshot.state.is_empty:
-            raise no_checkpoint(self.name)
+        snapshot.state.require_batch(self.name)
         self._query_id = self._query_id or self._read_query_id()
         return snapshot
 

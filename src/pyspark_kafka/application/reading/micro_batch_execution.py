@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from ...domain.checkpoints.checkpoint_log import COMMITTED, write_batch_end
 from ...ports.clock import epoch_ms
-from ..checkpoints.logs import ConcurrentUpdateError, end_of_batch, unrelated_logs
+from ..checkpoints.logs import CheckpointLogs, ConcurrentUpdateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,7 @@ class MicroBatchExecution(Generic[T]):
         if batches_to_retain < 1:
             raise ValueError(f"batches_to_retain must be at least 1, got {batches_to_retain}")
         self._source = source
-        self._offset_log = offset_log
-        self._commit_log = commit_log
+        self._logs = CheckpointLogs(offset_log, commit_log)
         self._process = process
         self._retain = batches_to_retain
         self._is_recovered = False
@@ -73,31 +72,25 @@ class MicroBatchExecution(Generic[T]):
         return True
 
     def _recover(self) -> None:
-        last, committed = self._offset_log.latest(), self._commit_log.latest()
-        planned, done = last[0] if last else -1, committed[0] if committed else -1
-        if planned - done not in {0, 1}:
-            raise unrelated_logs(self._offset_log, planned, done)
+        planned, done = self._logs.last()
         self._number = done + 1
-        self._start = end_of_batch(self._offset_log, done) if done >= 0 else None
-        self._planned_end = end_of_batch(self._offset_log, planned) if planned > done else None
+        self._start = self._logs.end(done) if done >= 0 else None
+        self._planned_end = self._logs.end(planned) if planned > done else None
         self._is_recovered = True
 
     def _plan(self) -> PartitionOffsets | None:
         end = self._source.latest_offset(self._start, self._source.default_read_limit)
         if end is None or end == self._start:
             return None
-        self._write(self._offset_log, write_batch_end(end, epoch_ms()))
+        self._write(self._logs.offsets, write_batch_end(end, epoch_ms()))
         self._planned_end = end
         return end
 
     def _commit(self, end: PartitionOffsets) -> None:
-        self._write(self._commit_log, COMMITTED)
+        self._write(self._logs.commits, COMMITTED)
         self._number, self._start, self._planned_end = self._number + 1, end, None
         self._source.commit(end)
-        threshold = self._number - self._retain
-        if threshold > 0:
-            self._offset_log.purge(threshold)
-            self._commit_log.purge(threshold)
+        self._logs.purge(self._number - self._retain)
 
     def _write(self, log: MetadataLog, content: bytes) -> None:
         # A failed write may have reached the storage nevertheless: the next call reads the logs.

@@ -9,7 +9,7 @@ from ...domain.checkpoints.entries import (
     read_initial_offsets,
     write_initial_offsets,
 )
-from ...domain.errors import KafkaRequestError, MetadataLogError, UnknownTopicError
+from ...domain.errors import KafkaRequestError, UnknownTopicError
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from ...domain.reading.errors import (
     NoCommittedOffsetError,
@@ -29,6 +29,7 @@ from ...domain.reading.offset_limits import (
     OnNoMatch,
     Specific,
 )
+from ..checkpoints.logs import parsing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -296,10 +297,8 @@ class InitialOffsets:
         content = self._log.get(BATCH_ID) if self._log is not None else None
         if content is None:
             return None
-        try:
+        with parsing(self._log):
             return read_initial_offsets(content)
-        except ValueError as error:
-            raise MetadataLogError(str(self._log), str(error)) from error
 
     def _store(self, offsets: PartitionOffsets) -> PartitionOffsets:
         if self._log is not None and not self._log.add(BATCH_ID, write_initial_offsets(offsets)):

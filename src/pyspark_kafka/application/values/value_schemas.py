@@ -24,6 +24,7 @@ from ...domain.values.typed_schema import (
     with_corrupt_record,
 )
 from ...domain.values.value_options import LATEST, OnNewSchema, SubjectNameStrategy
+from ..checkpoints.logs import newest_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,14 +98,8 @@ class SchemaVersions:
         return self._latest
 
     def _read_log(self) -> tuple[int, Mapping[str, SchemaVersion]]:
-        found = None if self._log is None else self._log.latest()
-        if found is None:
-            return -1, {}
-        number, content = found
-        try:
-            return number, read_schema_versions(content)
-        except ValueError as error:
-            raise MetadataLogError(str(self._log), str(error)) from error
+        found = None if self._log is None else newest_entry(self._log, read_schema_versions)
+        return found or (-1, {})
 
 
 log = logging.getLogger("pyspark_kafka")

@@ -38,6 +38,7 @@ from ...domain.writing.transaction import (
     query_id_prefix,
 )
 from ...ports.clock import epoch_ms
+from ..checkpoints.logs import newest_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -348,13 +349,7 @@ class KafkaSink:
 
     def _newest(self) -> tuple[int, SinkLogEntry]:
         self._read_ms = self._now_ms()
-        latest = self._log.latest()
-        if latest is None:
-            return -1, _EMPTY_LOG
-        try:
-            return latest[0], SinkLogEntry.from_bytes(latest[1])
-        except ValueError as error:
-            raise MetadataLogError(str(self._log), str(error)) from error
+        return newest_entry(self._log, SinkLogEntry.from_bytes) or (-1, _EMPTY_LOG)
 
     def _require_not_after(self, batch_id: int, number: int, entry: SinkLogEntry) -> None:
         """Raise if an entry would let Spark's last batch, and those before it, be skipped."""

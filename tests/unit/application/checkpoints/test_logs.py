@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.application.checkpoints.logs import CheckpointState, QueryCheckpoint
+from pyspark_kafka.application.checkpoints.logs import CheckpointLogs, CheckpointState
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports.checkpoints import MetadataLog
@@ -20,14 +21,14 @@ def begin(log: MemoryMetadataLog, batch_id: int, *ends: str) -> None:
     log.add(batch_id, "\n".join(["v1", '{"batchTimestampMs":7}', *ends]).encode())
 
 
-def checkpoint(*, begun: int, committed: int) -> QueryCheckpoint:
+def checkpoint(*, begun: int, committed: int) -> CheckpointLogs:
     """Return a checkpoint in which batch N ends at offset N + 1 of one partition."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     for batch_id in range(begun):
         begin(offsets, batch_id, f'{{"t":{{"0":{batch_id + 1}}}}}')
     for batch_id in range(committed):
         commits.add(batch_id, b"v1\n{}")
-    return QueryCheckpoint(offsets, commits)
+    return CheckpointLogs(offsets, commits)
 
 
 def ids(state: CheckpointState) -> tuple[int | None, int | None]:
@@ -45,7 +46,8 @@ def test_the_newest_batches(begun, committed, expected):
     """The newest committed batch is found, and the one that was begun after it."""
     state = checkpoint(begun=begun, committed=committed).state()
     assert ids(state) == expected
-    assert state.is_empty is (begun == 0)
+    with pytest.raises(MetadataLogError, match="no checkpoint") if begun == 0 else nullcontext():
+        state.require_batch("memory")
 
 
 def test_what_is_in_flight_is_counted_in_offsets():
@@ -55,7 +57,7 @@ def test_what_is_in_flight_is_counted_in_offsets():
     begin(offsets, 0, '{"t":{"0":5}}', "-")
     begin(offsets, 1, '{"t":{"0":9,"1":100}}', '{"u":{"0":100}}')
     commits.add(0, b"")
-    state = QueryCheckpoint(offsets, commits).state()
+    state = CheckpointLogs(offsets, commits).state()
     assert state.offsets_in_flight == 4
 
 
@@ -66,7 +68,7 @@ def test_a_commit_without_its_offsets_is_ignored():
         begin(offsets, batch_id, '{"t":{"0":9}}')
     for batch_id in (3, 4, 5, 6):
         commits.add(batch_id, b"")
-    assert ids(QueryCheckpoint(offsets, commits).state()) == (5, None)
+    assert ids(CheckpointLogs(offsets, commits).state()) == (5, None)
 
 
 def test_an_older_batch_without_a_commit_is_not_in_flight():
@@ -75,7 +77,7 @@ def test_an_older_batch_without_a_commit_is_not_in_flight():
     for batch_id in (3, 4):
         begin(offsets, batch_id, '{"t":{"0":9}}')
     commits.add(4, b"")
-    assert ids(QueryCheckpoint(offsets, commits).state()) == (4, None)
+    assert ids(CheckpointLogs(offsets, commits).state()) == (4, None)
 
 
 class PurgedOnce(MetadataLog):
@@ -108,7 +110,7 @@ def test_a_file_that_is_purged_meanwhile():
     begin(offsets, 0, '{"t":{"0":9}}')
     commits.add(0, b"")
     purged = PurgedOnce(offsets)
-    state = QueryCheckpoint(purged, commits).state()
+    state = CheckpointLogs(purged, commits).state()
     assert purged.reads == 2
     assert state.committed is not None
     assert state.committed.offsets == {"0": PartitionOffsets({tp(0): 9})}
@@ -119,4 +121,4 @@ def test_a_file_that_is_none_of_sparks():
     offsets = MemoryMetadataLog()
     offsets.add(0, b"hello")
     with pytest.raises(MetadataLogError, match=r"Log file was malformed.*memory/0"):
-        QueryCheckpoint(offsets, MemoryMetadataLog()).state()
+        CheckpointLogs(offsets, MemoryMetadataLog()).state()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.application.checkpoints.logs import QueryCheckpoint
+from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.lag.monitor import (
     TIMEOUT,
     UNEXPECTED,
@@ -33,7 +33,7 @@ class FakeQuery:
 
     def __init__(self, kit: Kit) -> None:
         self.offsets, self.commits = MemoryMetadataLog(), MemoryMetadataLog()
-        checkpoint = QueryCheckpoint(self.offsets, self.commits)
+        checkpoint = CheckpointLogs(self.offsets, self.commits)
         container = kit.container()
         self.watch = LagMonitor(checkpoint, container.lag_meter(), container.clock())
 
@@ -122,7 +122,7 @@ class Checkpoint:
     @contextmanager
     def monitor(self) -> Iterator[LagMonitor]:
         container = self.kit.container()
-        checkpoint = QueryCheckpoint(self.offsets, self.commits)
+        checkpoint = CheckpointLogs(self.offsets, self.commits)
         yield LagMonitor(checkpoint, container.lag_meter(), container.clock())
         self.is_closed = True
 
