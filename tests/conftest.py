@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -53,6 +54,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let this process find the run's servers: its own, or its parent's."""
+    # A shell lets what it runs in the background ignore it (POSIX, 2.11), and programs that tests
+    # start and stop inherited that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     if given is None:
         # Processes of tests and of Spark inherit both.
