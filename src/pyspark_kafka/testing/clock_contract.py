@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ..ports.clock import Clock
+from .fixtures import required_fixture
 
 
 class ClockContract:
     """The contract of ``Clock``; a subclass overrides the fixture ``clock``."""
 
-    @pytest.fixture
-    def clock(self) -> Clock:
-        """Return the clock under test."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'clock'")
+    clock = required_fixture("Return the clock under test.")
 
     def test_time_does_not_go_back(self, clock: Clock) -> None:
         """A later call never returns an earlier time."""

@@ -12,6 +12,7 @@ import pytest
 
 from ..domain.errors import MetadataLogError
 from ..ports.checkpoints import EditableLog, MetadataLog
+from .fixtures import required_fixture
 
 _WRITERS: Final = 50
 _OFFSETS: Final = b'\x00v1\n{"orders":{"0":23}}'
@@ -25,15 +26,8 @@ class MetadataLogContract:
     may override ``failing`` and ``secrets``, too.
     """
 
-    @pytest.fixture
-    def log(self) -> MetadataLog:
-        """Return an empty log at a path that is not used elsewhere."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'log'")
-
-    @pytest.fixture
-    def again(self, log: MetadataLog) -> MetadataLog:
-        """Return another log at the same path."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'again'")
+    log = required_fixture("Return an empty log at a path that is not used elsewhere.")
+    again = required_fixture("Return another log at the same path.")
 
     @pytest.fixture
     def failing(self) -> MetadataLog:
@@ -210,16 +204,6 @@ class EditableLogContract(MetadataLogContract):
 
     A subclass overrides the same fixtures.
     """
-
-    @pytest.fixture
-    def log(self) -> EditableLog:
-        """Return an empty log at a path that is not used elsewhere."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'log'")
-
-    @pytest.fixture
-    def again(self, log: EditableLog) -> EditableLog:
-        """Return another log at the same path."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'again'")
 
     @pytest.fixture
     def failing(self) -> EditableLog:

@@ -19,6 +19,7 @@ from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.clock import Deadline
 from ..ports.lag import LagExporter, ProgressListener, QueryReports
+from .fixtures import required_fixture
 
 Report = Callable[[QueryIdentity, int], None]
 Seen = Callable[[QueryIdentity], "int | None"]
@@ -40,21 +41,6 @@ class _QueryReportsContract:
 
     numbers: ClassVar[tuple[int, ...]]
     """The numbers of reports of one query, one after another."""
-
-    @pytest.fixture
-    def reports(self) -> QueryReports:
-        """Return what takes the reports."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def report(self) -> Report:
-        """Return a function that reports the number of a query."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def seen(self) -> Seen:
-        """Return a function that returns the number of a query's last report, if there is one."""
-        raise NotImplementedError
 
     @pytest.fixture(autouse=True)
     def _closing(self, reports: QueryReports) -> Iterator[None]:
@@ -161,19 +147,12 @@ class LagExporterContract(_QueryReportsContract):
 
     numbers = (7, 402, 402, 3, 2)
 
-    @pytest.fixture
-    def exporter(self) -> LagExporter:
-        """Return the exporter under test."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'exporter'")
-
-    @pytest.fixture
-    def observed(self, exporter: LagExporter) -> Callable[[QueryLag], int | None]:
-        """Return a function that returns the total lag that was last exported for a query.
-
-        It takes a lag of the query, and looks where the exporter exports to. The total is summed
-        over sources and partitions; ``None`` if nothing is exported.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'observed'")
+    exporter = required_fixture("Return the exporter under test.")
+    observed = required_fixture(
+        "Return a function that returns the total lag that was last exported for a query. "
+        "It takes a lag of the query, and looks where the exporter exports to. The total is summed "
+        "over sources and partitions; ``None`` if nothing is exported."
+    )
 
     @pytest.fixture
     def reports(self, exporter: LagExporter) -> QueryReports:
@@ -222,18 +201,11 @@ class ProgressListenerContract(_QueryReportsContract):
 
     numbers = (0, 1, 1, 10)
 
-    @pytest.fixture
-    def listener(self) -> ProgressListener:
-        """Return the listener under test."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'listener'")
-
-    @pytest.fixture
-    def observed(self, listener: ProgressListener) -> Seen:
-        """Return a function that returns the epoch of a query's last progress that was taken.
-
-        It looks where the listener passes progress to; ``None`` if nothing is there.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'observed'")
+    listener = required_fixture("Return the listener under test.")
+    observed = required_fixture(
+        "Return a function that returns the epoch of a query's last progress that was taken. "
+        "It looks where the listener passes progress to; ``None`` if nothing is there."
+    )
 
     @pytest.fixture
     def reports(self, listener: ProgressListener) -> QueryReports:

@@ -14,6 +14,7 @@ from ..domain.values.errors import (
     UnknownSchemaError,
 )
 from ..domain.values.registry import Schema, SchemaReference, SchemaType
+from .fixtures import required_fixture
 from .world import unique_name
 
 if TYPE_CHECKING:
@@ -60,10 +61,7 @@ class SchemaRegistryContract:
     one of ``strict``. It may override ``strict``, ``failing``, ``guid_of`` and ``secrets``, too.
     """
 
-    @pytest.fixture
-    def registry(self) -> SchemaRegistry:
-        """Return a registry; other tests may have registered schemas."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'registry'")
+    registry = required_fixture("Return a registry; other tests may have registered schemas.")
 
     @pytest.fixture
     def strict(self) -> str:

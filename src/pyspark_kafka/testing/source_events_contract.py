@@ -16,6 +16,7 @@ from ..domain.topic_partition import TopicPartition
 from ..domain.values.errors import BadRecordStats, FailureReason
 from ..domain.writing.transaction import DeliveryStats
 from ..ports.reading import SourceEvents
+from .fixtures import required_fixture
 
 _PARTITION: Final = TopicPartition("orders", 3)
 _BAD_RECORDS: Final = BadRecordStats({FailureReason.BAD_ENUM: 21, FailureReason.TRUNCATED: 43}, 63)
@@ -64,18 +65,11 @@ def report_all(events: SourceEvents) -> None:
 class SourceEventsContract:
     """The contract of ``SourceEvents``; a subclass overrides ``events`` and ``observed``."""
 
-    @pytest.fixture
-    def events(self) -> SourceEvents:
-        """Return the listener under test."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'events'")
-
-    @pytest.fixture
-    def observed(self, events: SourceEvents) -> Observed:
-        """Return a function that returns a text for each event that ``events`` took, in order.
-
-        These are the lines of a log, say. A text contains the arguments of the event.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'observed'")
+    events = required_fixture("Return the listener under test.")
+    observed = required_fixture(
+        "Return a function that returns a text for each event that ``events`` took, in order. "
+        "These are the lines of a log, say. A text contains the arguments of the event."
+    )
 
     @pytest.mark.parametrize("report", sorted(REPORTS))
     def test_an_event_is_observed(

@@ -12,6 +12,7 @@ import pytest
 
 from ..ports.clock import Deadline
 from ..ports.continuous import TaskRunner
+from .fixtures import required_fixture
 from .world import await_until
 
 TASKS: Final = 2
@@ -137,10 +138,7 @@ class TaskRunnerContract:
 
     max_seconds: ClassVar[float] = MAX_SECONDS
 
-    @pytest.fixture
-    def runner(self) -> TaskRunner:
-        """Return the runner under test."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'runner'")
+    runner = required_fixture("Return the runner under test.")
 
     @pytest.fixture
     def rendezvous(self, tmp_path: Path) -> Rendezvous:

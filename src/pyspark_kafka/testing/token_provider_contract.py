@@ -12,6 +12,7 @@ import pytest
 
 from ..domain.security.errors import AuthenticationError
 from ..domain.security.oauth import is_extension
+from .fixtures import required_fixture
 
 if TYPE_CHECKING:
     from ..ports.security.token_provider import Token, TokenProvider
@@ -51,10 +52,7 @@ class TokenIssuer(ABC):
 class TokenProviderContract:
     """The contract of ``TokenProvider``; a subclass overrides the fixture ``issuer``."""
 
-    @pytest.fixture
-    def issuer(self) -> TokenIssuer:
-        """Return the issuer of the provider under test."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'issuer'")
+    issuer = required_fixture("Return the issuer of the provider under test.")
 
     def test_a_token_is_accepted(self, issuer: TokenIssuer) -> None:
         """Brokers accept a token, also one of a second call."""

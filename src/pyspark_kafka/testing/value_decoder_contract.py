@@ -8,12 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from ..domain.values.data_types import LONG, STRING, StructField, StructType
 from ..domain.values.errors import FailureReason
 from ..ports.values.value_format import DecodedValues, Payloads, ValueDecoder
 from ..ports.values.value_types import arrow_type
+from .fixtures import required_fixture
 
 DECODED_TYPE: Final = StructType((StructField("number", LONG), StructField("text", STRING)))
 """The type of the decoder under test."""
@@ -57,20 +57,11 @@ def payloads_of(
 class ValueDecoderContract:
     """The contract of ``ValueDecoder``; a subclass overrides the three fixtures."""
 
-    @pytest.fixture
-    def decoder(self) -> ValueDecoder:
-        """Return the decoder under test, of ``DECODED_TYPE``."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'decoder'")
-
-    @pytest.fixture
-    def encode(self) -> Encode:
-        """Return a function that returns the payload of ``{"number": ..., "text": ...}``."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'encode'")
-
-    @pytest.fixture
-    def malformed(self) -> bytes:
-        """Return a payload that cannot be decoded."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'malformed'")
+    decoder = required_fixture("Return the decoder under test, of ``DECODED_TYPE``.")
+    encode = required_fixture(
+        'Return a function that returns the payload of ``{"number": ..., "text": ...}``.'
+    )
+    malformed = required_fixture("Return a payload that cannot be decoded.")
 
     def test_the_type(self, decoder: ValueDecoder, encode: Encode) -> None:
         """The column has the Arrow type of the decoder's type, and fields have names."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pytest
 
 from ..domain.values.data_types import LONG, STRING, StructField, StructType
 from ..domain.values.registry import Schema
 from ..ports.values.value_format import ValueEncoder
 from ..ports.values.value_types import arrow_type
+from .fixtures import required_fixture
 
 ENCODED_TYPE = StructType((StructField("number", LONG), StructField("text", STRING)))
 """The type of the rows that the encoder under test takes."""
@@ -41,15 +41,8 @@ def encode(encoder: ValueEncoder, rows: pa.Array[Any], prefix: bytes = b"") -> l
 class ValueEncoderContract:
     """The contract of ``ValueEncoder``; a subclass overrides the two fixtures."""
 
-    @pytest.fixture
-    def encoder(self) -> ValueEncoder:
-        """Return the encoder under test, of ``ENCODED_TYPE``."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'encoder'")
-
-    @pytest.fixture
-    def decode(self) -> Decode:
-        """Return a function that returns the row of a value."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'decode'")
+    encoder = required_fixture("Return the encoder under test, of ``ENCODED_TYPE``.")
+    decode = required_fixture("Return a function that returns the row of a value.")
 
     def test_the_schema(self, encoder: ValueEncoder) -> None:
         """The schema can be registered, and is the same each time."""

@@ -24,6 +24,7 @@ from ..domain.topic_partition import TopicPartition
 from ..ports.client import Client
 from ..ports.clock import Deadline
 from ..ports.continuous import StreamClient
+from .fixtures import required_fixture
 
 COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 
@@ -229,10 +230,7 @@ class WorldContract:
     min_capabilities: ClassVar[frozenset[Capability]] = frozenset()
     """What the world must declare: a suite that skips all tests passes without testing anything."""
 
-    @pytest.fixture
-    def world(self) -> World:
-        """Return a cluster with the client under test."""
-        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'world'")
+    world = required_fixture("Return a cluster with the client under test.")
 
     @pytest.fixture(autouse=True)
     def _closing(self, world: World) -> Iterator[None]:

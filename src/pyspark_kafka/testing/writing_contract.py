@@ -77,11 +77,6 @@ class WritingContract(WorldContract):
     """The tests that records pass however they are written."""
 
     @pytest.fixture
-    def write(self) -> Write:
-        """Return a function that writes a batch with the client under test."""
-        raise NotImplementedError
-
-    @pytest.fixture
     def target(self, world: World) -> str:
         """Return the sink's topic, of two partitions."""
         return world.topic(2)
