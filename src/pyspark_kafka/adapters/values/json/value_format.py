@@ -43,9 +43,6 @@ _MAX_DEPTH: Final = "maxNestingDepth"
 _MAX_DIGITS: Final = "maxNumLen"
 _TIME_ZONE: Final = "timeZone"
 _LOCALE: Final = "locale"
-OPTION_NAMES: Final = (*_FLAGS, *_PATTERNS, _FALLBACK, _MAX_DEPTH, _MAX_DIGITS, _TIME_ZONE, _LOCALE)
-_SPELLINGS: Final = {name.lower(): name for name in OPTION_NAMES}
-
 
 MAX_LIMIT: Final = 100_000
 
@@ -53,14 +50,12 @@ MAX_LIMIT: Final = 100_000
 def parse_json_options(options: ValueOptions) -> JsonOptions:
     """Parse the settings of a column.
 
-    :raises OptionsError: if one is unknown or invalid.
+    :raises OptionsError: if one is invalid.
     """
     settings = {name.lower(): value for name, value in options.settings}
     problems: list[str] = []
-    unknown = sorted(settings.keys() - _SPELLINGS.keys())
-    problems += [f"the option {name!r} is not an option of JSON values here" for name in unknown]
     parsed = JsonOptions(
-        _flags(settings, problems),
+        _flags(settings),
         _limit(settings, _MAX_DEPTH, problems),
         _limit(settings, _MAX_DIGITS, problems),
         settings.get(_TIME_ZONE.lower(), "UTC"),
@@ -76,15 +71,18 @@ def parse_json_options(options: ValueOptions) -> JsonOptions:
     return parsed
 
 
-def _flags(settings: Mapping[str, str], problems: list[str]) -> int:
+def _flags(settings: Mapping[str, str]) -> int:
     flags = 0
-    is_set = _boolean(settings, _FALLBACK, problems, default=False)
     for name, (_, fallback) in _PATTERNS.items():
-        has_fallback = is_set if _FALLBACK.lower() in settings else name.lower() not in settings
+        has_fallback = _is_set(settings, _FALLBACK, default=name.lower() not in settings)
         flags |= fallback if has_fallback else 0
     for name, (bit, default) in _FLAGS.items():
-        flags |= bit if _boolean(settings, name, problems, default=default) else 0
+        flags |= bit if _is_set(settings, name, default=default) else 0
     return flags
+
+
+def _is_set(settings: Mapping[str, str], name: str, *, default: bool) -> bool:
+    return settings.get(name.lower(), str(default)).lower() == "true"
 
 
 def _patterns(settings: Mapping[str, str], problems: list[str]) -> Iterator[tuple[int, Int64Array]]:
@@ -94,13 +92,6 @@ def _patterns(settings: Mapping[str, str], problems: list[str]) -> Iterator[tupl
                 yield place, parsing_steps(pattern)
             except ValueError as error:
                 problems.append(f"{name} {pattern!r} cannot be used: {error}")
-
-
-def _boolean(settings: Mapping[str, str], name: str, problems: list[str], *, default: bool) -> bool:
-    text = settings.get(name.lower(), str(default)).strip().lower()
-    if text not in {"true", "false"}:
-        problems.append(f"{name} must be true or false, got {text!r}")
-    return text == "true"
 
 
 def _limit(settings: Mapping[str, str], name: str, problems: list[str]) -> int:

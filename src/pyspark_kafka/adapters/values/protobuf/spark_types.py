@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_RECURSION: Final = 10
 """The greatest ``recursive.fields.max.depth`` (``SchemaConverters``)."""
 
-_BOOLEANS: Final[Mapping[str, str]] = {
+_FLAGS: Final[Mapping[str, str]] = {
     "emit.default.values": "emit_defaults",
     "enums.as.ints": "enums_as_ints",
     "upcast.unsigned.ints": "upcast_unsigned",
@@ -55,43 +55,22 @@ class ProtobufSettings:
 def protobuf_settings(options: ValueOptions) -> ProtobufSettings:
     """Return the settings of a column's options.
 
-    :raises OptionsError: if one is unknown or invalid.
+    :raises OptionsError: if the depth is not one.
     """
-    flags: dict[str, bool] = {}
-    depth, problems = 0, []
-    for name, value in options.settings:
-        try:
-            if name in _BOOLEANS:
-                flags[_BOOLEANS[name]] = _boolean(name, value)
-            elif name == _DEPTH:
-                depth = _depth(value)
-            else:
-                problems.append(f"Protobuf has no option '{name}'. {_KNOWN}")
-        except ValueError as error:
-            problems.append(str(error))
-    if problems:
-        raise OptionsError(problems)
-    return ProtobufSettings(**flags, max_recursion=depth)
+    settings = dict(options.settings)
+    flags = {field: settings.get(name, "").lower() == "true" for name, field in _FLAGS.items()}
+    return ProtobufSettings(**flags, max_recursion=_depth(settings.get(_DEPTH, "0")))
 
 
-_KNOWN: Final = f"Its options are {', '.join(sorted((*_BOOLEANS, _DEPTH)))}."
-
-
-def _boolean(name: str, value: str) -> bool:
-    if value.lower() not in {"true", "false"}:
-        raise ValueError(f"The option '{name}' is true or false, got '{value}'.")
-    return value.lower() == "true"
-
-
-def _depth(value: str) -> int:
+def _depth(text: str) -> int:
     try:
-        depth = int(value)
+        depth = int(text)
     except ValueError:
         depth = MAX_RECURSION + 1
     if depth > MAX_RECURSION:
-        raise ValueError(
-            f"The option '{_DEPTH}' is a number up to {MAX_RECURSION}, got '{value}'."
-        ) from None
+        raise OptionsError(
+            [f"The option '{_DEPTH}' is a number up to {MAX_RECURSION}, got '{text}'."]
+        )
     return max(depth, 0)
 
 

@@ -20,12 +20,10 @@ from pyspark_kafka.adapters.values.json import decoder
 from pyspark_kafka.adapters.values.json.decode_kernel import decode_rows
 from pyspark_kafka.adapters.values.json.decoder import JsonDecoder
 from pyspark_kafka.adapters.values.json.value_format import (
-    OPTION_NAMES,
     VALUE_FORMAT,
     parse_json_options,
 )
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
 from pyspark_kafka.domain.values.data_types import StructType, parse_struct
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
@@ -358,11 +356,6 @@ def test_types_that_json_does_not_have(ddl, problem):
         decoder_of(ddl)
 
 
-def test_the_options_of_a_read_are_those_of_the_format():
-    """What the format can do can be reached from Spark, and the other way round."""
-    assert {option.name for option in FORMAT_OPTIONS["json"]} == set(OPTION_NAMES)
-
-
 def test_integers_are_timestamps_in_seconds():
     """Those whose microseconds exceed 64 bits are bad, as is the least integer."""
     seconds = [2**63 - 1, -(2**63), -(2**63) + 1, 9_223_372_036_854, -9_223_372_036_854, -5]
@@ -386,14 +379,7 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
-        ("lineSep", ",", "'linesep' is not an option"),
-        ("allowComments", "yes", "allowComments must be true or false"),
         ("timeZone", "Nowhere", "timeZone 'Nowhere' is not a time zone"),
-        (
-            "enableDateTimeParsingFallback",
-            "x",
-            "S] enableDateTimeParsingFallback must be true or false, got 'x'$",
-        ),
         ("locale", "de-DE", "locale 'de-DE' is not supported"),
         ("maxNestingDepth", "0", "maxNestingDepth must be between 1 and"),
         ("maxNumLen", "-1", "maxNumLen must be between 1 and"),
@@ -407,7 +393,7 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
     ],
 )
 def test_options_are_refused_by_name(name, value, problem):
-    """An option that is unknown, invalid or not supported is an error that names it."""
+    """An option that is invalid or not supported is an error that names it."""
     with pytest.raises(OptionsError, match=problem.replace("[", r"\[").replace("]", r"\]")):
         parse_json_options(options_of(**{name: value}))
 

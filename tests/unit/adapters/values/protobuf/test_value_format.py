@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.values.protobuf.spark_types import protobuf_settings
 from pyspark_kafka.adapters.values.protobuf.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
@@ -72,7 +69,6 @@ def test_rows_are_written_with_a_schema_in_a_text():
         (OPTIONS, registered("message"), "the Protobuf schema of the value cannot be used: schema"),
         (replace(OPTIONS, descriptor=b"\xff"), None, "it is not a FileDescriptorSet"),
         (replace(OPTIONS, descriptor=ONE, message="B"), None, "there is no message 'B'"),
-        (replace(OPTIONS, settings=(("x", "1"),)), None, "no option 'x'"),
     ],
 )
 def test_options_that_are_refused(options, schema, problem):
@@ -88,10 +84,3 @@ def test_a_type_that_the_message_does_not_have():
     atoms = VALUE_FORMAT.data_type(OPTIONS, registered(PROTO3))
     with pytest.raises(OptionsError, match=r"the message 'p\.A' has no field 'i32'"):
         VALUE_FORMAT.decoder(replace(OPTIONS, descriptor=ONE), None, atoms)
-
-
-def test_the_options_of_a_read_are_those_of_the_format():
-    """What the format can do can be reached from Spark, and the other way round."""
-    names = ", ".join(sorted(option.name for option in FORMAT_OPTIONS["protobuf"]))
-    with pytest.raises(OptionsError, match=f"Its options are {re.escape(names)}[.]"):
-        protobuf_settings(replace(OPTIONS, settings=(("x", "1"),)))
