@@ -87,7 +87,6 @@ def thread_without_session(target: Callable[[], None], **named: Any) -> threadin
 
 def polling(_: pytest.MonkeyPatch) -> None:
     polled = PollingThread(StoragePath("/channel"), fail, lambda: None)
-    polled.start()
     await_until(lambda: polled._has_failed)
     polled.close(30)
 

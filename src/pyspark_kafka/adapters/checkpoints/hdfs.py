@@ -82,18 +82,14 @@ class HdfsDirectory(LogDirectory):
 
     def create(self, name: str, content: bytes) -> bool:
         with within(OPERATION_S) as deadline:
-            return self._create(name, content, deadline)
+            if _repeated(lambda: self._exists(name), deadline):
+                return False
+            return self._put(name, content, deadline, _KEEP)
 
     def replace(self, name: str, content: bytes) -> None:
         with within(OPERATION_S) as deadline:
-            temporary = _repeated(lambda: self._write_temporary(name, content), deadline)
-            is_renamed = False
-            try:
-                is_renamed = self._rename_surely(temporary, name, deadline, _OVERWRITE)
-            finally:
-                if not is_renamed:
-                    self._discard(temporary)
-        if not is_renamed:
+            is_replaced = self._put(name, content, deadline, _OVERWRITE)
+        if not is_replaced:
             raise OSError(f"the server cannot replace '{name}' atomically; HttpFS cannot")
 
     def read(self, name: str) -> bytes | None:
@@ -112,13 +108,11 @@ class HdfsDirectory(LogDirectory):
             with within(OPERATION_S) as deadline:
                 _repeated(partial(self._delete, name), deadline)
 
-    def _create(self, name: str, content: bytes, deadline: Deadline) -> bool:
-        if _repeated(lambda: self._exists(name), deadline):
-            return False
+    def _put(self, name: str, content: bytes, deadline: Deadline, options: str) -> bool:
         temporary = _repeated(lambda: self._write_temporary(name, content), deadline)
         is_renamed = False
         try:
-            is_renamed = self._rename_surely(temporary, name, deadline)
+            is_renamed = self._rename_surely(temporary, name, deadline, options)
         finally:
             if not is_renamed:
                 self._discard(temporary)
@@ -139,9 +133,7 @@ class HdfsDirectory(LogDirectory):
         with suppress(OSError):
             self._delete(name)
 
-    def _rename_surely(
-        self, source: str, target: str, deadline: Deadline, options: str = _KEEP
-    ) -> bool:
+    def _rename_surely(self, source: str, target: str, deadline: Deadline, options: str) -> bool:
         """Rename a file, as the options of HDFS say; return whether this call did it."""
         attempts = 0
 

@@ -12,7 +12,6 @@ import hmac
 import json
 import logging
 import re
-import secrets
 import threading
 import time
 from collections import defaultdict, deque
@@ -32,6 +31,7 @@ from ...domain.errors import DriverLostError
 from ...ports.continuous import DRIVER_TIMEOUT_S, ChannelAddress, EpochChannel, TaskChannel
 from ..checkpoints.directory import OversizedFileError, failures_of, problem_of
 from ..checkpoints.storages import opener_of
+from .frames import new_key
 from .threads import Inbox
 
 if TYPE_CHECKING:
@@ -60,14 +60,8 @@ def message_name(digest: str, number: int) -> str:
     return f"{digest}.message.{number}"
 
 
-def command_name(digest: str, number: int) -> str:
-    """Return the name of a command to a task."""
+def _command_name(digest: str, number: int) -> str:
     return f"{digest}.command.{number}"
-
-
-def beat_name(number: int) -> str:
-    """Return the name of a heartbeat of the driver."""
-    return f"{_BEAT}.{number}"
 
 
 def numbers_of(names: Iterable[str]) -> dict[str, set[int]]:
@@ -185,15 +179,13 @@ class PollingThread:
         self._has_failed = False
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="epoch-channel", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def close(self, timeout_s: float) -> None:
-        """Let the thread finish, and wait for it."""
-        self._closing.set()
-        self._thread.join(timeout_s)
+        """Let the thread finish, and wait for it. A second call does nothing."""
+        if not self._closing.is_set():
+            self._closing.set()
+            self._thread.join(timeout_s)
 
     def _run(self) -> None:
         while not self._closing.wait(POLL_INTERVAL_S):
@@ -219,7 +211,6 @@ DIRECTORY: Final = "directory"
 """The ``kind`` of this channel's address; the directory and its options are in ``options``."""
 
 HEARTBEAT_INTERVAL_S: Final = DRIVER_TIMEOUT_S / 5
-_KEY_BYTES: Final = 32
 _CLOSE_TIMEOUT_S: Final = 10.0
 
 
@@ -238,7 +229,7 @@ class DirectoryEpochChannel(EpochChannel):
     def __init__(
         self, path: StoragePath, *, heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S
     ) -> None:
-        key = secrets.token_bytes(_KEY_BYTES)
+        key = new_key()
         # The URL may contain credentials; an address never shows its options.
         options = {"url": path.url, "storageOptions": path.storage_options}
         self._address = ChannelAddress(DIRECTORY, str(path), key, json.dumps(options))
@@ -247,7 +238,6 @@ class DirectoryEpochChannel(EpochChannel):
         self._next_message: dict[str, int] = {}
         self._next_command: defaultdict[str, int] = defaultdict(int)
         self._commands: deque[tuple[str, bytes]] = deque()
-        self._is_closed = False
         with failures_of(path):
             self._files = SignedFiles(opener_of(path)(), key)
             self._files.remove_abandoned()
@@ -255,7 +245,6 @@ class DirectoryEpochChannel(EpochChannel):
         self._beats = 0
         self._next_beat = time.monotonic() + heartbeat_interval_s
         self._thread = PollingThread(path, self._poll, self._finish)
-        self._thread.start()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{self._address.location}')"
@@ -273,9 +262,7 @@ class DirectoryEpochChannel(EpochChannel):
             self._commands.append((digest, write_command(command).encode()))
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            self._thread.close(_CLOSE_TIMEOUT_S)
+        self._thread.close(_CLOSE_TIMEOUT_S)
 
     def _poll(self) -> None:
         self._beat()
@@ -289,15 +276,15 @@ class DirectoryEpochChannel(EpochChannel):
         now = time.monotonic()
         if now < self._next_beat:
             return
-        self._files.write(beat_name(self._beats + 1), b"")
+        self._files.write(f"{_BEAT}.{self._beats + 1}", b"")
         self._beats += 1
         self._next_beat = now + self._heartbeat_interval_s
-        self._files.remove([beat_name(self._beats - 1)])
+        self._files.remove([f"{_BEAT}.{self._beats - 1}"])
 
     def _send_commands(self) -> None:
         while self._commands:
             digest, command = self._commands[0]
-            self._files.write(command_name(digest, self._next_command[digest]), command)
+            self._files.write(_command_name(digest, self._next_command[digest]), command)
             self._next_command[digest] += 1
             self._commands.popleft()
 
@@ -363,11 +350,9 @@ class DirectoryTaskChannel(TaskChannel):
         self._last_beat = 0
         self._next_check = 0.0
         self._lost: str | None = None
-        self._is_closed = False
         self._files, path = _open(address)
         self._last_heard = time.monotonic()
         self._thread = PollingThread(path, self._poll, self._flush)
-        self._thread.start()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{self._location}')"
@@ -383,10 +368,8 @@ class DirectoryTaskChannel(TaskChannel):
         return commands
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            self._thread.close(_TASK_CLOSE_TIMEOUT_S)
-            self._lost = self._lost or "the task closed the channel"
+        self._thread.close(_TASK_CLOSE_TIMEOUT_S)
+        self._lost = self._lost or "the task closed the channel"
 
     def _raise_if_lost(self) -> None:
         if self._lost is not None:
@@ -414,7 +397,7 @@ class DirectoryTaskChannel(TaskChannel):
             self._lost = "the driver closed the channel"
             return
         newest = max(numbers_of(self._files.names()).get(_BEAT, ()), default=0)
-        if newest > self._last_beat and self._files.read(beat_name(newest)) is not None:
+        if newest > self._last_beat and self._files.read(f"{_BEAT}.{newest}") is not None:
             self._last_beat, self._last_heard = newest, time.monotonic()
 
     def _flush(self) -> None:
@@ -431,7 +414,7 @@ class DirectoryTaskChannel(TaskChannel):
 
     def _read_commands(self) -> None:
         while True:
-            name = command_name(self._digest, self._commands_read)
+            name = _command_name(self._digest, self._commands_read)
             payload = self._files.read(name)
             if payload is None:
                 return

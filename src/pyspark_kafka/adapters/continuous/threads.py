@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import secrets
 import threading
 import uuid
 from contextlib import suppress
@@ -15,6 +14,7 @@ from ...domain.errors import DriverLostError
 from ...domain.text import describe_error
 from ...ports.clock import Deadline
 from ...ports.continuous import ChannelAddress, EpochChannel, TaskChannel, TaskRunner
+from .frames import new_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +51,6 @@ class Inbox(Generic[T]):
 MEMORY: Final = "memory"
 """The ``kind`` of this channel's address; its location is unique in the process."""
 
-_KEY_BYTES: Final = 32
 _channels: Final[dict[str, MemoryEpochChannel]] = {}
 
 
@@ -60,7 +59,7 @@ class MemoryEpochChannel(EpochChannel):
     """Queues of this process."""
 
     def __init__(self) -> None:
-        self._address = ChannelAddress(MEMORY, uuid.uuid4().hex, secrets.token_bytes(_KEY_BYTES))
+        self._address = ChannelAddress(MEMORY, uuid.uuid4().hex, new_key())
         self._inbox: Inbox[TaskMessage] = Inbox()
         self._commands: dict[TaskId, Inbox[TaskCommand]] = {}
         _channels[self._address.location] = self
