@@ -15,7 +15,7 @@ import pytest
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from pyspark_kafka.adapters.confluent import stream_client
-from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceWriter
+from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceSink
 from pyspark_kafka.adapters.kafka_python.settings import check_settings
 from pyspark_kafka.adapters.security.tls_context import CurrentContext
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
@@ -318,5 +318,9 @@ def test_continuous_queries_go_on(listener, world, client, monkeypatch):
 
 def producers(copy: Copy) -> set[int]:
     """Return the transactional producers of librdkafka; none for another client."""
-    writer = getattr(copy.client, "_writer", None)
-    return {id(each) for each in writer._all()} if isinstance(writer, ExactlyOnceWriter) else set()
+    sink = getattr(copy.client, "_sink", None)
+    return (
+        {id(each) for each in sink._writers.values()}
+        if isinstance(sink, ExactlyOnceSink)
+        else set()
+    )

@@ -52,6 +52,7 @@ IMPORTED: Final = {
     "adapters/values/registry": HTTP,
     "adapters/security": {"aws_msk_iam_sasl_signer", "azure", "botocore", "google"},
     "adapters/spark": {"py4j", "pyarrow", "pyspark"},
+    "adapters/stream_sinks": {"pyarrow"},
     "adapters/values/columns": COLUMNS,
     "adapters/values/encoding": COLUMNS,
     "adapters/values/framing": COLUMNS,

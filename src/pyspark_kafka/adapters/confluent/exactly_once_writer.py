@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import threading
@@ -13,15 +14,14 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import BrokerUnreachableError
 from ...domain.options.settings_table import ISOLATION_LEVEL, READ_COMMITTED
-from ...domain.partition_offsets import PartitionOffsets
 from ...ports.clock import Deadline
+from ..stream_sinks import TransactionalSink
 from .offset_fetcher import ConfluentOffsetFetcher
 from .producer_config import FORCED
-from .stream_writer import StreamWriter
 from .transactions import PartitionTransactions, PendingOutputs, TransactionalProducer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from threading import Event
 
     import pyarrow as pa
@@ -82,106 +82,57 @@ _CLOSE_S: Final = 0.5
 
 
 @final
-class ExactlyOnceWriter(StreamWriter):
-    """Commits outputs with the offsets of their input, in transactions of each partition."""
+class ExactlyOnceSink(TransactionalSink[PartitionTransactions]):
+    """Commits outputs with the offsets of their input, in a thread for each partition."""
 
     def __init__(
         self,
         producers: SinkProducers,
         source: SourceOptions,
         settings: ContinuousSettings,
-        wake: WakePipe,
+        wake: Callable[[], None],
     ) -> None:
-        """Connect to nothing yet; ``wake`` is set after each commit."""
+        """Connect to nothing yet; ``wake`` is called after each commit."""
+        super().__init__(settings)
         self._producers = producers
-        self._settings = settings
         self._wake = wake
         # The group is one of the sink's cluster. Its offsets are from ended transactions.
         kafka = {**dict(producers.options.kafka), ISOLATION_LEVEL: READ_COMMITTED}
         self._group = ConfluentOffsetFetcher(replace(source, kafka=tuple(kafka.items())))
         self._metadata: ProducerHandle | None = None
-        self._running: dict[TopicPartition, PartitionTransactions] = {}
-        self._revoked: dict[TopicPartition, PartitionTransactions] = {}
-        self._advanced: dict[TopicPartition, int] = {}
-        self._stop = weakref.finalize(self, _stop, self._running, self._revoked)
-        self._stop.atexit = False
-
-    @property
-    def has_acknowledged(self) -> bool:
-        return bool(self._advanced)
-
-    @property
-    def is_settled(self) -> bool:
-        return all(each.is_settled for each in self._all())
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        # The first record must not wait for connections.
-        self._connected()
-        again = offsets.restrict(self._running.keys() & offsets.keys())
-        for partition in offsets:
-            self._await_end(partition)
-            self._advanced.pop(partition, None)
-        for partition in offsets:
-            self._running[partition] = self._begin(partition)
-        for partition in offsets:
-            self._running[partition].await_fenced()
-        for partition, offset in again.items():
-            self._running[partition].add(PendingOutputs([], offset, 0, is_polled=False))
-        new = offsets.keys() - again.keys()
-        committed = self._group.committed(self._settings.group_id, new) if new else {}
-        return PartitionOffsets(
-            (partition, max(offset, committed.get(partition, offset)))
-            for partition, offset in offsets.items()
-        )
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        for partition in self._running.keys() & set(partitions):
-            transactions = self._revoked[partition] = self._running.pop(partition)
-            transactions.finish()
+        weakref.finalize(self, _close_all, self._writers).atexit = False
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         parts: list[PartitionedRows] = []
         if outputs:
             parts = self._producers.partitioned(self._connected(), outputs)
         size = sum(part.payload_bytes for part in parts)
-        transactions = self._running.get(polled.partition)
+        transactions = self._track(polled)
         if transactions is not None:
             transactions.add(PendingOutputs(parts, polled.next_offset, size))
 
-    def handle_events(self) -> None:
+    def send(self) -> float:
         if self._metadata is not None:
             self._metadata.wait(0)
-        for transactions in self._all():
-            committed = transactions.take_committed()
-            if committed is not None:
-                self._advanced[transactions.partition] = committed
-        for partition in [each for each, revoked in self._revoked.items() if revoked.is_over]:
-            del self._revoked[partition]
-
-    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
-        advanced, self._advanced = self._advanced, {}
-        return advanced
+        self._take_committed()
+        return math.inf
 
     def renew(self) -> None:
         if not self._producers.cluster.settings.is_outdated:
             return
         self._close_metadata()
-        for transactions in self._running.values():
-            transactions.await_end()
+        kept = self._writers.keys() - self._revoked
+        self._await_end(kept)
         # What was committed last has to be taken before its producers are forgotten.
-        self.handle_events()
-        self._running |= {partition: self._begin(partition) for partition in self._running}
-        for transactions in self._running.values():
-            transactions.await_fenced()
+        self.send()
+        self._fence(kept)
 
     def close(self) -> None:
-        everything = self._all()
-        self._stop()
+        everything = list(self._writers.values())
+        self._close_writers(list(self._writers))
         deadline = Deadline.after(_CLOSE_S)
         for transactions in everything:
             transactions.join(deadline.remaining)
-        self._running.clear()
-        self._revoked.clear()
         with ExitStack() as closing:
             closing.callback(self._group.close)
             closing.callback(self._close_metadata)
@@ -197,30 +148,36 @@ class ExactlyOnceWriter(StreamWriter):
         if metadata is not None:
             metadata.close()
 
-    def _all(self) -> list[PartitionTransactions]:
-        return [*self._running.values(), *self._revoked.values()]
+    def _await_end(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in self._writers.keys() & partitions:
+            self._writers[partition].await_end()
 
-    def _await_end(self, partition: TopicPartition) -> None:
-        """Wait for what was written of a partition before."""
-        for each in (self._running, self._revoked):
-            transactions = each.pop(partition, None)
-            if transactions is not None:
-                transactions.await_end()
+    def _begin(
+        self, partitions: Collection[TopicPartition], new: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, int]:
+        # The first record must not wait for connections.
+        self._connected()
+        self._fence(partitions)
+        return self._group.committed(self._settings.group_id, new) if new else {}
+
+    def _fence(self, partitions: Collection[TopicPartition]) -> None:
+        """Begin new transactions of partitions, all at the same time."""
+        for partition in partitions:
+            self._writers[partition] = PartitionTransactions(
+                partition,
+                partial(self._producer, partition),
+                self._wake,
+                self._producers.options.producer.buffer_memory,
+                self._producers.cluster.settings.timeout_s,
+                partial(self._overdue, partition),
+            )
+        for partition in partitions:
+            self._writers[partition].await_fenced()
 
     def _overdue(self, partition: TopicPartition) -> BrokerUnreachableError:
         settings = self._producers.cluster.settings
         reason = f"the transaction of {partition} waits for its coordinator"
         return BrokerUnreachableError(settings.bootstrap_servers, settings.timeout_s, reason)
-
-    def _begin(self, partition: TopicPartition) -> PartitionTransactions:
-        return PartitionTransactions(
-            partition,
-            partial(self._producer, partition),
-            self._wake.set,
-            self._producers.options.producer.buffer_memory,
-            self._producers.cluster.settings.timeout_s,
-            partial(self._overdue, partition),
-        )
 
     def _producer(self, partition: TopicPartition, stopped: Event) -> TransactionalProducer:
         name = self._settings.transactional_id(partition.topic, partition.partition)
@@ -234,7 +191,6 @@ class ExactlyOnceWriter(StreamWriter):
         )
 
 
-def _stop(*groups: Mapping[TopicPartition, PartitionTransactions]) -> None:
-    for group in groups:
-        for transactions in group.values():
-            transactions.stop()
+def _close_all(writers: Mapping[TopicPartition, PartitionTransactions]) -> None:
+    for transactions in writers.values():
+        transactions.close()

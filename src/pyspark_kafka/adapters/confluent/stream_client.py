@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.errors import UnsupportedFeatureError
 from ...ports.clock import Deadline
 from ...ports.continuous import StreamClient
-from .exactly_once_writer import ExactlyOnceWriter, WakePipe
+from ..stream_sinks import NoSink
+from .exactly_once_writer import ExactlyOnceSink, WakePipe
 from .stream_fetcher import StreamFetcher
-from .stream_writer import AtLeastOnceWriter, NoSink, SinkProducers
+from .stream_writer import AtLeastOnceSink, SinkProducers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous import PolledRecords
-    from .stream_writer import StreamWriter
+    from ..stream_sinks import StreamSink
 
 RENEWAL_S: Final = 1.0
 """How often to look whether certificates or keys were replaced."""
@@ -55,31 +56,31 @@ class ConfluentStreamClient(StreamClient):
         self._next_renewal = Deadline.after(RENEWAL_S)
         self._wake = WakePipe()
         self._consumer = StreamFetcher(source, self._wake.file)
-        self._writer = _writer(source, sink, settings, self._wake)
+        self._sink = _sink(source, sink, settings, self._wake)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         self._renew()
         self._consumer.revoke(offsets.keys())
-        begins = self._writer.assign(offsets)
+        begins = self._sink.assign(offsets)
         self._consumer.assign(begins)
         return begins
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
         self._consumer.revoke(partitions)
-        self._writer.revoke(partitions)
+        self._sink.revoke(partitions)
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         deadline = Deadline.after(timeout_s)
         if self._next_renewal.has_passed:
             self._renew()
         while not self._is_closed:
-            self._writer.handle_events()
+            self._sink.send()
             found: Sequence[PolledRecords] = ()
             if takes_records:
                 found = self._consumer.poll()
             else:
                 self._consumer.handle_events()
-            if found or self._writer.has_acknowledged or deadline.has_passed:
+            if found or self._sink.has_acknowledged or deadline.has_passed:
                 return found
             if not takes_records:
                 self._wake.wait(min(deadline.remaining, RENEWAL_S))
@@ -91,38 +92,38 @@ class ConfluentStreamClient(StreamClient):
         return self._consumer.take_skipped()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        self._writer.write(polled, [batch for batch in outputs if batch.num_rows])
+        self._sink.write(polled, [batch for batch in outputs if batch.num_rows])
 
     def acknowledged(self) -> Mapping[TopicPartition, int]:
-        return self._writer.take_acknowledged()
+        return self._sink.take_acknowledged()
 
     def is_settled(self) -> bool:
-        self._writer.handle_events()
-        return self._writer.is_settled
+        self._sink.send()
+        return self._sink.is_settled
 
     def close(self) -> None:
         self._is_closed = True
         with ExitStack() as closing:
             # Nothing may write to the pipe once it is closed.
             closing.callback(self._wake.close)
-            closing.callback(self._writer.close)
+            closing.callback(self._sink.close)
             closing.callback(self._consumer.close)
 
     def _renew(self) -> None:
         self._next_renewal = Deadline.after(RENEWAL_S)
         self._consumer.renew()
-        self._writer.renew()
+        self._sink.renew()
 
 
-def _writer(
+def _sink(
     source: SourceOptions,
     sink: SinkOptions | None,
     settings: ContinuousSettings,
     wake: WakePipe,
-) -> StreamWriter:
+) -> StreamSink:
     if sink is None:
         return NoSink()
     producers = SinkProducers(sink)
     if sink.is_exactly_once:
-        return ExactlyOnceWriter(producers, source, settings, wake)
-    return AtLeastOnceWriter(producers, wake.file)
+        return ExactlyOnceSink(producers, source, settings, wake.set)
+    return AtLeastOnceSink(producers, wake.file)

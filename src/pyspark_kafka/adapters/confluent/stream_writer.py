@@ -1,27 +1,26 @@
-"""What a continuous query makes of its records, written with at-least-once delivery."""
+"""Sinks of continuous queries, by librdkafka's producers."""
 
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
+import math
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.continuous.epochs import OutputTracker
-from ...domain.partition_offsets import PartitionOffsets
 from ..partitioning.topic_rows import require_topic
+from ..stream_sinks import StreamSink
 from .cluster import Cluster
 from .partitioned_rows import BatchPartitioner
 from .producer_config import FORCED, REPORT_FAILURES_ONLY, producer_client_config, producer_config
 from .producer_handle import ProducerHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
     from ...domain.continuous.epochs import Output
     from ...domain.options.sink import SinkOptions
-    from ...domain.topic_partition import TopicPartition
+    from ...domain.partition_offsets import PartitionOffsets
     from ...ports.continuous import PolledRecords
     from .partitioned_rows import PartitionedRows
     from .topic_partitions import MetadataClient
@@ -38,89 +37,6 @@ _KEPT_BROKERS: Final = {
     # 2.16). If all addresses of the cluster change, the query's restart finds the new ones.
     "metadata.recovery.strategy": "none",
 }
-
-
-class StreamWriter(ABC):
-    """The part of ``StreamClient`` that writes; its methods mean what they mean there."""
-
-    @property
-    @abstractmethod
-    def has_acknowledged(self) -> bool:
-        """Whether ``take_acknowledged`` has something to return."""
-
-    @property
-    @abstractmethod
-    def is_settled(self) -> bool:
-        """Whether all that was written is acknowledged."""
-
-    @abstractmethod
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        """Wait until earlier outputs of these partitions are delivered; return where to begin."""
-
-    @abstractmethod
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Write no further outputs of these partitions."""
-
-    @abstractmethod
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        """Write what was made of polled records."""
-
-    @abstractmethod
-    def handle_events(self) -> None:
-        """Take acknowledgements without waiting, and raise what could not be delivered."""
-
-    @abstractmethod
-    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
-        """Return the offsets of the partitions that have advanced since the last call."""
-
-    @abstractmethod
-    def renew(self) -> None:
-        """Go on with new producers if certificates or keys were replaced, once all is written."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Destroy what was created; a second call does nothing."""
-
-
-@final
-class NoSink(StreamWriter):
-    """Writes nothing, and so acknowledges at once."""
-
-    def __init__(self) -> None:
-        self._tracker = OutputTracker()
-
-    @property
-    def has_acknowledged(self) -> bool:
-        return self._tracker.has_acknowledged
-
-    @property
-    def is_settled(self) -> bool:
-        return True
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        for partition in offsets:
-            self._tracker.forget(partition)
-        return offsets
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Do nothing: all is acknowledged."""
-
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        if outputs:
-            raise ValueError("there is no sink to write to")
-        self._tracker.close(self._tracker.open(polled.partition, polled.next_offset))
-
-    def handle_events(self) -> None:
-        """Do nothing: there is no producer."""
-
-    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
-        return self._tracker.take_acknowledged()
-
-    def renew(self) -> None:
-        """Do nothing: there is no producer."""
-
-    def close(self) -> None:
-        """Do nothing: nothing was created."""
 
 
 @final
@@ -181,61 +97,44 @@ class SinkProducers:
 
 
 @final
-class AtLeastOnceWriter(StreamWriter):
+class AtLeastOnceSink(StreamSink):
     """Sends outputs at once, with one producer, and counts their acknowledgements."""
 
     def __init__(self, producers: SinkProducers, file: int) -> None:
         """Connect to nothing yet; ``file`` gets a byte when there are acknowledgements."""
+        super().__init__()
         self._producers = producers
         self._file = file
-        self._tracker = OutputTracker()
         self._numbers = itertools.count(1)
         self._outputs: dict[int, Output] = {}
         self._producer: ProducerHandle | None = None
-
-    @property
-    def has_acknowledged(self) -> bool:
-        return self._tracker.has_acknowledged
-
-    @property
-    def is_settled(self) -> bool:
-        return self._tracker.is_settled
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         # The first record must not wait for connections.
         self._connected()
         self._flush()
-        for partition in offsets:
-            self._tracker.forget(partition)
-        return offsets
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Do nothing: what was written is delivered."""
+        return super().assign(offsets)
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         parts: list[PartitionedRows] = []
         if outputs:
             parts = self._producers.partitioned(self._connected(), outputs)
-        output = self._tracker.open(polled.partition, polled.next_offset)
-        output.unacknowledged = sum(len(part.rows) for part in parts)
+        rows = sum(len(part.rows) for part in parts)
+        output = self._tracker.add(polled.partition, polled.next_offset, rows)
         if parts:
             number = next(self._numbers)
             self._outputs[number] = output
             for part in parts:
                 self._connected().send(part, number)
-        self._tracker.close(output)
 
-    def handle_events(self) -> None:
-        if self._producer is None:
-            return
-        for number, rows in self._producer.take_delivered():
-            output = self._outputs[number]
-            self._tracker.acknowledge(output, rows)
-            if output.is_acknowledged:
-                del self._outputs[number]
-
-    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
-        return self._tracker.take_acknowledged()
+    def send(self) -> float:
+        if self._producer is not None:
+            for number, rows in self._producer.take_delivered():
+                output = self._outputs[number]
+                self._tracker.acknowledge(output, rows)
+                if output.is_acknowledged:
+                    del self._outputs[number]
+        return math.inf
 
     def renew(self) -> None:
         if self._producers.cluster.settings.is_outdated:
@@ -250,7 +149,7 @@ class AtLeastOnceWriter(StreamWriter):
     def _flush(self) -> None:
         if self._outputs:
             self._connected().flush()
-            self.handle_events()
+            self.send()
 
     def _connected(self) -> ProducerHandle:
         if self._producer is None:

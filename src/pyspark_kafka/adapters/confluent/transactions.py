@@ -258,22 +258,18 @@ _LOOK_S: Final = 0.2
 @final
 @dataclass(frozen=True, slots=True)
 class PendingOutputs:
-    """What was made of the records before ``next_offset``; ``size`` is in bytes.
-
-    Without ``is_polled`` the offset is one that was assigned, whose commit acknowledges nothing.
-    """
+    """What was made of the records before ``next_offset``; ``size`` is in bytes."""
 
     parts: Sequence[PartitionedRows]
     next_offset: int
     size: int
-    is_polled: bool = True
 
 
 @final
 class PartitionTransactions:
     """Writes the outputs of one input partition; all that come while a transaction ends are next.
 
-    Every method but ``finish`` and ``stop`` raises the error that ended the thread.
+    Every method but ``finish`` and ``close`` raises the error that ended the thread.
     """
 
     def __init__(
@@ -290,7 +286,7 @@ class PartitionTransactions:
         A transaction may take ``timeout_s`` in all; ``overdue`` returns the error of one that takes
         longer.
         """
-        self.partition = partition
+        self._partition = partition
         self._wake = wake
         self._max_bytes = max_bytes
         self._timeout_s = timeout_s
@@ -332,8 +328,12 @@ class PartitionTransactions:
             self._pending_bytes += outputs.size
             self._changed.notify_all()
 
+    def commit(self, next_offset: int) -> None:
+        """Commit an offset of the input, without outputs."""
+        self.add(PendingOutputs([], next_offset, 0))
+
     def take_committed(self) -> int | None:
-        """Return the offset that was committed since the last call, if outputs were."""
+        """Return the offset that was committed since the last call, if any."""
         with self._changed:
             self._raise_failure()
             committed, self._committed = self._committed, None
@@ -350,7 +350,7 @@ class PartitionTransactions:
         self.finish()
         self._wait(lambda: self._has_ended)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the thread after its current call; what is not committed may be or not."""
         self._stopped.set()
         self.finish()
@@ -407,10 +407,9 @@ class PartitionTransactions:
         while pending := self._take_pending(producer):
             parts = [part for outputs in pending for part in outputs.parts]
             next_offset = pending[-1].next_offset
-            producer.write(parts, self.partition, next_offset)
+            producer.write(parts, self._partition, next_offset)
             with self._changed:
-                if any(outputs.is_polled for outputs in pending):
-                    self._committed = next_offset
+                self._committed = next_offset
                 self._is_writing = False
             self._wake()
 

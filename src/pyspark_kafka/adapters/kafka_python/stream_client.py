@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords, StreamClient
+from ..stream_sinks import NoSink
 from .brokers import Brokers
 from .connections import receive_ready
 from .fetcher import Fetcher
-from .stream_sinks import AtLeastOnceSink, NoSink, StreamSink
+from .stream_sinks import AtLeastOnceSink
 from .stream_transactions import ExactlyOnceSink
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
+    from ..stream_sinks import StreamSink
 
 _RESPONSE_BYTES: Final = 4_000_000
 """The default size of a response for all partitions of a broker: it fits into the buffer that is

@@ -18,7 +18,6 @@ from kafka.protocol.producer import (
 )
 
 from ...domain.errors import BrokerUnreachableError
-from ...domain.partition_offsets import PartitionOffsets
 from ...domain.security.rights import (
     Operation,
     group_right,
@@ -36,11 +35,12 @@ from ...domain.writing.transaction_cycle import (
     WriteRecords,
 )
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
+from ..stream_sinks import TransactionalSink
 from .connections import CoordinatorConnection, CoordinatorRequest, receive_ready
 from .failures import RETRIABLE_ERRORS
 from .produce_client import ProducerFactory
 from .rows import Rows
-from .stream_sinks import StreamSink, partitioned
+from .stream_sinks import partitioned
 from .transactions import (
     COORDINATOR_MOVED,
     TransactionRequests,
@@ -53,12 +53,11 @@ from .transactions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
-    from ...domain.continuous.epochs import Output
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.errors import PysparkKafkaError
     from ...domain.options.sink import SinkOptions
@@ -262,7 +261,24 @@ class _TransactionalWriter:
                 (group_id, CoordinatorType.GROUP),
             )
         )
-        self.outputs: deque[Output] = deque()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is committed."""
+        return self.cycle.is_settled
+
+    is_over = is_settled
+
+    def commit(self, next_offset: int) -> None:
+        """Commit an offset of the input, without outputs."""
+        self.cycle.append((), next_offset)
+
+    def take_committed(self) -> int | None:
+        """Return the offset that was committed since the last call, if any."""
+        return self.cycle.take_committed()
+
+    def finish(self) -> None:
+        """Do nothing: the sink writes no more."""
 
     @property
     def transactional_id(self) -> str:
@@ -369,7 +385,7 @@ class _TransactionalWriter:
 
 
 @final
-class ExactlyOnceSink(StreamSink):
+class ExactlyOnceSink(TransactionalSink[_TransactionalWriter]):
     """Commits outputs and the offsets of their input together."""
 
     def __init__(self, options: SinkOptions, continuous: ContinuousSettings) -> None:
@@ -377,78 +393,30 @@ class ExactlyOnceSink(StreamSink):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        super().__init__()
+        super().__init__(continuous)
         self._topic = options.topic
-        self._continuous = continuous
         self._timeout_ms = min(options.producer.transaction_timeout_ms, MAX_TIMEOUT_MS)
         self._max_waiting_bytes = options.producer.buffer_memory // 2
         self._factory = ProducerFactory(options)
         self._requests = TransactionRequests(self._factory.metadata, self._factory.errors)
-        self._writers: dict[TopicPartition, _TransactionalWriter] = {}
-        self._revoked: set[TopicPartition] = set()
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        assigned_already = self._writers.keys() - self._revoked
-        self._await_end(offsets)
-        self._close_writers(offsets)
-        for partition in offsets:
-            self._tracker.forget(partition)
-        if not offsets:
-            return offsets
-        group_id = self._continuous.group_id
-        names = {
-            partition: self._continuous.transactional_id(partition.topic, partition.partition)
-            for partition in offsets
-        }
-        rights = _cycle_rights(names.values(), group_id, offsets)
-        errors = self._factory.errors
-        with (
-            errors.mapped_errors("a request to begin a transaction", *rights),
-            errors.one_deadline(),
-        ):
-            for partition, name in names.items():
-                transaction = self._requests.begin(name, self._timeout_ms)
-                self._writers[partition] = _TransactionalWriter(
-                    partition, transaction, group_id, self._factory, self._requests
-                )
-            new = [each for each in offsets if each not in assigned_already]
-            committed = self._requests.committed_offsets(group_id, new) if new else {}
-            for partition in offsets.keys() & assigned_already:
-                self._writers[partition].cycle.append((), offsets[partition])
-            with errors.one_deadline(MAX_ATTEMPT_S):
-                for partition in offsets:
-                    self._writers[partition].connect(self._topic)
-        return PartitionOffsets(
-            {each: max(offset, committed.get(each, offset)) for each, offset in offsets.items()}
-        )
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        self._revoked.update(partitions)
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        writer = self._writers.get(polled.partition)
-        if writer is None:
-            # It was revoked, and another task may read it already.
-            return
         with self._mapped_errors():
             batches = partitioned(outputs, self._topic, self._factory)
-            output = self._tracker.open(polled.partition, polled.next_offset)
-            # Acknowledged by the commit of the offset.
-            output.unacknowledged = 1
-            self._tracker.close(output)
-            writer.outputs.append(output)
+            writer = self._track(polled)
+            if writer is None:
+                return
             writer.cycle.append(batches, polled.next_offset)
-            wait_s = self._send(writer)
+            wait_s = writer.send()
+            self._take_committed()
             while writer.cycle.waiting_bytes > self._max_waiting_bytes:
                 receive_ready(list(self.awaited()), wait_s)
                 wait_s = self.send()
 
     def send(self) -> float:
         with self._mapped_errors(), self._factory.errors.one_deadline(MAX_ATTEMPT_S):
-            wait_s = min(map(self._send, list(self._writers.values())), default=math.inf)
-        done = [each for each in self._revoked if self._is_done(each)]
-        if done:
-            self._close_writers(done)
+            wait_s = min((each.send() for each in self._writers.values()), default=math.inf)
+        self._take_committed()
         return wait_s
 
     def awaited(self) -> Iterable[Awaited]:
@@ -459,13 +427,7 @@ class ExactlyOnceSink(StreamSink):
             closing.callback(self._factory.close)
             closing.callback(self._close_writers, list(self._writers))
 
-    @property
-    def is_settled(self) -> bool:
-        # The tracker does not know of offsets that `assign` commits.
-        return super().is_settled and all(map(self._is_done, self._writers))
-
-    def _await_end(self, partitions: Iterable[TopicPartition]) -> None:
-        """Wait until what was written of partitions before is committed."""
+    def _await_end(self, partitions: Collection[TopicPartition]) -> None:
         errors = self._factory.errors
         with self._mapped_errors(), errors.one_deadline() as deadline:
             while unsettled := [each for each in partitions if not self._is_done(each)]:
@@ -477,28 +439,36 @@ class ExactlyOnceSink(StreamSink):
                 wait_s = min(self.send(), deadline.remaining)
                 receive_ready(list(self.awaited()), wait_s)
 
-    def _send(self, writer: _TransactionalWriter) -> float:
-        wait_s = writer.send()
-        committed = writer.cycle.take_committed()
-        while committed is not None and writer.outputs:
-            if writer.outputs[0].next_offset > committed:
-                break
-            self._tracker.acknowledge(writer.outputs.popleft(), 1)
-        return wait_s
-
     def _is_done(self, partition: TopicPartition) -> bool:
         writer = self._writers.get(partition)
-        return writer is None or writer.cycle.is_settled
+        return writer is None or writer.is_settled
 
-    def _close_writers(self, partitions: Iterable[TopicPartition]) -> None:
-        with ExitStack() as closing:
-            for partition in partitions:
-                self._revoked.discard(partition)
-                writer = self._writers.pop(partition, None)
-                if writer is not None:
-                    closing.callback(writer.close)
+    def _begin(
+        self, partitions: Collection[TopicPartition], new: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, int]:
+        group_id = self._settings.group_id
+        names = {
+            partition: self._settings.transactional_id(partition.topic, partition.partition)
+            for partition in partitions
+        }
+        rights = _cycle_rights(names.values(), group_id, partitions)
+        errors = self._factory.errors
+        with (
+            errors.mapped_errors("a request to begin a transaction", *rights),
+            errors.one_deadline(),
+        ):
+            for partition, name in names.items():
+                transaction = self._requests.begin(name, self._timeout_ms)
+                self._writers[partition] = _TransactionalWriter(
+                    partition, transaction, group_id, self._factory, self._requests
+                )
+            committed = self._requests.committed_offsets(group_id, new) if new else {}
+            with errors.one_deadline(MAX_ATTEMPT_S):
+                for partition in partitions:
+                    self._writers[partition].connect(self._topic)
+        return committed
 
     def _mapped_errors(self) -> AbstractContextManager[None]:
         ids = [writer.transactional_id for writer in self._writers.values()]
-        rights = _cycle_rights(ids, self._continuous.group_id, self._writers)
+        rights = _cycle_rights(ids, self._settings.group_id, self._writers)
         return self._factory.errors.mapped_errors("a request of a transaction", *rights)

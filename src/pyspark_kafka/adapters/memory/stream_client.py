@@ -19,6 +19,7 @@ from ...domain.topic_partition import TopicPartition
 from ...domain.writing.transaction import Transaction
 from ...ports.continuous import PolledRecords, StreamClient
 from ..kafka_format.record_columns import RecordColumns, readable
+from ..stream_sinks import later
 from .cluster import MemoryCluster
 from .reading import RECORDS_PER_BATCH
 from .writing import MemoryRecordWriter
@@ -79,17 +80,16 @@ class MemoryStreamClient(StreamClient):
         return self._oversized.take_skipped()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        output = self._tracker.open(polled.partition, polled.next_offset)
         if self._writer is not None:
             if self._is_exactly_once:
                 self._writer.join_transaction(self._transactions[polled.partition])
             for batch in outputs:
                 self._writer.write(batch, self._topic)
             self._writer.flush()
+        awaited = int(self._is_exactly_once)
+        output = self._tracker.add(polled.partition, polled.next_offset, awaited)
         if self._is_exactly_once:
             self._uncommitted.setdefault(polled.partition, []).append(output)
-            output.unacknowledged = 1
-        self._tracker.close(output)
 
     def acknowledged(self) -> Mapping[TopicPartition, int]:
         return self._tracker.take_acknowledged()
@@ -114,11 +114,7 @@ class MemoryStreamClient(StreamClient):
             if partition in self._offsets:
                 again = {partition: offsets[partition]}
                 self._cluster.commit_and_begin(transaction, group_id, again)
-        committed = self._cluster.committed(group_id)
-        return PartitionOffsets(
-            (partition, max(offset, committed.get(partition, offset)))
-            for partition, offset in offsets.items()
-        )
+        return PartitionOffsets(later(offsets, self._cluster.committed(group_id)))
 
     def _commit(self) -> None:
         """Commit what was written, a transaction for each partition."""

@@ -132,17 +132,16 @@ def spread(
 @final
 @dataclass(slots=True, eq=False)
 class Output:
-    """What was made of the records up to ``next_offset``; complete once it is closed."""
+    """What was made of the records up to ``next_offset``, and how many of its rows are awaited."""
 
     partition: TopicPartition
     next_offset: int
-    unacknowledged: int = 0
-    is_closed: bool = False
+    unacknowledged: int
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether all of its rows are sent and acknowledged."""
-        return self.is_closed and not self.unacknowledged
+        """Whether all of its rows are acknowledged."""
+        return not self.unacknowledged
 
 
 @final
@@ -153,16 +152,12 @@ class OutputTracker:
         self._outputs: dict[TopicPartition, deque[Output]] = {}
         self._advanced: dict[TopicPartition, int] = {}
 
-    def open(self, partition: TopicPartition, next_offset: int) -> Output:
+    def add(self, partition: TopicPartition, next_offset: int, rows: int) -> Output:
         """Return a new output of the records up to ``next_offset``, behind the earlier ones."""
-        output = Output(partition, next_offset)
+        output = Output(partition, next_offset, rows)
         self._outputs.setdefault(partition, deque()).append(output)
+        self._advance(partition)
         return output
-
-    def close(self, output: Output) -> None:
-        """Take no more rows for an output."""
-        output.is_closed = True
-        self._advance(output.partition)
 
     def acknowledge(self, output: Output, rows: int) -> None:
         """Count acknowledged rows of an output."""

@@ -219,11 +219,11 @@ def stream_client() -> ConfluentStreamClient:
 @pytest.mark.parametrize(
     ("owner_of", "parts"),
     [
-        (lambda client: client, ["_consumer", "_writer", "_wake"]),
-        (lambda client: client._writer, ["_metadata", "_group"]),
-        (lambda client: client._writer._group._session, ["_admin", "_committer"]),
+        (lambda client: client, ["_consumer", "_sink", "_wake"]),
+        (lambda client: client._sink, ["_metadata", "_group"]),
+        (lambda client: client._sink._group._session, ["_admin", "_committer"]),
     ],
-    ids=["client", "writer", "fetcher"],
+    ids=["client", "sink", "fetcher"],
 )
 def test_an_error_of_a_close_leaves_nothing_open(owner_of, parts):
     """The other parts are closed as well."""

@@ -128,21 +128,8 @@ def test_a_wait_ends_with_the_thread(wait):
         60,
         OverdueError,
     )
-    transactions.stop()
+    transactions.close()
     transactions.join(30)
     with pytest.raises(ProducerStoppedError):
         wait(transactions)
-    transactions.await_end()
-
-
-def test_the_commit_of_an_assigned_offset_acknowledges_nothing():
-    """That of outputs does, be it at the same offset: the offset may have been lost meanwhile."""
-    producer = WaitingProducer()
-    producer.may_commit.set()
-    transactions = started(producer, timeout_s=60)
-    transactions.add(PendingOutputs([], 7, 0, is_polled=False))
-    await_until(lambda: transactions.is_settled)
-    assert transactions.take_committed() is None
-    transactions.add(PendingOutputs([], 7, 0))
-    await_until(lambda: transactions.take_committed() == 7)
     transactions.await_end()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceWriter, WakePipe
+from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceSink
 from pyspark_kafka.adapters.confluent.stream_writer import SinkProducers
 from pyspark_kafka.adapters.confluent.transactions import (
     PartitionTransactions,
@@ -95,7 +95,7 @@ def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster):
     with pytest.raises((TimeoutError, PysparkKafkaError)):
         transactions.await_end()
     assert time.monotonic() - begun < 0.8 + SLACK_S
-    transactions.stop()
+    transactions.close()
     transactions.join(SLACK_S)
     await_until(lambda: threads() <= before)
 
@@ -137,43 +137,42 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(cluster, *, brok
 
 
 @pytest.fixture
-def writer(cluster):
-    """Yield a writer of the cluster, for a task."""
+def sink(cluster):
+    """Yield a sink of the cluster, for a task."""
     source = parse_source_options({**cluster.options, "subscribe": T0.topic}, QueryKind.STREAM)
-    sink = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
-    with closing(WakePipe()) as wake:
-        producers = SinkProducers(sink)
-        made = ExactlyOnceWriter(producers, source, ContinuousSettings("group"), wake)
-        with closing(made):
-            yield made
+    options = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
+    producers = SinkProducers(options)
+    made = ExactlyOnceSink(producers, source, ContinuousSettings("group"), lambda: None)
+    with closing(made):
+        yield made
 
 
-def revoke(writer: ExactlyOnceWriter) -> None:
+def revoke(sink: ExactlyOnceSink) -> None:
     """Revoke the partition, and wait until its last transaction is committed."""
-    writer.revoke([T0])
+    sink.revoke([T0])
 
     def is_forgotten() -> bool:
-        writer.handle_events()
-        return not writer._all()
+        sink.send()
+        return not sink._writers
 
     await_until(is_forgotten)
 
 
-def test_what_was_revoked_is_forgotten_once_it_is_committed(writer):
+def test_what_was_revoked_is_forgotten_once_it_is_committed(sink):
     """Partitions come and go for as long as a task lives."""
-    writer.assign(PartitionOffsets({T0: 0}))
-    writer.write(PolledRecords(T0, None, 1), [])
-    revoke(writer)
-    assert writer.take_acknowledged() == {T0: 1}
+    sink.assign(PartitionOffsets({T0: 0}))
+    sink.write(PolledRecords(T0, None, 1), [])
+    revoke(sink)
+    assert sink.take_acknowledged() == {T0: 1}
 
 
-def test_an_offset_is_acknowledged_that_was_assigned_before(writer):
+def test_an_offset_is_acknowledged_that_was_assigned_before(sink):
     """Where a partition comes back below it, what is read up to there is written again."""
-    writer.assign(PartitionOffsets({T0: 0}))
-    writer.assign(PartitionOffsets({T0: 100}))
-    revoke(writer)
-    assert writer.take_acknowledged() == {}
-    writer.assign(PartitionOffsets({T0: 50}))
-    writer.write(PolledRecords(T0, None, 100), [])
-    revoke(writer)
-    assert writer.take_acknowledged() == {T0: 100}
+    sink.assign(PartitionOffsets({T0: 0}))
+    sink.assign(PartitionOffsets({T0: 100}))
+    revoke(sink)
+    assert sink.take_acknowledged() == {}
+    sink.assign(PartitionOffsets({T0: 50}))
+    sink.write(PolledRecords(T0, None, 100), [])
+    revoke(sink)
+    assert sink.take_acknowledged() == {T0: 100}

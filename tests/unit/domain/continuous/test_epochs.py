@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from pyspark_kafka.domain.continuous.epochs import (
     Epoch,
     EpochCoordinator,
-    Output,
     OutputTracker,
     spread,
 )
@@ -154,18 +153,9 @@ def test_slots_differ_by_one_partition_at_most(count, slots):
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def opened(tracker: OutputTracker, next_offset: int, rows: int) -> Output:
-    output = tracker.open(T0, next_offset)
-    output.unacknowledged += rows
-    tracker.close(output)
-    return output
-
-
-def test_an_output_without_rows_is_acknowledged_when_it_is_closed():
+def test_an_output_without_rows_is_acknowledged_at_once():
     tracker = OutputTracker()
-    output = tracker.open(T0, 5)
-    assert tracker.take_acknowledged() == {}
-    tracker.close(output)
+    tracker.add(T0, 5, 0)
     assert tracker.has_acknowledged
     assert tracker.take_acknowledged() == {T0: 5}
     assert tracker.is_settled
@@ -173,14 +163,14 @@ def test_an_output_without_rows_is_acknowledged_when_it_is_closed():
 
 def test_an_offset_is_returned_once():
     tracker = OutputTracker()
-    opened(tracker, 5, 0)
+    tracker.add(T0, 5, 0)
     tracker.take_acknowledged()
     assert tracker.take_acknowledged() == {}
 
 
 def test_a_later_output_waits_for_an_earlier_one():
     tracker = OutputTracker()
-    first, second = opened(tracker, 5, 2), opened(tracker, 9, 1)
+    first, second = tracker.add(T0, 5, 2), tracker.add(T0, 9, 1)
     tracker.acknowledge(second, 1)
     assert tracker.take_acknowledged() == {}
     tracker.acknowledge(first, 1)
@@ -189,32 +179,22 @@ def test_a_later_output_waits_for_an_earlier_one():
     assert tracker.take_acknowledged() == {T0: 9}
 
 
-def test_rows_that_are_acknowledged_early_do_not_complete_an_open_output():
-    tracker = OutputTracker()
-    output = tracker.open(T0, 5)
-    output.unacknowledged += 1
-    tracker.acknowledge(output, 1)
-    assert tracker.take_acknowledged() == {}
-    tracker.close(output)
-    assert tracker.take_acknowledged() == {T0: 5}
-
-
 def test_outputs_of_a_forgotten_partition_change_nothing():
     tracker = OutputTracker()
-    output = opened(tracker, 5, 1)
-    other = tracker.open(T1, 3)
+    output = tracker.add(T0, 5, 1)
+    other = tracker.add(T1, 3, 1)
     tracker.forget(T0)
     tracker.acknowledge(output, 1)
-    tracker.close(other)
+    tracker.acknowledge(other, 1)
     assert tracker.take_acknowledged() == {T1: 3}
 
 
 def test_what_a_forgotten_partition_had_reached_is_not_returned():
     tracker = OutputTracker()
-    opened(tracker, 5, 0)
+    tracker.add(T0, 5, 0)
     tracker.forget(T0)
     assert tracker.take_acknowledged() == {}
-    output = opened(tracker, 3, 1)
+    output = tracker.add(T0, 3, 1)
     tracker.acknowledge(output, 1)
     assert tracker.take_acknowledged() == {T0: 3}
 
@@ -222,7 +202,7 @@ def test_what_a_forgotten_partition_had_reached_is_not_returned():
 @given(st.lists(st.integers(0, 3), min_size=1), st.randoms())
 def test_the_offset_is_that_of_the_last_output_before_which_all_is_acknowledged(sizes, random):
     tracker = OutputTracker()
-    outputs = [opened(tracker, at + 1, rows) for at, rows in enumerate(sizes)]
+    outputs = [tracker.add(T0, at + 1, rows) for at, rows in enumerate(sizes)]
     acknowledgements = [output for output in outputs for _ in range(output.unacknowledged)]
     random.shuffle(acknowledgements)
     seen = tracker.take_acknowledged().get(T0, 0)
