@@ -15,7 +15,7 @@ import pytest
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from pyspark_kafka.adapters.confluent import stream_client
-from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceSink
+from pyspark_kafka.adapters.confluent.stream_sinks import ExactlyOnceSink
 from pyspark_kafka.adapters.kafka_python.settings import check_settings
 from pyspark_kafka.adapters.security.tls_context import CurrentContext
 from pyspark_kafka.bootstrap.container import closing_clients, container_for

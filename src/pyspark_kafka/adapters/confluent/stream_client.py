@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+import selectors
+import threading
+import weakref
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
 from ...ports.clock import Deadline
 from ...ports.continuous import StreamClient
 from ..stream_sinks import NoSink
-from .exactly_once_writer import ExactlyOnceSink, WakePipe
 from .stream_fetcher import StreamFetcher
-from .stream_writer import AtLeastOnceSink, SinkProducers
+from .stream_sinks import AtLeastOnceSink, ExactlyOnceSink, SinkProducers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,6 +32,48 @@ if TYPE_CHECKING:
 
 RENEWAL_S: Final = 1.0
 """How often to look whether certificates or keys were replaced."""
+
+_READ: Final = 4_096
+
+
+def _close(selector: selectors.BaseSelector, *ends: int) -> None:
+    selector.close()
+    for end in ends:
+        os.close(end)
+
+
+@final
+class WakePipe:
+    """Waits until a byte is written to ``file``; one thread waits, and any may write."""
+
+    def __init__(self) -> None:
+        self._source, self.file = os.pipe()
+        for end in (self._source, self.file):
+            # librdkafka ignores that a pipe is full: a byte in it is enough.
+            os.set_blocking(end, False)  # type: ignore[attr-defined,unused-ignore]  # on win32
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._source, selectors.EVENT_READ)
+        self._lock = threading.Lock()
+        self._close = weakref.finalize(self, _close, self._selector, self._source, self.file)
+        self._close.atexit = False
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when something was written since the last call, or in time."""
+        if self._selector.select(timeout_s):
+            with suppress(BlockingIOError):
+                os.read(self._source, _READ)
+
+    def set(self) -> None:
+        """End the current wait, or else the next one; do nothing once the pipe is closed."""
+        # Another file may have got its number since.
+        with self._lock, suppress(BlockingIOError):
+            if self._close.alive:
+                os.write(self.file, b".")
+
+    def close(self) -> None:
+        """Close both ends; librdkafka may not write any more. A second call does nothing."""
+        with self._lock:
+            self._close()
 
 
 @final

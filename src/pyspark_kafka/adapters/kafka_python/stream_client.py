@@ -11,8 +11,7 @@ from ..stream_sinks import NoSink
 from .brokers import Brokers
 from .connections import receive_ready
 from .fetcher import Fetcher
-from .stream_sinks import AtLeastOnceSink
-from .stream_transactions import ExactlyOnceSink
+from .stream_sinks import AtLeastOnceSink, ExactlyOnceSink
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

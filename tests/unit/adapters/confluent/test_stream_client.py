@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.exactly_once_writer import WakePipe
+from pyspark_kafka.adapters.confluent.stream_client import WakePipe
 
 
 def test_a_closed_pipe_writes_to_no_other_file():

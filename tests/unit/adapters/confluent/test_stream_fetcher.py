@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from pyspark_kafka.adapters.confluent import stream_fetcher
 from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
-from pyspark_kafka.adapters.confluent.exactly_once_writer import WakePipe
+from pyspark_kafka.adapters.confluent.stream_client import WakePipe
 from pyspark_kafka.adapters.confluent.stream_fetcher import StreamFetcher
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options

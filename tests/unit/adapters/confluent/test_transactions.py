@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceSink
-from pyspark_kafka.adapters.confluent.stream_writer import SinkProducers
+from pyspark_kafka.adapters.confluent.stream_sinks import ExactlyOnceSink, SinkProducers
 from pyspark_kafka.adapters.confluent.transactions import (
     PartitionTransactions,
     PendingOutputs,

@@ -17,7 +17,7 @@ from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers, FetchedBatches
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
-from pyspark_kafka.adapters.kafka_python.stream_transactions import _TransactionalWriter
+from pyspark_kafka.adapters.kafka_python.stream_sinks import _TransactionalWriter
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options.option import QueryKind

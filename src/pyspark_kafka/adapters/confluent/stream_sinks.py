@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from ...domain.errors import BrokerUnreachableError
+from ...domain.options.settings_table import ISOLATION_LEVEL, READ_COMMITTED
+from ...ports.clock import Deadline
 from ..partitioning.topic_rows import require_topic
-from ..stream_sinks import StreamSink
+from ..stream_sinks import StreamSink, TransactionalSink
 from .cluster import Cluster
+from .offset_fetcher import ConfluentOffsetFetcher
 from .partitioned_rows import BatchPartitioner
 from .producer_config import FORCED, REPORT_FAILURES_ONLY, producer_client_config, producer_config
 from .producer_handle import ProducerHandle
+from .transactions import PartitionTransactions, PendingOutputs, TransactionalProducer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from threading import Event
 
     import pyarrow as pa
 
     from ...domain.continuous.epochs import Output
+    from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options.sink import SinkOptions
+    from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
+    from ...domain.topic_partition import TopicPartition
     from ...ports.continuous import PolledRecords
     from .partitioned_rows import PartitionedRows
     from .topic_partitions import MetadataClient
@@ -37,6 +50,9 @@ _KEPT_BROKERS: Final = {
     # 2.16). If all addresses of the cluster change, the query's restart finds the new ones.
     "metadata.recovery.strategy": "none",
 }
+
+_CLOSE_S: Final = 0.5
+"""How long a closed client waits for a call of librdkafka's, which ends its thread later."""
 
 
 @final
@@ -156,3 +172,118 @@ class AtLeastOnceSink(StreamSink):
             self._producer = self._producers.create({REPORT_FAILURES_ONLY: "false"}, {})
             self._producer.notify(self._file)
         return self._producer
+
+
+@final
+class ExactlyOnceSink(TransactionalSink[PartitionTransactions]):
+    """Commits outputs with the offsets of their input, in a thread for each partition."""
+
+    def __init__(
+        self,
+        producers: SinkProducers,
+        source: SourceOptions,
+        settings: ContinuousSettings,
+        wake: Callable[[], None],
+    ) -> None:
+        """Connect to nothing yet; ``wake`` is called after each commit."""
+        super().__init__(settings)
+        self._producers = producers
+        self._wake = wake
+        # The group is one of the sink's cluster. Its offsets are from ended transactions.
+        kafka = {**dict(producers.options.kafka), ISOLATION_LEVEL: READ_COMMITTED}
+        self._group = ConfluentOffsetFetcher(replace(source, kafka=tuple(kafka.items())))
+        self._metadata: ProducerHandle | None = None
+        weakref.finalize(self, _close_all, self._writers).atexit = False
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        parts: list[PartitionedRows] = []
+        if outputs:
+            parts = self._producers.partitioned(self._connected(), outputs)
+        size = sum(part.payload_bytes for part in parts)
+        transactions = self._track(polled)
+        if transactions is not None:
+            transactions.add(PendingOutputs(parts, polled.next_offset, size))
+
+    def send(self) -> float:
+        if self._metadata is not None:
+            self._metadata.wait(0)
+        self._take_committed()
+        return math.inf
+
+    def renew(self) -> None:
+        if not self._producers.cluster.settings.is_outdated:
+            return
+        self._close_metadata()
+        kept = self._writers.keys() - self._revoked
+        self._await_end(kept)
+        # What was committed last has to be taken before its producers are forgotten.
+        self.send()
+        self._fence(kept)
+
+    def close(self) -> None:
+        everything = list(self._writers.values())
+        self._close_writers(list(self._writers))
+        deadline = Deadline.after(_CLOSE_S)
+        for transactions in everything:
+            transactions.join(deadline.remaining)
+        with ExitStack() as closing:
+            closing.callback(self._group.close)
+            closing.callback(self._close_metadata)
+
+    def _connected(self) -> ProducerHandle:
+        """Return the producer that asks for metadata, created at first use."""
+        if self._metadata is None:
+            self._metadata = self._producers.create(FORCED, {})
+        return self._metadata
+
+    def _close_metadata(self) -> None:
+        metadata, self._metadata = self._metadata, None
+        if metadata is not None:
+            metadata.close()
+
+    def _await_end(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in self._writers.keys() & partitions:
+            self._writers[partition].await_end()
+
+    def _begin(
+        self, partitions: Collection[TopicPartition], new: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, int]:
+        # The first record must not wait for connections.
+        self._connected()
+        self._fence(partitions)
+        return self._group.committed(self._settings.group_id, new) if new else {}
+
+    def _fence(self, partitions: Collection[TopicPartition]) -> None:
+        """Begin new transactions of partitions, all at the same time."""
+        for partition in partitions:
+            self._writers[partition] = PartitionTransactions(
+                partition,
+                partial(self._producer, partition),
+                self._wake,
+                self._producers.options.producer.buffer_memory,
+                self._producers.cluster.settings.timeout_s,
+                partial(self._overdue, partition),
+            )
+        for partition in partitions:
+            self._writers[partition].await_fenced()
+
+    def _overdue(self, partition: TopicPartition) -> BrokerUnreachableError:
+        settings = self._producers.cluster.settings
+        reason = f"the transaction of {partition} waits for its coordinator"
+        return BrokerUnreachableError(settings.bootstrap_servers, settings.timeout_s, reason)
+
+    def _producer(self, partition: TopicPartition, stopped: Event) -> TransactionalProducer:
+        name = self._settings.transactional_id(partition.topic, partition.partition)
+        producer = self._producers.create_transactional(name)
+        return TransactionalProducer(
+            producer,
+            self._producers.cluster,
+            group_id=self._settings.group_id,
+            transactional_id=name,
+            stopped=stopped,
+        )
+
+
+def _close_all(writers: Mapping[TopicPartition, PartitionTransactions]) -> None:
+    for transactions in writers.values():
+        transactions.close()

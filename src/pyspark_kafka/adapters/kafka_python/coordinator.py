@@ -1,0 +1,170 @@
+"""Requests of a transaction to its coordinator, which are sent without waiting."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kafka import errors as kafka_errors
+from kafka.protocol.producer import EndTxnResponse
+
+from ...domain.writing.transaction_cycle import TransactionCycle, TransactionError
+from ..call_deadline import Attempts
+from .connections import CoordinatorConnection, CoordinatorRequest, receive_ready
+from .failures import RETRIABLE_ERRORS
+from .transactions import COORDINATOR_MOVED, TransactionRequests, check_response, end_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from kafka.protocol.metadata import CoordinatorType
+
+    from ...domain.errors import PysparkKafkaError
+    from ...domain.security.rights import Right
+    from ...domain.writing.transaction import Transaction
+    from ...domain.writing.transaction_cycle import TransactionRequest
+    from .connections import Awaited
+    from .produce_client import ProducerFactory
+    from .rows import Rows
+
+_ABORT_S: Final = 1.0
+
+_FENCED: Final = (kafka_errors.ProducerFencedError, kafka_errors.InvalidProducerEpochError)
+
+
+@final
+class CoordinatorClient:
+    """A connection to the coordinator of a transactional id or a group, made when it is needed."""
+
+    def __init__(
+        self,
+        key: str,
+        kind: CoordinatorType,
+        factory: ProducerFactory,
+        requests: TransactionRequests,
+        cycle: TransactionCycle[Rows],
+        rights: Callable[[TransactionRequest[Rows]], Collection[Right]],
+    ) -> None:
+        """Take ``rights``, which returns what a request needs."""
+        self._key = key
+        self._kind = kind
+        self._factory = factory
+        self._requests = requests
+        self._cycle = cycle
+        self._rights = rights
+        self._timeout_ms = min(factory.config["request_timeout_ms"], factory.errors.timeout_ms)
+        self._attempts = Attempts()
+        self._connection: CoordinatorConnection | None = None
+        self._in_flight: deque[TransactionRequest[Rows]] = deque()
+
+    def connect(self) -> None:
+        """Connect before there are requests, if that works at once."""
+        with suppress(*RETRIABLE_ERRORS):
+            self._connected()
+
+    def send(self, request: TransactionRequest[Rows], sent: CoordinatorRequest) -> None:
+        """Send a request; errors are reported to the cycle."""
+        self._in_flight.append(request)
+        try:
+            self._connected().send(sent)
+        except RETRIABLE_ERRORS as error:
+            self._disconnect(error)
+
+    def awaited(self) -> Iterable[Awaited]:
+        """Return the connection if there are requests in flight."""
+        return [(self._connection, self._receive)] if self._connection and self._in_flight else ()
+
+    def check_time(self) -> None:
+        """Repeat requests whose responses should have come, over another connection."""
+        if self._connection is not None and self._connection.is_overdue:
+            self._disconnect(TimeoutError("no response from a coordinator"))
+
+    def abort(self, transaction: Transaction) -> None:
+        """Abort a transaction if that is possible at once."""
+        if self._connection is None:
+            return
+        with suppress(OSError, kafka_errors.KafkaError):
+            aborted = end_request(transaction, commit=False)
+            self._connection.send(CoordinatorRequest(aborted, EndTxnResponse))
+            receive_ready([(self._connection, self._connection.receive)], _ABORT_S)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> CoordinatorConnection:
+        kept = self._connection
+        if kept is not None and kept.is_idle and kept.is_stale:
+            self.close()
+        if self._connection is None:
+            with self._attempts.next(self._factory.errors.one_deadline):
+                connected = self._connect()
+            self._connection = CoordinatorConnection(
+                connected, self._factory.config["client_id"], self._timeout_ms
+            )
+        return self._connection
+
+    def _connect(self) -> Any:
+        metadata = self._factory.metadata
+        node = self._requests.coordinator(self._key, self._kind)
+        if metadata.connection_delay(node):
+            raise kafka_errors.NodeNotReadyError(node)
+        return metadata.connect(node)
+
+    def _receive(self) -> None:
+        if self._connection is None or not self._in_flight:
+            return
+        try:
+            response = self._connection.receive()
+        except RETRIABLE_ERRORS as error:
+            self._disconnect(error)
+            return
+        request = self._in_flight.popleft()
+        now = time.monotonic()
+        try:
+            check_response(response)
+        except COORDINATOR_MOVED as error:
+            self._fail(request, error)
+            self._disconnect(error)
+        except kafka_errors.AuthorizationError as error:
+            raise self._refused(request, error) from error
+        except kafka_errors.KafkaError as error:
+            self._fail(request, error)
+        else:
+            self._cycle.succeeded(request, now)
+
+    def _refused(
+        self, request: TransactionRequest[Rows], error: kafka_errors.AuthorizationError
+    ) -> PysparkKafkaError:
+        name = f"a request of type {type(request).__name__}"
+        return self._factory.errors.request_error(name, error, self._rights(request))
+
+    def _disconnect(self, error: Exception) -> None:
+        """Find the coordinator again; what is in flight is sent again."""
+        self.close()
+        self._requests.forget_coordinator(self._key, self._kind)
+        failed, self._in_flight = self._in_flight, deque()
+        for request in failed:
+            self._fail(request, error)
+
+    def _fail(self, request: TransactionRequest[Rows], error: Exception) -> None:
+        reason = str(error) or type(error).__name__
+        self._cycle.failed(request, _class_of(error), reason, time.monotonic())
+
+
+def _class_of(error: Exception) -> TransactionError:
+    if isinstance(error, kafka_errors.ConcurrentTransactionsError):
+        return TransactionError.CONCURRENT_TRANSACTIONS
+    if isinstance(error, _FENCED):
+        return TransactionError.FENCED
+    if isinstance(error, kafka_errors.InvalidProducerIdMappingError):
+        return TransactionError.FORGOTTEN
+    if isinstance(error, OSError | kafka_errors.KafkaConnectionError):
+        return TransactionError.DISCONNECTED
+    if isinstance(error, RETRIABLE_ERRORS):
+        return TransactionError.RETRIABLE
+    return TransactionError.FATAL
