@@ -109,6 +109,7 @@ PARTS: Final = (
     ),
     Part("mutants-domain", "tests.mutants --layer domain --score 90"),
     Part("mutants-application", "tests.mutants --layer application --score 80"),
+    Part("mutants-memory", "tests.mutants --layer adapters/memory --score 85"),
     Part("matrix", "tests.matrix"),
 )
 
