@@ -84,7 +84,7 @@ def test_a_wrong_adapter_fails_its_suite(outcomes, fault):
     """The test that it names fails: in its call, not in its set-up, and without being skipped."""
     port, wrong = fault
     found = outcomes[suites.wrong_name(port, wrong), wrong.caught_by.__name__]
-    assert "failure" in found, wrong.adapter.__doc__
+    assert "failure" in found, wrong.adapter.__doc__ or str(wrong)
 
 
 @pytest.mark.parametrize("port", FAULTS, ids=lambda port: port.__name__)
@@ -97,11 +97,9 @@ def test_an_adapter_without_a_fault_passes(outcomes, port):
 
 @pytest.mark.parametrize("port", FAULTS, ids=lambda port: port.__name__)
 def test_each_port_has_wrong_adapters(port):
-    """Most are adapters of the port, and each says what is wrong with it."""
     wrong = FAULTS[port].wrong
     assert any(issubclass(each.adapter, port) for each in wrong)
     assert len(set(map(str, wrong))) == len(wrong)
-    assert all(each.adapter.__doc__ for each in wrong)
 
 
 def test_every_port_has_wrong_adapters():

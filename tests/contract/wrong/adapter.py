@@ -1,4 +1,4 @@
-"""A wrong adapter, and the suite that tests it."""
+"""Wrong adapters of a port, and the suites that test them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class WrongAdapter:
-    """An adapter with one fault, which its docstring states.
+    """An adapter with one fault, which its name or its docstring states.
 
     ``suite`` is the subclass of the shipped suite that tests it, and ``caught_by`` the test that
     has to fail.
@@ -28,29 +28,43 @@ class WrongAdapter:
         return self.adapter.__name__
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class PortFaults:
-    """The wrong adapters of a port.
+class Faults:
+    """The wrong adapters of a port: a decorator registers them.
 
-    ``right`` is the suite on an adapter that is made like them and has no fault: it passes every
-    test that one of them fails.
+    Most are the right adapter with a function in place of one method. ``suite`` returns the suite
+    that tests an adapter. ``right`` is the suite on the right adapter: it passes every test that a
+    wrong one fails.
     """
 
-    right: type
-    wrong: tuple[WrongAdapter, ...]
+    def __init__(
+        self, adapter: type, suite: Callable[[Any], type], right: type | None = None
+    ) -> None:
+        self.right = right or suite(adapter)
+        self.wrong: list[WrongAdapter] = []
+        self._adapter = adapter
+        self._suite = suite
 
+    def __call__(self, caught_by: Callable[..., None], method: str | None = None) -> Any:
+        """Return a decorator of a wrong adapter, or of a function in place of a method.
 
-def wrong_with(suite: Callable[[Any], type]) -> Callable[..., list[WrongAdapter]]:
-    """Return a function of a test and the adapters that have to fail it.
+        ``caught_by`` is the test that has to fail for it. The decorator returns the adapter.
+        """
 
-    It makes wrong adapters of them; ``suite`` returns the suite that tests one.
-    """
+        def register(fault: Any) -> type:
+            adapter = fault if method is None else self._with(fault, method)
+            self.wrong.append(WrongAdapter(adapter, self._suite(adapter), caught_by))
+            return adapter
 
-    def wrong(caught_by: Callable[..., None], *adapters: type) -> list[WrongAdapter]:
-        return [WrongAdapter(adapter, suite(adapter), caught_by) for adapter in adapters]
+        return register
 
-    return wrong
+    def __add__(self, others: Faults) -> Faults:
+        both = Faults(self._adapter, self._suite, self.right)
+        both.wrong = [*self.wrong, *others.wrong]
+        return both
+
+    def _with(self, fault: Callable[..., object], method: str) -> type:
+        members = {method: fault, "__doc__": fault.__doc__, "__module__": fault.__module__}
+        return type(fault.__name__, (self._adapter,), members)
 
 
 def suite_with(suite: type, **fixtures: Callable[[], object]) -> type:

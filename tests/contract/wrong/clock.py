@@ -8,7 +8,7 @@ from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.testing import ClockContract
 
-from .adapter import PortFaults, suite_with, wrong_with
+from .adapter import Faults, suite_with
 
 
 class Passing(Clock):
@@ -24,75 +24,47 @@ class Passing(Clock):
         self.clock.sleep_ms(milliseconds)
 
 
-class GoesBack(Passing):
-    """Is a millisecond earlier at each look."""
-
-    def now_ms(self) -> int:
-        self.clock.sleep_ms(-1)
-        return self.clock.now_ms()
-
-
-class DoesNotSleep(Passing):
-    """Returns from a sleep at once."""
-
-    def sleep_ms(self, milliseconds: int) -> None:
-        pass
-
-
-class SleepsOnce(Passing):
-    """Sleeps the first time only."""
-
-    def sleep_ms(self, milliseconds: int) -> None:
-        if self.clock.now_ms() == 1_000:
-            self.clock.sleep_ms(milliseconds)
-
-
-class SleepsTooShort(Passing):
-    """Sleeps half of the time."""
-
-    def sleep_ms(self, milliseconds: int) -> None:
-        self.clock.sleep_ms(milliseconds // 2)
-
-
-class SleepsSeconds(Passing):
-    """Takes milliseconds for seconds."""
-
-    def sleep_ms(self, milliseconds: int) -> None:
-        self.clock.sleep_ms(1_000 * milliseconds)
-
-
-class TellsSeconds(Passing):
-    """Returns seconds."""
-
-    def now_ms(self) -> int:
-        return self.clock.now_ms() // 1_000
-
-
-class RefusesNoTime(Passing):
-    """Fails if there is no time to sleep."""
-
-    def sleep_ms(self, milliseconds: int) -> None:
-        if not milliseconds:
-            raise ValueError("no time")
-        self.clock.sleep_ms(milliseconds)
-
-
 def _suite(adapter: type[Clock]) -> type:
     return suite_with(ClockContract, clock=adapter)
 
 
-_wrong: Final = wrong_with(_suite)
+wrong: Final = Faults(Passing, _suite)
 
 
-FAULTS: Final = PortFaults(
-    _suite(Passing),
-    (
-        *_wrong(ClockContract.test_time_does_not_go_back, GoesBack),
-        *_wrong(ClockContract.test_time_passes_during_a_sleep, DoesNotSleep),
-        *_wrong(ClockContract.test_each_sleep_takes_its_time, SleepsOnce),
-        *_wrong(ClockContract.test_time_passes_during_a_sleep, SleepsTooShort),
-        *_wrong(ClockContract.test_time_passes_during_a_sleep, SleepsSeconds),
-        *_wrong(ClockContract.test_time_passes_during_a_sleep, TellsSeconds),
-        *_wrong(ClockContract.test_a_sleep_of_no_time_returns, RefusesNoTime),
-    ),
-)
+@wrong(ClockContract.test_time_does_not_go_back, "now_ms")
+def is_a_millisecond_earlier_at_each_look(self):
+    self.clock.sleep_ms(-1)
+    return self.clock.now_ms()
+
+
+@wrong(ClockContract.test_time_passes_during_a_sleep, "sleep_ms")
+def returns_from_a_sleep_at_once(self, milliseconds):
+    pass
+
+
+@wrong(ClockContract.test_each_sleep_takes_its_time, "sleep_ms")
+def sleeps_the_first_time_only(self, milliseconds):
+    if self.clock.now_ms() == 1_000:
+        self.clock.sleep_ms(milliseconds)
+
+
+@wrong(ClockContract.test_time_passes_during_a_sleep, "sleep_ms")
+def sleeps_half_of_the_time(self, milliseconds):
+    self.clock.sleep_ms(milliseconds // 2)
+
+
+@wrong(ClockContract.test_time_passes_during_a_sleep, "sleep_ms")
+def takes_milliseconds_for_seconds(self, milliseconds):
+    self.clock.sleep_ms(1_000 * milliseconds)
+
+
+@wrong(ClockContract.test_time_passes_during_a_sleep, "now_ms")
+def returns_seconds(self):
+    return self.clock.now_ms() // 1_000
+
+
+@wrong(ClockContract.test_a_sleep_of_no_time_returns, "sleep_ms")
+def fails_if_there_is_no_time_to_sleep(self, milliseconds):
+    if not milliseconds:
+        raise ValueError("no time")
+    self.clock.sleep_ms(milliseconds)

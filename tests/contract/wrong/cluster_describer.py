@@ -15,7 +15,7 @@ from pyspark_kafka.testing import ClusterDescriberContract as Suite
 from pyspark_kafka.testing import MemoryWorld
 
 from .adapted_world import AdaptedWorld
-from .adapter import PortFaults, suite_with, wrong_with
+from .adapter import Faults, suite_with
 
 if TYPE_CHECKING:
     Described = Mapping[str, TopicDescription]
@@ -47,161 +47,125 @@ class Passing(ClusterDescriber):
         self.describer.close()
 
 
-class FirstPartition(Passing):
-    """Describes one partition of each topic."""
-
-    def describe_topics(self, topics: Collection[str]) -> Described:
-        return {
-            name: replace(topic, partitions={0: topic.partitions[0]})
-            for name, topic in super().describe_topics(topics).items()
-        }
+def _suite(adapter: type[Passing]) -> type:
+    return suite_with(Suite, world=lambda: AdaptedWorld("cluster_describer", adapter))
 
 
-class FirstTopic(Passing):
-    """Describes one topic of several."""
-
-    def describe_topics(self, topics: Collection[str]) -> Described:
-        return dict(list(super().describe_topics(topics).items())[:1])
+wrong: Final = Faults(Passing, _suite)
 
 
-class OtherLeader(Passing):
-    """Names a broker as leader that has no replica."""
-
-    def describe_topics(self, topics: Collection[str]) -> Described:
-        wrong = PartitionDescription(7, frozenset({0}), frozenset({0}))
-        return {
-            name: replace(topic, partitions=dict.fromkeys(topic.partitions, wrong))
-            for name, topic in super().describe_topics(topics).items()
-        }
+@wrong(Suite.test_every_partition_has_brokers, "describe_topics")
+def describes_one_partition_of_each_topic(self, topics):
+    return {
+        name: replace(topic, partitions={0: topic.partitions[0]})
+        for name, topic in self.describer.describe_topics(topics).items()
+    }
 
 
-class NamesNoBroker(Passing):
-    """Returns no brokers."""
-
-    def brokers(self) -> Sequence[Broker]:
-        return []
+@wrong(Suite.test_every_partition_has_brokers, "describe_topics")
+def describes_one_topic_of_several(self, topics):
+    return dict(list(self.describer.describe_topics(topics).items())[:1])
 
 
-class NamesABrokerTwice(Passing):
-    """Returns a broker once for each of its listeners."""
-
-    def brokers(self) -> Sequence[Broker]:
-        return [*super().brokers(), *super().brokers()]
-
-
-class EndsBeforeTheStart(Passing):
-    """Returns the last version first."""
-
-    def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
-        return {0: (9, 0)}
+@wrong(Suite.test_every_partition_has_brokers, "describe_topics")
+def names_a_broker_as_leader_that_has_no_replica(self, topics):
+    wrong = PartitionDescription(7, frozenset({0}), frozenset({0}))
+    return {
+        name: replace(topic, partitions=dict.fromkeys(topic.partitions, wrong))
+        for name, topic in self.describer.describe_topics(topics).items()
+    }
 
 
-class NeedsATransaction(Passing):
-    """Returns no rights on ids that were not used."""
-
-    def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
-        used = self.world.cluster.open_transactions(transactional_id)
-        return super().transactional_id_operations(transactional_id) if used else frozenset()
+@wrong(Suite.test_leaders_are_brokers, "brokers")
+def returns_no_brokers(self):
+    return []
 
 
-class DescribesTheUnknown(Passing):
-    """Describes topics that do not exist, without partitions."""
-
-    def describe_topics(self, topics: Collection[str]) -> Described:
-        return {
-            **dict.fromkeys(topics, TopicDescription({})),
-            **super().describe_topics(topics),
-        }
+@wrong(Suite.test_leaders_are_brokers, "brokers")
+def returns_a_broker_once_for_each_of_its_listeners(self):
+    return [*self.describer.brokers(), *self.describer.brokers()]
 
 
-class CreatesTopics(Passing):
-    """Creates topics that do not exist."""
-
-    def describe_topics(self, topics: Collection[str]) -> Described:
-        found = super().describe_topics(topics)
-        for topic in set(topics) - found.keys():
-            self.world.cluster.create_topic(topic)
-        return found
+@wrong(Suite.test_versions_of_apis_are_ranges, "api_versions")
+def returns_the_last_version_first(self):
+    return {0: (9, 0)}
 
 
-class NothingIsEverything(Passing):
-    """Describes all topics if none is named."""
+@wrong(Suite.test_rights_on_a_new_transactional_id_are_known, "transactional_id_operations")
+def returns_no_rights_on_ids_that_were_not_used(self, transactional_id):
+    used = self.world.cluster.open_transactions(transactional_id)
+    return self.describer.transactional_id_operations(transactional_id) if used else frozenset()
 
-    def describe_topics(self, topics: Collection[str]) -> Described:
-        return super().describe_topics(topics or self.world.cluster.topics())
+
+@wrong(Suite.test_topics_that_do_not_exist_are_left_out, "describe_topics")
+def describes_topics_that_do_not_exist_without_partitions(self, topics):
+    return {
+        **dict.fromkeys(topics, TopicDescription({})),
+        **self.describer.describe_topics(topics),
+    }
 
 
+@wrong(Suite.test_topics_that_do_not_exist_are_left_out, "describe_topics")
+def creates_topics_that_do_not_exist(self, topics):
+    found = self.describer.describe_topics(topics)
+    for topic in set(topics) - found.keys():
+        self.world.cluster.create_topic(topic)
+    return found
+
+
+@wrong(Suite.test_no_topics_are_described_without_names, "describe_topics")
+def describes_all_topics_if_none_is_named(self, topics):
+    return self.describer.describe_topics(topics or self.world.cluster.topics())
+
+
+@wrong(Suite.test_added_partitions_are_described)
 class Remembers(Passing):
     """Does not ask again for a topic that it has described."""
 
-    def __init__(self, describer: ClusterDescriber, world: MemoryWorld) -> None:
+    def __init__(self, describer, world):
         super().__init__(describer, world)
         self._known: dict[str, TopicDescription] = {}
 
-    def describe_topics(self, topics: Collection[str]) -> Described:
+    def describe_topics(self, topics):
         self._known = {**super().describe_topics(topics), **self._known}
         return {topic: self._known[topic] for topic in topics if topic in self._known}
 
 
+@wrong(Suite.test_a_user_without_limits_may_read_and_write)
 class UnknownIsForbidden(Passing):
     """Returns no rights where the user has some."""
 
-    def describe_topics(self, topics: Collection[str]) -> Described:
+    def describe_topics(self, topics):
         return {
             name: replace(topic, operations=frozenset())
             for name, topic in super().describe_topics(topics).items()
         }
 
-    def group_operations(self, group_id: str) -> frozenset[Operation] | None:
+    def group_operations(self, group_id):
         return frozenset()
 
 
-class NeedsAGroup(Passing):
-    """Fails if a group does not exist."""
-
-    def group_operations(self, group_id: str) -> frozenset[Operation] | None:
-        if not self.world.cluster.committed(group_id):
-            raise LookupError(group_id)
-        return super().group_operations(group_id)
+@wrong(Suite.test_rights_on_a_new_group_are_known, "group_operations")
+def fails_if_a_group_does_not_exist(self, group_id):
+    if not self.world.cluster.committed(group_id):
+        raise LookupError(group_id)
+    return self.describer.group_operations(group_id)
 
 
-class UnreachableIsEmpty(Passing):
-    """Returns nothing if no broker answers."""
-
-    def describe_topics(self, topics: Collection[str]) -> Described:
-        with suppress(BrokerUnreachableError):
-            return super().describe_topics(topics)
-        return {}
+@wrong(Suite.test_an_unreachable_cluster_is_an_error, "describe_topics")
+def returns_nothing_if_no_broker_answers(self, topics):
+    with suppress(BrokerUnreachableError):
+        return self.describer.describe_topics(topics)
+    return {}
 
 
+@wrong(Suite.test_closing_twice_is_allowed)
 class ClosesOnce(Passing):
     """Fails at the second call of close."""
 
     is_closed = False
 
-    def close(self) -> None:
+    def close(self):
         if self.is_closed:
             raise RuntimeError("it is closed")
         self.is_closed = True
-
-
-def _suite(adapter: type[Passing]) -> type:
-    return suite_with(Suite, world=lambda: AdaptedWorld("cluster_describer", adapter))
-
-
-_wrong: Final = wrong_with(_suite)
-
-_WRONG: Final = (
-    *_wrong(Suite.test_every_partition_has_brokers, FirstPartition, FirstTopic, OtherLeader),
-    *_wrong(Suite.test_leaders_are_brokers, NamesNoBroker, NamesABrokerTwice),
-    *_wrong(Suite.test_versions_of_apis_are_ranges, EndsBeforeTheStart),
-    *_wrong(Suite.test_rights_on_a_new_transactional_id_are_known, NeedsATransaction),
-    *_wrong(Suite.test_topics_that_do_not_exist_are_left_out, DescribesTheUnknown, CreatesTopics),
-    *_wrong(Suite.test_no_topics_are_described_without_names, NothingIsEverything),
-    *_wrong(Suite.test_added_partitions_are_described, Remembers),
-    *_wrong(Suite.test_a_user_without_limits_may_read_and_write, UnknownIsForbidden),
-    *_wrong(Suite.test_rights_on_a_new_group_are_known, NeedsAGroup),
-    *_wrong(Suite.test_an_unreachable_cluster_is_an_error, UnreachableIsEmpty),
-    *_wrong(Suite.test_closing_twice_is_allowed, ClosesOnce),
-)
-FAULTS: Final = PortFaults(_suite(Passing), _WRONG)

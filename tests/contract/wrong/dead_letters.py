@@ -21,7 +21,7 @@ from pyspark_kafka.ports.letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.record_schema import TYPES
 from pyspark_kafka.testing import DeadLettersContract, MemoryWorld
 
-from .adapter import PortFaults, suite_with, wrong_with
+from .adapter import Faults, suite_with
 from .record_writer import Passing as PassingWriter
 
 if TYPE_CHECKING:
@@ -78,246 +78,6 @@ class EditingWriter(PassingWriter):
         return pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
-class WithoutKeys(Passing):
-    """Writes no keys."""
-
-    def edited(self, letter: Letter) -> Letter:
-        return letter | {"key": None}
-
-
-class WithoutTimestamps(Passing):
-    """Writes letters with the current time."""
-
-    def edited(self, letter: Letter) -> Letter:
-        return letter | {"timestamp": None}
-
-
-class WithoutOwnHeaders(Passing):
-    """Drops the headers of the record."""
-
-    def edited(self, letter: Letter) -> Letter:
-        return letter | {"headers": letter["headers"][-_OURS:]}
-
-
-class OursFirst(Passing):
-    """Writes our headers before the record's."""
-
-    def edited(self, letter: Letter) -> Letter:
-        headers = letter["headers"]
-        return letter | {"headers": headers[-_OURS:] + headers[:-_OURS]}
-
-
-class BinaryOffsets(Passing):
-    """Writes offsets as 8 bytes."""
-
-    def edited(self, letter: Letter) -> Letter:
-        headers = [
-            {**pair, "value": int(pair["value"]).to_bytes(8, "big")}
-            if pair["key"] == dead_letter.OFFSET
-            else pair
-            for pair in letter["headers"]
-        ]
-        return letter | {"headers": headers}
-
-
-class AsciiErrors(Passing):
-    """Writes errors in ASCII."""
-
-    def changed(self, bad: BadRecords) -> BadRecords:
-        return replace(
-            bad, errors=pa.array([ascii(error)[1:-1] for error in bad.errors.to_pylist()])
-        )
-
-
-class ValuesOnly(Passing):
-    """Takes every column for the value."""
-
-    def changed(self, bad: BadRecords) -> BadRecords:
-        return replace(bad, column="value")
-
-
-class FirstReason(Passing):
-    """Takes the first record's reason for a whole batch."""
-
-    def changed(self, bad: BadRecords) -> BadRecords:
-        return replace(bad, reasons=np.full_like(bad.reasons, bad.reasons[0]))
-
-
-class FirstError(Passing):
-    """Takes the first record's error for a whole batch."""
-
-    def changed(self, bad: BadRecords) -> BadRecords:
-        return replace(bad, errors=pa.array([bad.errors[0].as_py()] * len(bad.errors)))
-
-
-class FirstTopic(Passing):
-    """Takes the first record's topic for a whole batch."""
-
-    def changed(self, bad: BadRecords) -> BadRecords:
-        topics = bad.records.column("topic").to_pylist()
-        return replace(bad, records=_with(bad.records, "topic", topics[:1] * len(topics)))
-
-
-class EmptyNulls(Passing):
-    """Writes empty values for nulls."""
-
-    def edited(self, letter: Letter) -> Letter:
-        return letter | {"value": letter["value"] or b""}
-
-
-class WholeArrays(Passing):
-    """Does not know that a batch may be a slice, and takes offsets from the beginning."""
-
-    def changed(self, bad: BadRecords) -> BadRecords:
-        offsets = bad.records.column("offset")
-        first = pa.Array.from_buffers(offsets.type, len(offsets), offsets.buffers())
-        return replace(bad, records=_with(bad.records, "offset", first.to_pylist()))
-
-
-class ZeroTimestamps(Passing):
-    """Writes the epoch where a record has no timestamp."""
-
-    def edited(self, letter: Letter) -> Letter:
-        return letter | {"timestamp": letter["timestamp"] or _EPOCH}
-
-
-class PartitionZero(Passing):
-    """Writes all letters to one partition."""
-
-    def edited(self, letter: Letter) -> Letter:
-        return letter | {"partition": 0}
-
-
-class CountsForever(Passing):
-    """Counts letters of earlier flushes again."""
-
-    count = 0
-
-    def flush(self) -> int:
-        self.count += super().flush()
-        return self.count
-
-
-class LastWriteOnly(Passing):
-    """Keeps only the last write before a flush."""
-
-    kept: BadRecords | None = None
-
-    def write(self, bad: BadRecords) -> None:
-        self.kept = bad
-
-    def flush(self) -> int:
-        if self.kept is not None:
-            super().write(self.kept)
-            self.kept = None
-        return super().flush()
-
-
-class LimitsLetters(Passing):
-    """Refuses letters above the usual limit of a producer."""
-
-    def write(self, bad: BadRecords) -> None:
-        if bad.records.nbytes > 1_048_576:
-            raise RecordTooLargeError(self.topic, None, bad.records.nbytes, "it is too large")
-        super().write(bad)
-
-
-class WritesLoops(Passing):
-    """Writes letters of the dead-letter topic to itself."""
-
-    def write(self, bad: BadRecords) -> None:
-        other = ["other"] * bad.records.num_rows
-        super().write(replace(bad, records=_with(bad.records, "topic", other)))
-
-
-class ChecksWhenWritten(Passing):
-    """Refuses a loop when the other letters are sent."""
-
-    def write(self, bad: BadRecords) -> None:
-        for number in range(bad.records.num_rows):
-            one = replace(
-                bad,
-                records=bad.records.slice(number, 1),
-                reasons=bad.reasons[number : number + 1],
-                errors=bad.errors.slice(number, 1),
-            )
-            super().write(one)
-
-
-class SwallowsLoops(Passing):
-    """Drops letters of the dead-letter topic."""
-
-    def write(self, bad: BadRecords) -> None:
-        try:
-            super().write(bad)
-        except DeadLetterLoopError:
-            return
-
-
-class SwallowsUnknownTopics(Passing):
-    """Drops letters if there is no such topic."""
-
-    def flush(self) -> int:
-        try:
-            return super().flush()
-        except UnknownTopicError:
-            return 0
-
-
-class OptionOfSinks(Passing):
-    """Names the option of a sink."""
-
-    def flush(self) -> int:
-        try:
-            return super().flush()
-        except UnknownTopicError as error:
-            raise UnknownTopicError(error.topics, "topic", "here") from None
-
-
-class DropsLargeLetters(Passing):
-    """Drops letters that are too large."""
-
-    def write(self, bad: BadRecords) -> None:
-        if bad.records.nbytes < 2_000:
-            super().write(bad)
-
-
-class ErrorsWithContent(Passing):
-    """Shows the value in an error."""
-
-    def write(self, bad: BadRecords) -> None:
-        value = bad.records.column("value")[0].as_py()
-        reason = f"dead letters were written to the topic '{self.topic}': {value}"
-        raise RecordTooLargeError(self.topic, 0, len(value), reason)
-
-
-class SwallowsOutages(Passing):
-    """Drops letters if no broker answers."""
-
-    def flush(self) -> int:
-        try:
-            return super().flush()
-        except BrokerUnreachableError:
-            return 0
-
-
-class NamelessErrors(Passing):
-    """Does not say which topic cannot be written to."""
-
-    def flush(self) -> int:
-        try:
-            return super().flush()
-        except BrokerUnreachableError as error:
-            raise BrokerUnreachableError("here", 0) from error
-
-
-class ClosesOnce(Passing):
-    """Fails when it is closed twice."""
-
-    def close(self) -> None:
-        del self.letters
-
-
 def _with(records: pa.RecordBatch, name: str, values: list[Any]) -> pa.RecordBatch:
     """Return records with other values of a column."""
     place = records.schema.get_field_index(name)
@@ -347,40 +107,196 @@ def _suite(adapter: type[Passing]) -> type:
     return suite_with(DeadLettersContract, world=lambda: _LettersWorld(adapter))
 
 
-_wrong: Final = wrong_with(_suite)
-
 _Suite = DeadLettersContract
 
-FAULTS: Final = PortFaults(
-    _suite(Passing),
-    (
-        *_wrong(
-            _Suite.test_a_letter_is_the_record_and_the_headers_of_kafka_connect,
-            *(WithoutKeys, WithoutTimestamps, WithoutOwnHeaders, OursFirst),
-            *(BinaryOffsets, AsciiErrors),
-        ),
-        *_wrong(_Suite.test_the_stage_is_that_of_the_column, ValuesOnly),
-        *_wrong(
-            _Suite.test_each_letter_is_of_its_own_record,
-            *(FirstReason, FirstError, FirstTopic, EmptyNulls),
-        ),
-        *_wrong(_Suite.test_a_slice_is_written, WholeArrays),
-        *_wrong(_Suite.test_a_record_without_a_timestamp_gets_the_current_time, ZeroTimestamps),
-        *_wrong(_Suite.test_keys_decide_the_partition, PartitionZero),
-        *_wrong(_Suite.test_flush_counts_since_the_last_one, CountsForever, LastWriteOnly),
-        *_wrong(_Suite.test_a_letter_may_be_as_large_as_a_record, LimitsLetters),
-        *_wrong(
-            _Suite.test_a_record_of_the_dead_letter_topic_is_refused,
-            *(WritesLoops, ChecksWhenWritten, SwallowsLoops),
-        ),
-        *_wrong(_Suite.test_the_topic_has_to_exist, SwallowsUnknownTopics, OptionOfSinks),
-        *_wrong(
-            _Suite.test_a_letter_that_is_too_large_is_an_error,
-            *(DropsLargeLetters, ErrorsWithContent),
-        ),
-        *_wrong(
-            _Suite.test_brokers_that_do_not_answer_are_an_error, SwallowsOutages, NamelessErrors
-        ),
-        *_wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
-    ),
-)
+wrong: Final = Faults(Passing, _suite)
+
+
+@wrong(_Suite.test_a_letter_is_the_record_and_the_headers_of_kafka_connect, "edited")
+def writes_no_keys(self, letter):
+    return letter | {"key": None}
+
+
+@wrong(_Suite.test_a_letter_is_the_record_and_the_headers_of_kafka_connect, "edited")
+def writes_letters_with_the_current_time(self, letter):
+    return letter | {"timestamp": None}
+
+
+@wrong(_Suite.test_a_letter_is_the_record_and_the_headers_of_kafka_connect, "edited")
+def drops_the_headers_of_the_record(self, letter):
+    return letter | {"headers": letter["headers"][-_OURS:]}
+
+
+@wrong(_Suite.test_a_letter_is_the_record_and_the_headers_of_kafka_connect, "edited")
+def writes_our_headers_before_those_of_the_record(self, letter):
+    headers = letter["headers"]
+    return letter | {"headers": headers[-_OURS:] + headers[:-_OURS]}
+
+
+@wrong(_Suite.test_a_letter_is_the_record_and_the_headers_of_kafka_connect, "edited")
+def writes_offsets_as_8_bytes(self, letter):
+    headers = [
+        {**pair, "value": int(pair["value"]).to_bytes(8, "big")}
+        if pair["key"] == dead_letter.OFFSET
+        else pair
+        for pair in letter["headers"]
+    ]
+    return letter | {"headers": headers}
+
+
+@wrong(_Suite.test_a_letter_is_the_record_and_the_headers_of_kafka_connect, "changed")
+def writes_errors_in_ascii(self, bad):
+    return replace(bad, errors=pa.array([ascii(error)[1:-1] for error in bad.errors.to_pylist()]))
+
+
+@wrong(_Suite.test_the_stage_is_that_of_the_column, "changed")
+def takes_every_column_for_the_value(self, bad):
+    return replace(bad, column="value")
+
+
+@wrong(_Suite.test_each_letter_is_of_its_own_record, "changed")
+def takes_the_first_records_reason_for_a_whole_batch(self, bad):
+    return replace(bad, reasons=np.full_like(bad.reasons, bad.reasons[0]))
+
+
+@wrong(_Suite.test_each_letter_is_of_its_own_record, "changed")
+def takes_the_first_records_error_for_a_whole_batch(self, bad):
+    return replace(bad, errors=pa.array([bad.errors[0].as_py()] * len(bad.errors)))
+
+
+@wrong(_Suite.test_each_letter_is_of_its_own_record, "changed")
+def takes_the_first_records_topic_for_a_whole_batch(self, bad):
+    topics = bad.records.column("topic").to_pylist()
+    return replace(bad, records=_with(bad.records, "topic", topics[:1] * len(topics)))
+
+
+@wrong(_Suite.test_each_letter_is_of_its_own_record, "edited")
+def writes_empty_values_for_nulls(self, letter):
+    return letter | {"value": letter["value"] or b""}
+
+
+@wrong(_Suite.test_a_slice_is_written, "changed")
+def does_not_know_that_a_batch_may_be_a_slice_and_takes_offsets_from_the_beginning(self, bad):
+    offsets = bad.records.column("offset")
+    first = pa.Array.from_buffers(offsets.type, len(offsets), offsets.buffers())
+    return replace(bad, records=_with(bad.records, "offset", first.to_pylist()))
+
+
+@wrong(_Suite.test_a_record_without_a_timestamp_gets_the_current_time, "edited")
+def writes_the_epoch_where_a_record_has_no_timestamp(self, letter):
+    return letter | {"timestamp": letter["timestamp"] or _EPOCH}
+
+
+@wrong(_Suite.test_keys_decide_the_partition, "edited")
+def writes_all_letters_to_one_partition(self, letter):
+    return letter | {"partition": 0}
+
+
+@wrong(_Suite.test_flush_counts_since_the_last_one)
+class CountsForever(Passing):
+    """Counts letters of earlier flushes again."""
+
+    count = 0
+
+    def flush(self):
+        self.count += super().flush()
+        return self.count
+
+
+@wrong(_Suite.test_flush_counts_since_the_last_one)
+class LastWriteOnly(Passing):
+    """Keeps only the last write before a flush."""
+
+    kept: BadRecords | None = None
+
+    def write(self, bad):
+        self.kept = bad
+
+    def flush(self):
+        if self.kept is not None:
+            super().write(self.kept)
+            self.kept = None
+        return super().flush()
+
+
+@wrong(_Suite.test_a_letter_may_be_as_large_as_a_record, "write")
+def refuses_letters_above_the_usual_limit_of_a_producer(self, bad):
+    if bad.records.nbytes > 1_048_576:
+        raise RecordTooLargeError(self.topic, None, bad.records.nbytes, "it is too large")
+    Passing.write(self, bad)
+
+
+@wrong(_Suite.test_a_record_of_the_dead_letter_topic_is_refused, "write")
+def writes_letters_of_the_dead_letter_topic_to_itself(self, bad):
+    other = ["other"] * bad.records.num_rows
+    Passing.write(self, replace(bad, records=_with(bad.records, "topic", other)))
+
+
+@wrong(_Suite.test_a_record_of_the_dead_letter_topic_is_refused, "write")
+def refuses_a_loop_when_the_other_letters_are_sent(self, bad):
+    for number in range(bad.records.num_rows):
+        one = replace(
+            bad,
+            records=bad.records.slice(number, 1),
+            reasons=bad.reasons[number : number + 1],
+            errors=bad.errors.slice(number, 1),
+        )
+        Passing.write(self, one)
+
+
+@wrong(_Suite.test_a_record_of_the_dead_letter_topic_is_refused, "write")
+def drops_letters_of_the_dead_letter_topic(self, bad):
+    try:
+        Passing.write(self, bad)
+    except DeadLetterLoopError:
+        return
+
+
+@wrong(_Suite.test_the_topic_has_to_exist, "flush")
+def drops_letters_if_there_is_no_such_topic(self):
+    try:
+        return self.letters.flush()
+    except UnknownTopicError:
+        return 0
+
+
+@wrong(_Suite.test_the_topic_has_to_exist, "flush")
+def names_the_option_of_a_sink(self):
+    try:
+        return self.letters.flush()
+    except UnknownTopicError as error:
+        raise UnknownTopicError(error.topics, "topic", "here") from None
+
+
+@wrong(_Suite.test_a_letter_that_is_too_large_is_an_error, "write")
+def drops_letters_that_are_too_large(self, bad):
+    if bad.records.nbytes < 2_000:
+        Passing.write(self, bad)
+
+
+@wrong(_Suite.test_a_letter_that_is_too_large_is_an_error, "write")
+def shows_the_value_in_an_error(self, bad):
+    value = bad.records.column("value")[0].as_py()
+    reason = f"dead letters were written to the topic '{self.topic}': {value}"
+    raise RecordTooLargeError(self.topic, 0, len(value), reason)
+
+
+@wrong(_Suite.test_brokers_that_do_not_answer_are_an_error, "flush")
+def drops_letters_if_no_broker_answers(self):
+    try:
+        return self.letters.flush()
+    except BrokerUnreachableError:
+        return 0
+
+
+@wrong(_Suite.test_brokers_that_do_not_answer_are_an_error, "flush")
+def does_not_say_which_topic_cannot_be_written_to(self):
+    try:
+        return self.letters.flush()
+    except BrokerUnreachableError as error:
+        raise BrokerUnreachableError("here", 0) from error
+
+
+@wrong(_Suite.test_closing_twice_is_allowed, "close")
+def fails_when_it_is_closed_twice(self):
+    del self.letters

@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka.ports.checkpoints import EditableLog
 from pyspark_kafka.testing import EditableLogContract as Suite
 
-from .adapter import PortFaults, wrong_with
+from .adapter import Faults
 from .metadata_log import Storage, Stored
 
 
@@ -22,61 +22,6 @@ class Edited(Stored, EditableLog):
 
     def remove(self, batch_id: int) -> None:
         self.entries.pop(batch_id, None)
-
-
-class KeepsTheOldEntry(Edited):
-    """Writes an entry only if there is none."""
-
-    def replace(self, batch_id: int, metadata: bytes) -> None:
-        self.add(batch_id, metadata)
-
-
-class ReplacesOnly(Edited):
-    """Writes no entry that is not there."""
-
-    def replace(self, batch_id: int, metadata: bytes) -> None:
-        if batch_id in self.entries:
-            super().replace(batch_id, metadata)
-
-
-class RemovesFirst(Edited):
-    """Removes the old entry before it writes the new one."""
-
-    def replace(self, batch_id: int, metadata: bytes) -> None:
-        self.remove(batch_id)
-        time.sleep(0.01)
-        self.add(batch_id, metadata)
-
-
-class ReplacesInParts(Edited):
-    """Shows the first half of an entry before the second."""
-
-    def replace(self, batch_id: int, metadata: bytes) -> None:
-        super().replace(batch_id, metadata[: len(metadata) // 2])
-        time.sleep(0.01)
-        super().replace(batch_id, metadata)
-
-
-class RemovesNothing(Edited):
-    """Keeps an entry that is to be removed."""
-
-    def remove(self, batch_id: int) -> None:
-        pass
-
-
-class RemovesOnce(Edited):
-    """Fails to remove an entry that is not there."""
-
-    def remove(self, batch_id: int) -> None:
-        del self.entries[batch_id]
-
-
-class FailsSilently(Edited):
-    """Raises no error if the storage fails."""
-
-    def replace(self, batch_id: int, metadata: bytes) -> None:
-        if not self.storage.fails:
-            super().replace(batch_id, metadata)
 
 
 def _suite(adapter: type[Edited]) -> type:
@@ -96,18 +41,45 @@ def _suite(adapter: type[Edited]) -> type:
     return Held
 
 
-_wrong: Final = wrong_with(_suite)
+wrong: Final = Faults(Edited, _suite)
 
 
-FAULTS: Final = PortFaults(
-    _suite(Edited),
-    (
-        *_wrong(Suite.test_a_replaced_entry, KeepsTheOldEntry),
-        *_wrong(Suite.test_an_entry_that_did_not_exist, ReplacesOnly),
-        *_wrong(Suite.test_readers_see_one_or_the_other, RemovesFirst),
-        *_wrong(Suite.test_readers_see_one_or_the_other, ReplacesInParts),
-        *_wrong(Suite.test_a_removed_entry, RemovesNothing),
-        *_wrong(Suite.test_a_removed_entry, RemovesOnce),
-        *_wrong(Suite.test_a_storage_that_cannot_be_changed, FailsSilently),
-    ),
-)
+@wrong(Suite.test_a_replaced_entry, "replace")
+def writes_an_entry_only_if_there_is_none(self, batch_id, metadata):
+    self.add(batch_id, metadata)
+
+
+@wrong(Suite.test_an_entry_that_did_not_exist, "replace")
+def writes_no_entry_that_is_not_there(self, batch_id, metadata):
+    if batch_id in self.entries:
+        Edited.replace(self, batch_id, metadata)
+
+
+@wrong(Suite.test_readers_see_one_or_the_other, "replace")
+def removes_the_old_entry_before_it_writes_the_new_one(self, batch_id, metadata):
+    self.remove(batch_id)
+    time.sleep(0.01)
+    self.add(batch_id, metadata)
+
+
+@wrong(Suite.test_readers_see_one_or_the_other, "replace")
+def shows_the_first_half_of_an_entry_before_the_second(self, batch_id, metadata):
+    Edited.replace(self, batch_id, metadata[: len(metadata) // 2])
+    time.sleep(0.01)
+    Edited.replace(self, batch_id, metadata)
+
+
+@wrong(Suite.test_a_removed_entry, "remove")
+def keeps_an_entry_that_is_to_be_removed(self, batch_id):
+    pass
+
+
+@wrong(Suite.test_a_removed_entry, "remove")
+def fails_to_remove_an_entry_that_is_not_there(self, batch_id):
+    del self.entries[batch_id]
+
+
+@wrong(Suite.test_a_storage_that_cannot_be_changed, "replace")
+def raises_no_error_if_the_storage_fails(self, batch_id, metadata):
+    if not self.storage.fails:
+        Edited.replace(self, batch_id, metadata)

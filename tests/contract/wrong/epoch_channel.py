@@ -16,10 +16,10 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskChannel
 from pyspark_kafka.testing import EpochChannelContract
 
-from .adapter import PortFaults, WrongAdapter
+from .adapter import Faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskId, TaskMessage
 
@@ -84,104 +84,116 @@ def _has_passed(since: float) -> bool:
     return time.monotonic() - since >= DRIVER_TIMEOUT_S
 
 
-class LastMessageFirst(PassingDriver):
-    """Receives messages in the wrong order."""
+class _ChannelContract(EpochChannelContract):
+    driver_timeout_s = DRIVER_TIMEOUT_S
+    driver: type[PassingDriver] = PassingDriver
+    task_end: type[PassingTask] = PassingTask
 
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
-        return super().receive(timeout_s)[::-1]
+    def open_channel(self) -> EpochChannel:
+        return self.driver()
 
+    def open_silent_channel(self) -> EpochChannel:
+        return self.driver(is_silent=True)
 
-class ReceivesTwice(PassingDriver):
-    """Receives each message twice."""
-
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
-        return [each for message in super().receive(timeout_s) for each in (message, message)]
-
-
-class ReceivesOne(PassingDriver):
-    """Loses all but one of the messages that have come."""
-
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
-        return super().receive(timeout_s)[:1]
+    def connect(self, address: ChannelAddress, _task: TaskId) -> TaskChannel:
+        return self.task_end(address)
 
 
-class OffsetsOnly(PassingDriver):
-    """Receives reports without their progress."""
-
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
-        return [
-            TaskReport(each.task, each.offsets) if isinstance(each, TaskReport) else each
-            for each in super().receive(timeout_s)
-        ]
+def _suite_of_driver(driver: type) -> type:
+    return type("EpochChannelContract", (_ChannelContract,), {"driver": driver})
 
 
-class LastOfEachTask(PassingDriver):
-    """Receives only the last message of each task."""
-
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
-        return list({message.task: message for message in super().receive(timeout_s)}.values())
+def _suite_of_task(task: type) -> type:
+    return type("EpochChannelContract", (_ChannelContract,), {"task_end": task})
 
 
-class WaitsForItsTime(PassingDriver):
-    """Receives only when its time is up, also if messages have come."""
+_Suite = EpochChannelContract
 
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
-        time.sleep(timeout_s)
-        return super().receive(0)
+wrong_driver: Final = Faults(PassingDriver, _suite_of_driver)
+wrong_task: Final = Faults(PassingTask, _suite_of_task)
 
 
-class DoesNotWait(PassingDriver):
-    """Receives what has come, and waits for nothing."""
-
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
-        return super().receive(timeout_s / 100)
+@wrong_driver(_Suite.test_every_message_arrives_as_it_was_sent, "receive")
+def receives_messages_in_the_wrong_order(self, timeout_s):
+    return PassingDriver.receive(self, timeout_s)[::-1]
 
 
-class SendsTwice(PassingDriver):
-    """Sends each command twice."""
+@wrong_driver(_Suite.test_every_message_arrives_as_it_was_sent, "receive")
+def receives_each_message_twice(self, timeout_s):
+    return [
+        each for message in PassingDriver.receive(self, timeout_s) for each in (message, message)
+    ]
 
-    def send(self, task: TaskId, command: TaskCommand) -> None:
-        self.channel.send(task, command)
-        self.channel.send(task, command)
+
+@wrong_driver(_Suite.test_every_message_arrives_as_it_was_sent, "receive")
+def loses_all_but_one_of_the_messages_that_have_come(self, timeout_s):
+    return PassingDriver.receive(self, timeout_s)[:1]
 
 
-class SendsToAll(PassingDriver):
-    """Sends each command to every task."""
+@wrong_driver(_Suite.test_every_message_arrives_as_it_was_sent, "receive")
+def receives_reports_without_their_progress(self, timeout_s):
+    return [
+        TaskReport(each.task, each.offsets) if isinstance(each, TaskReport) else each
+        for each in PassingDriver.receive(self, timeout_s)
+    ]
 
-    def send(self, _task: TaskId, command: TaskCommand) -> None:
-        for each in self.channel._commands:
+
+@wrong_driver(_Suite.test_many_tasks_send_at_once, "receive")
+def receives_only_the_last_message_of_each_task(self, timeout_s):
+    return list(
+        {message.task: message for message in PassingDriver.receive(self, timeout_s)}.values()
+    )
+
+
+@wrong_driver(_Suite.test_receiving_returns_when_something_comes, "receive")
+def receives_only_when_its_time_is_up_also_if_messages_have_come(self, timeout_s):
+    time.sleep(timeout_s)
+    return PassingDriver.receive(self, 0)
+
+
+@wrong_driver(_Suite.test_receiving_nothing_ends_in_time, "receive")
+def receives_what_has_come_and_waits_for_nothing(self, timeout_s):
+    return PassingDriver.receive(self, timeout_s / 100)
+
+
+@wrong_driver(_Suite.test_every_command_arrives_as_it_was_sent, "send")
+def sends_each_command_twice(self, task, command):
+    self.channel.send(task, command)
+    self.channel.send(task, command)
+
+
+@wrong_driver(_Suite.test_each_task_gets_its_own_commands, "send")
+def sends_each_command_to_every_task(self, _task, command):
+    for each in self.channel._commands:
+        self.channel.send(each, command)
+
+
+@wrong_driver(_Suite.test_a_command_for_an_unknown_task_is_lost, "send")
+def sends_a_command_to_any_attempt_of_a_slot(self, task, command):
+    for each in self.channel._commands:
+        if each.slot == task.slot:
             self.channel.send(each, command)
 
 
-class SendsToTheSlot(PassingDriver):
-    """Sends a command to any attempt of a slot."""
-
-    def send(self, task: TaskId, command: TaskCommand) -> None:
-        for each in self.channel._commands:
-            if each.slot == task.slot:
-                self.channel.send(each, command)
+@wrong_driver(_Suite.test_a_command_for_an_unknown_task_is_lost, "send")
+def fails_to_send_a_command_to_a_task_that_it_does_not_know(self, task, command):
+    self.channel._commands[task].put(command)
 
 
-class KnowsItsTasks(PassingDriver):
-    """Fails to send a command to a task that it does not know."""
-
-    def send(self, task: TaskId, command: TaskCommand) -> None:
-        self.channel._commands[task].put(command)
-
-
+@wrong_driver(_Suite.test_a_command_for_a_task_that_is_gone_is_lost)
 class SendsLater(PassingDriver):
     """Keeps the commands of a task that is gone for the next attempt."""
 
-    def __init__(self, *, is_silent: bool = False) -> None:
+    def __init__(self, *, is_silent=False):
         super().__init__(is_silent=is_silent)
         self.kept: list[tuple[int, TaskCommand]] = []
 
-    def send(self, task: TaskId, command: TaskCommand) -> None:
+    def send(self, task, command):
         if task not in self.channel._commands:
             self.kept.append((task.slot, command))
         self.channel.send(task, command)
 
-    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
+    def receive(self, timeout_s):
         received = super().receive(timeout_s)
         for message in received:
             for slot, command in self.kept:
@@ -190,26 +202,23 @@ class SendsLater(PassingDriver):
         return received
 
 
-class StaysOpen(PassingDriver):
-    """Does not disconnect its tasks when it is closed."""
-
-    def close(self) -> None:
-        pass
+@wrong_driver(_Suite.test_a_task_of_a_closed_channel_loses_its_driver, "close")
+def does_not_disconnect_its_tasks_when_it_is_closed(self):
+    pass
 
 
-class JoinableForever(PassingDriver):
-    """Lets tasks join when it is closed."""
-
-    def close(self) -> None:
-        self.channel._commands.clear()
+@wrong_driver(_Suite.test_a_closed_channel_cannot_be_joined, "close")
+def lets_tasks_join_when_it_is_closed(self):
+    self.channel._commands.clear()
 
 
+@wrong_driver(_Suite.test_a_task_of_a_closed_channel_loses_its_driver)
 class ClosesOnce(PassingDriver):
     """Fails when it is closed again."""
 
     is_closed = False
 
-    def close(self) -> None:
+    def close(self):
         if self.is_closed:
             raise RuntimeError("it is closed")
         self.is_closed = True
@@ -226,270 +235,165 @@ class _Keyed(PassingDriver):
         self.channel._address = replace(self.channel.address, key=self.key)
 
 
+@wrong_driver(_Suite.test_every_channel_has_its_own_key)
 class OneKey(_Keyed):
     """Has the key of every other channel."""
 
 
+@wrong_driver(_Suite.test_the_key_is_shown_nowhere)
 class ShortKey(_Keyed):
     """Has a key that can be guessed."""
 
     key = b"secret"
 
 
-class ShowsItsKey(PassingDriver):
-    """Shows its key."""
-
-    def __repr__(self) -> str:
-        return f"ShowsItsKey({self.address.key.hex()})"
+@wrong_driver(_Suite.test_the_key_is_shown_nowhere, "__repr__")
+def shows_its_key(self):
+    return f"ShowsItsKey({self.address.key.hex()})"
 
 
-class LeavesAThread(PassingDriver):
-    """Leaves a thread behind."""
-
-    def __init__(self, *, is_silent: bool = False) -> None:
-        super().__init__(is_silent=is_silent)
-        threading.Thread(target=threading.Event().wait, daemon=True).start()
+@wrong_driver(_Suite.test_nothing_is_left_after_closing, "__init__")
+def leaves_a_thread_behind(self, *, is_silent=False):
+    PassingDriver.__init__(self, is_silent=is_silent)
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 
-class LeavesAFile(PassingDriver):
-    """Leaves a file open."""
-
-    def __init__(self, *, is_silent: bool = False) -> None:
-        super().__init__(is_silent=is_silent)
-        os.open(os.devnull, os.O_RDONLY)
+@wrong_driver(_Suite.test_nothing_is_left_after_closing, "__init__")
+def leaves_a_file_open(self, *, is_silent=False):
+    PassingDriver.__init__(self, is_silent=is_silent)
+    os.open(os.devnull, os.O_RDONLY)
 
 
-class LastCommandFirst(PassingTask):
-    """Receives commands in the wrong order."""
-
-    def receive(self) -> Sequence[TaskCommand]:
-        return super().receive()[::-1]
+@wrong_task(_Suite.test_every_command_arrives_as_it_was_sent, "receive")
+def receives_commands_in_the_wrong_order(self):
+    return PassingTask.receive(self)[::-1]
 
 
-class FirstCommandOnly(PassingTask):
-    """Loses all but one of the commands that have come."""
-
-    def receive(self) -> Sequence[TaskCommand]:
-        return super().receive()[:1]
+@wrong_task(_Suite.test_every_command_arrives_as_it_was_sent, "receive")
+def loses_all_but_one_of_the_commands_that_have_come(self):
+    return PassingTask.receive(self)[:1]
 
 
-class WaitsForCommands(PassingTask):
-    """Waits until a command comes."""
-
-    def receive(self) -> Sequence[TaskCommand]:
-        if commands := super().receive():
-            return commands
-        time.sleep(0.2)
-        return super().receive()
+@wrong_task(_Suite.test_a_task_does_not_wait, "receive")
+def waits_until_a_command_comes(self):
+    if commands := PassingTask.receive(self):
+        return commands
+    time.sleep(0.2)
+    return PassingTask.receive(self)
 
 
-class WaitsForTheDriver(PassingTask):
-    """Waits until the driver has received a message."""
-
-    def send(self, message: TaskMessage) -> None:
-        super().send(message)
-        time.sleep(0.2)
+@wrong_task(_Suite.test_a_task_does_not_wait, "send")
+def waits_until_the_driver_has_received_a_message(self, message):
+    PassingTask.send(self, message)
+    time.sleep(0.2)
 
 
+@wrong_task(_Suite.test_a_task_that_closes_sends_the_rest_first)
 class LosesTheRest(PassingTask):
     """Loses what was not sent when it is closed."""
 
-    def __init__(self, address: ChannelAddress) -> None:
+    def __init__(self, address):
         super().__init__(address)
         self.unsent: list[TaskMessage] = []
 
-    def send(self, message: TaskMessage) -> None:
+    def send(self, message):
         self.unsent.append(message)
         while len(self.unsent) > 3:
             super().send(self.unsent.pop(0))
 
 
-class ClosesSlowly(PassingTask):
-    """Waits when it is closed until the driver has received everything."""
-
-    def close(self) -> None:
-        until = time.monotonic() + 3.5
-        while time.monotonic() < until and not self.driver.channel._inbox._queue.empty():
-            time.sleep(0.01)
-        super().close()
+@wrong_task(_Suite.test_a_task_closes_in_time, "close")
+def waits_when_it_is_closed_until_the_driver_has_received_everything(self):
+    until = time.monotonic() + 3.5
+    while time.monotonic() < until and not self.driver.channel._inbox._queue.empty():
+        time.sleep(0.01)
+    self.task.close()
 
 
+@wrong_task(_Suite.test_a_task_that_closes_sends_the_rest_first)
 class TaskClosesOnce(PassingTask):
     """Fails when it is closed again."""
 
     is_closed = False
 
-    def close(self) -> None:
+    def close(self):
         if self.is_closed:
             raise RuntimeError("it is closed")
         self.is_closed = True
         super().close()
 
 
-class SpeaksForOthers(PassingTask):
-    """Sends messages of other tasks."""
-
-    def send(self, message: TaskMessage) -> None:
-        self._raise_if_lost()
-        self.driver.channel.deliver(message, self.task._commands)
+@wrong_task(_Suite.test_a_message_of_another_task_is_dropped, "send")
+def sends_messages_of_other_tasks(self, message):
+    self._raise_if_lost()
+    self.driver.channel.deliver(message, self.task._commands)
 
 
-class IgnoresTheKey(PassingTask):
-    """Connects without the key."""
-
-    def __init__(self, address: ChannelAddress) -> None:
-        super().__init__(replace(address, key=_drivers[address.location].address.key))
+@wrong_task(_Suite.test_a_task_without_the_key_is_refused, "__init__")
+def connects_without_the_key(self, address):
+    PassingTask.__init__(self, replace(address, key=_drivers[address.location].address.key))
 
 
-class TaskShowsTheKey(PassingTask):
-    """Shows the key."""
-
-    def __repr__(self) -> str:
-        return f"TaskShowsTheKey({self.driver.address.key.hex()})"
+@wrong_task(_Suite.test_the_key_is_shown_nowhere, "__repr__")
+def shows_the_key(self):
+    return f"TaskShowsTheKey({self.driver.address.key.hex()})"
 
 
-class TruncatesReports(PassingTask):
-    """Sends the first thousand offsets of a report."""
-
-    def send(self, message: TaskMessage) -> None:
-        if isinstance(message, TaskReport):
-            first = list(message.offsets.items())[:1_000]
-            message = replace(message, offsets=PartitionOffsets(first))
-        super().send(message)
+@wrong_task(_Suite.test_a_large_report_arrives, "send")
+def sends_the_first_thousand_offsets_of_a_report(self, message):
+    if isinstance(message, TaskReport):
+        first = list(message.offsets.items())[:1_000]
+        message = replace(message, offsets=PartitionOffsets(first))
+    PassingTask.send(self, message)
 
 
-class SplitsReports(PassingTask):
-    """Sends a report of many partitions as two."""
-
-    def send(self, message: TaskMessage) -> None:
-        if not isinstance(message, TaskReport) or len(message.offsets) < 1_000:
-            super().send(message)
-            return
-        offsets = list(message.offsets.items())
-        for part in (offsets[:1_000], offsets[1_000:]):
-            super().send(replace(message, offsets=PartitionOffsets(part)))
+@wrong_task(_Suite.test_a_large_report_arrives, "send")
+def sends_a_report_of_many_partitions_as_two(self, message):
+    if not isinstance(message, TaskReport) or len(message.offsets) < 1_000:
+        PassingTask.send(self, message)
+        return
+    offsets = list(message.offsets.items())
+    for part in (offsets[:1_000], offsets[1_000:]):
+        PassingTask.send(self, replace(message, offsets=PartitionOffsets(part)))
 
 
-class NeverLosesIt(PassingTask):
-    """Goes on without its driver, however long that is silent."""
-
-    def is_lost(self) -> bool:
-        return False
+@wrong_task(_Suite.test_a_silent_driver_is_lost, "is_lost")
+def goes_on_without_its_driver_however_long_that_is_silent(self):
+    return False
 
 
-class LosesItTooSoon(PassingTask):
-    """Loses a silent driver before the time-out."""
-
-    def is_lost(self) -> bool:
-        return self.driver.is_silent
+@wrong_task(_Suite.test_a_silent_driver_is_lost, "is_lost")
+def loses_a_silent_driver_before_the_time_out(self):
+    return self.driver.is_silent
 
 
-class LosesABusyDriver(PassingTask):
-    """Loses a driver that does not receive."""
-
-    def is_lost(self) -> bool:
-        return super().is_lost() or _has_passed(self.driver.received_at)
+@wrong_task(_Suite.test_a_busy_driver_keeps_its_tasks, "is_lost")
+def loses_a_driver_that_does_not_receive(self):
+    return PassingTask.is_lost(self) or _has_passed(self.driver.received_at)
 
 
+@wrong_task(_Suite.test_a_busy_task_keeps_its_driver)
 class LosesItWhenBusy(PassingTask):
     """Loses its driver if it does not look at its channel."""
 
-    def __init__(self, address: ChannelAddress) -> None:
+    def __init__(self, address):
         super().__init__(address)
         self.looked_at = time.monotonic()
 
-    def is_lost(self) -> bool:
+    def is_lost(self):
         looked_at, self.looked_at = self.looked_at, time.monotonic()
         return super().is_lost() or _has_passed(looked_at)
 
 
+@wrong_task(_Suite.test_a_task_of_a_closed_channel_loses_its_driver)
 class GoesOnAlone(PassingTask):
     """Goes on when its driver has closed the channel."""
 
-    def send(self, message: TaskMessage) -> None:
+    def send(self, message):
         with suppress(DriverLostError):
             super().send(message)
 
-    def receive(self) -> Sequence[TaskCommand]:
+    def receive(self):
         with suppress(DriverLostError):
             return super().receive()
         return ()
-
-
-class _ChannelContract(EpochChannelContract):
-    driver_timeout_s = DRIVER_TIMEOUT_S
-    driver: type[PassingDriver] = PassingDriver
-    task_end: type[PassingTask] = PassingTask
-
-    def open_channel(self) -> EpochChannel:
-        return self.driver()
-
-    def open_silent_channel(self) -> EpochChannel:
-        return self.driver(is_silent=True)
-
-    def connect(self, address: ChannelAddress, _task: TaskId) -> TaskChannel:
-        return self.task_end(address)
-
-
-def _suite(**ends: type) -> type:
-    return type("EpochChannelContract", (_ChannelContract,), ends)
-
-
-def _drivers_of(
-    caught_by: Callable[..., None], *adapters: type[PassingDriver]
-) -> list[WrongAdapter]:
-    return [WrongAdapter(each, _suite(driver=each), caught_by) for each in adapters]
-
-
-def _tasks_of(caught_by: Callable[..., None], *adapters: type[PassingTask]) -> list[WrongAdapter]:
-    return [WrongAdapter(each, _suite(task_end=each), caught_by) for each in adapters]
-
-
-_Suite = EpochChannelContract
-
-EPOCH_CHANNEL_FAULTS: Final = PortFaults(
-    _suite(),
-    (
-        *_drivers_of(
-            _Suite.test_every_message_arrives_as_it_was_sent,
-            *(LastMessageFirst, ReceivesTwice, ReceivesOne, OffsetsOnly),
-        ),
-        *_drivers_of(_Suite.test_many_tasks_send_at_once, LastOfEachTask),
-        *_drivers_of(_Suite.test_receiving_returns_when_something_comes, WaitsForItsTime),
-        *_drivers_of(_Suite.test_receiving_nothing_ends_in_time, DoesNotWait),
-        *_drivers_of(_Suite.test_every_command_arrives_as_it_was_sent, SendsTwice),
-        *_drivers_of(_Suite.test_each_task_gets_its_own_commands, SendsToAll),
-        *_drivers_of(
-            _Suite.test_a_command_for_an_unknown_task_is_lost, SendsToTheSlot, KnowsItsTasks
-        ),
-        *_drivers_of(_Suite.test_a_command_for_a_task_that_is_gone_is_lost, SendsLater),
-        *_drivers_of(
-            _Suite.test_a_task_of_a_closed_channel_loses_its_driver, StaysOpen, ClosesOnce
-        ),
-        *_drivers_of(_Suite.test_a_closed_channel_cannot_be_joined, JoinableForever),
-        *_drivers_of(_Suite.test_every_channel_has_its_own_key, OneKey),
-        *_drivers_of(_Suite.test_the_key_is_shown_nowhere, ShortKey, ShowsItsKey),
-        *_drivers_of(_Suite.test_nothing_is_left_after_closing, LeavesAThread, LeavesAFile),
-    ),
-)
-TASK_CHANNEL_FAULTS: Final = PortFaults(
-    _suite(),
-    (
-        *_tasks_of(
-            _Suite.test_every_command_arrives_as_it_was_sent, LastCommandFirst, FirstCommandOnly
-        ),
-        *_tasks_of(_Suite.test_a_task_does_not_wait, WaitsForCommands, WaitsForTheDriver),
-        *_tasks_of(
-            _Suite.test_a_task_that_closes_sends_the_rest_first, LosesTheRest, TaskClosesOnce
-        ),
-        *_tasks_of(_Suite.test_a_task_closes_in_time, ClosesSlowly),
-        *_tasks_of(_Suite.test_a_message_of_another_task_is_dropped, SpeaksForOthers),
-        *_tasks_of(_Suite.test_a_task_without_the_key_is_refused, IgnoresTheKey),
-        *_tasks_of(_Suite.test_the_key_is_shown_nowhere, TaskShowsTheKey),
-        *_tasks_of(_Suite.test_a_large_report_arrives, TruncatesReports, SplitsReports),
-        *_tasks_of(_Suite.test_a_silent_driver_is_lost, NeverLosesIt, LosesItTooSoon),
-        *_tasks_of(_Suite.test_a_busy_driver_keeps_its_tasks, LosesABusyDriver),
-        *_tasks_of(_Suite.test_a_busy_task_keeps_its_driver, LosesItWhenBusy),
-        *_tasks_of(_Suite.test_a_task_of_a_closed_channel_loses_its_driver, GoesOnAlone),
-    ),
-)

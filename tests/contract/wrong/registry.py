@@ -31,7 +31,6 @@ from . import (
     record_writer,
     schema_registry,
     source_events,
-    stream_client,
     stream_reading,
     stream_transactions,
     stream_writing,
@@ -42,34 +41,31 @@ from . import (
     value_encoder,
     world,
 )
-from .adapter import PortFaults
+from .adapter import Faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FAULTS: Final[Mapping[type, PortFaults]] = {
-    Clock: clock.FAULTS,
-    ClusterDescriber: cluster_describer.FAULTS,
-    DeadLetters: dead_letters.FAULTS,
-    EditableLog: editable_log.FAULTS,
-    EpochChannel: epoch_channel.EPOCH_CHANNEL_FAULTS,
-    LagExporter: lag_exporter.FAULTS,
-    MetadataLog: metadata_log.FAULTS,
-    OffsetFetcher: offset_fetcher.FAULTS,
-    ProgressListener: progress_listener.FAULTS,
-    RecordReader: record_reader.FAULTS,
-    RecordWriter: record_writer.FAULTS,
-    SchemaRegistry: schema_registry.FAULTS,
-    SourceEvents: source_events.FAULTS,
-    StreamClient: PortFaults(
-        stream_client.suite(stream_client.Passing),
-        (*stream_reading.WRONG, *stream_writing.WRONG, *stream_transactions.WRONG),
-    ),
-    TaskChannel: epoch_channel.TASK_CHANNEL_FAULTS,
-    TaskRunner: task_runner.FAULTS,
-    TokenProvider: token_provider.FAULTS,
-    Transactions: transactions.FAULTS,
-    ValueDecoder: value_decoder.FAULTS,
-    ValueEncoder: value_encoder.FAULTS,
-    World: world.FAULTS,
+FAULTS: Final[Mapping[type, Faults]] = {
+    Clock: clock.wrong,
+    ClusterDescriber: cluster_describer.wrong,
+    DeadLetters: dead_letters.wrong,
+    EditableLog: editable_log.wrong,
+    EpochChannel: epoch_channel.wrong_driver,
+    LagExporter: lag_exporter.wrong,
+    MetadataLog: metadata_log.wrong,
+    OffsetFetcher: offset_fetcher.wrong,
+    ProgressListener: progress_listener.wrong,
+    RecordReader: record_reader.wrong,
+    RecordWriter: record_writer.wrong,
+    SchemaRegistry: schema_registry.wrong,
+    SourceEvents: source_events.wrong,
+    StreamClient: stream_reading.wrong + stream_writing.wrong + stream_transactions.wrong,
+    TaskChannel: epoch_channel.wrong_task,
+    TaskRunner: task_runner.wrong,
+    TokenProvider: token_provider.wrong,
+    Transactions: transactions.wrong + transactions.wrong_writer,
+    ValueDecoder: value_decoder.wrong,
+    ValueEncoder: value_encoder.wrong,
+    World: world.wrong,
 }

@@ -19,7 +19,7 @@ from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.testing import SchemaRegistryContract as Suite
 from pyspark_kafka.testing.schema_registry_contract import avro
 
-from .adapter import PortFaults, wrong_with
+from .adapter import Faults
 
 SECRET: Final = "not-to-be-seen"  # noqa: S105
 URL: Final = "http://registry"
@@ -104,249 +104,6 @@ class Registering(SchemaRegistry):
         self.is_closed = True
 
 
-class ForgetsType(Registering):
-    """Returns every schema as Avro."""
-
-    def by_id(self, schema_id: int) -> Schema:
-        return replace(super().by_id(schema_id), type=SchemaType.AVRO)
-
-
-class ReadsAscii(Registering):
-    """Returns only the ASCII characters of a schema."""
-
-    def by_id(self, schema_id: int) -> Schema:
-        found = super().by_id(schema_id)
-        return replace(found, text=found.text.encode("ascii", "ignore").decode())
-
-
-class NumbersEverySchema(Registering):
-    """Gives a schema another id each time."""
-
-    def id_of(self, schema: Schema) -> int:
-        self.kept.schemas.append(schema)
-        return len(self.kept.schemas)
-
-
-class NumbersBySubject(Registering):
-    """Gives a schema an id of each subject."""
-
-    def register(self, subject: str, schema: Schema) -> int:
-        known = self.kept.subjects.get(subject, [])
-        same = [each for each in known if self.by_id(each) == schema]
-        if same:
-            return same[0]
-        self.kept.schemas.append(schema)
-        self.kept.subjects[subject] = [*known, len(self.kept.schemas)]
-        return len(self.kept.schemas)
-
-
-class CountsFromZero(Registering):
-    """Counts the versions from 0."""
-
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        found = super().version(subject, None if version is None else version + 1)
-        return replace(found, version=found.version - 1)
-
-
-class KeepsOneVersion(Registering):
-    """Replaces the version of a subject."""
-
-    def register(self, subject: str, schema: Schema) -> int:
-        schema_id = self.id_of(schema)
-        self.kept.subjects[subject] = [schema_id]
-        return schema_id
-
-
-class KeepsLatest(Registering):
-    """Returns the first latest version again."""
-
-    def __init__(self, subjects: Subjects) -> None:
-        super().__init__(subjects)
-        self._latest: dict[str, SubjectVersion] = {}
-
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        if version is not None:
-            return super().version(subject, version)
-        if subject not in self._latest:
-            self._latest[subject] = super().version(subject)
-        return self._latest[subject]
-
-
-class MovesOldSchemas(Registering):
-    """Makes an old version the latest if it is registered again."""
-
-    def register(self, subject: str, schema: Schema) -> int:
-        schema_id = super().register(subject, schema)
-        ids = self.kept.subjects[subject]
-        ids.remove(schema_id)
-        ids.append(schema_id)
-        return schema_id
-
-
-class LooksUpLatest(Registering):
-    """Returns the latest version for every schema."""
-
-    def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
-        return self.version(subject)
-
-
-class LooksUpAndRegisters(Registering):
-    """Registers a schema that it does not find."""
-
-    def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
-        self.register(subject, schema)
-        return super().look_up(subject, schema)
-
-
-class UnknownIsKeyError(Registering):
-    """Raises another error for an unknown id."""
-
-    def by_id(self, schema_id: int) -> Schema:
-        try:
-            return self.kept.schemas[schema_id - 1]
-        except IndexError as error:
-            raise KeyError(schema_id) from error
-
-
-class UnknownIsUnavailable(Registering):
-    """Takes a subject that does not exist for a failure."""
-
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        try:
-            return super().version(subject, version)
-        except UnknownSchemaError as error:
-            raise RegistryUnavailableError(URL, str(error)) from error
-
-
-class ReturnsLatestForUnknown(Registering):
-    """Returns the latest version for one that does not exist."""
-
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        known = len(self.kept.subjects.get(subject, []))
-        return super().version(subject, None if version and version > known else version)
-
-
-class KeepsUnknown(Registering):
-    """Does not look again for a subject that it did not find."""
-
-    def __init__(self, subjects: Subjects) -> None:
-        super().__init__(subjects)
-        self._unknown: set[str] = set()
-
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        if subject in self._unknown:
-            raise UnknownSchemaError(URL, subject)
-        try:
-            return super().version(subject, version)
-        except UnknownSchemaError:
-            self._unknown.add(subject)
-            raise
-
-
-class LosesReferences(Registering):
-    """Returns schemas without their references."""
-
-    def by_id(self, schema_id: int) -> Schema:
-        return replace(super().by_id(schema_id), references=())
-
-
-class CutsSubjects(Registering):
-    """Keeps a subject's name up to its first space."""
-
-    def register(self, subject: str, schema: Schema) -> int:
-        return super().register(subject.partition(" ")[0], schema)
-
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        return super().version(subject.partition(" ")[0], version)
-
-
-class AcceptsEverything(Registering):
-    """Checks no compatibility."""
-
-    def check(self, subject: str, versions: int) -> None:
-        pass
-
-
-class ChecksTooLate(Registering):
-    """Keeps the version that it refuses."""
-
-    def register(self, subject: str, schema: Schema) -> int:
-        try:
-            return super().register(subject, schema)
-        except IncompatibleSchemaError:
-            self.kept.subjects[subject].append(self.id_of(schema))
-            raise
-
-
-class IgnoresGuids(Registering):
-    """Returns the first schema for every GUID."""
-
-    def by_guid(self, guid: str) -> Schema:
-        return self.by_id(1)
-
-
-class LooksBeforeItRegisters(Registering):
-    """Registers a schema later than it looks for it."""
-
-    def id_of(self, schema: Schema) -> int:
-        if schema in self.kept.schemas:
-            return self.kept.schemas.index(schema) + 1
-        time.sleep(0.02)
-        self.kept.schemas.append(schema)
-        return len(self.kept.schemas)
-
-    def register(self, subject: str, schema: Schema) -> int:
-        schema_id = self.id_of(schema)
-        ids = self.kept.subjects.setdefault(subject, [])
-        if schema_id not in ids:
-            ids.append(schema_id)
-        return schema_id
-
-
-class FailsAsUnknown(Registering):
-    """Takes a registry that is down for one without schemas."""
-
-    @property
-    def kept(self) -> Subjects:
-        if self._kept.fails:
-            raise UnknownSchemaError(URL, "schema")
-        return self._kept
-
-
-class FailsWithoutUrl(Registering):
-    """Does not say which registry is down."""
-
-    @property
-    def kept(self) -> Subjects:
-        if self._kept.fails:
-            raise RegistryUnavailableError("the registry", "it is down")
-        return self._kept
-
-
-class ShowsLogin(Registering):
-    """Has a URL with its login."""
-
-    @property
-    def url(self) -> str:
-        return f"http://user:{SECRET}@registry"
-
-
-class ShowsItself(Registering):
-    """Has a ``repr`` with its login."""
-
-    def __repr__(self) -> str:
-        return f"ShowsItself({SECRET})"
-
-
-class ClosesOnce(Registering):
-    """Fails at a second close."""
-
-    def close(self) -> None:
-        if self.is_closed:
-            raise RuntimeError("it is closed")
-        super().close()
-
-
 def _suite(adapter: type[Registering]) -> type:
     class Held(Suite):
         @pytest.fixture
@@ -379,32 +136,219 @@ def _suite(adapter: type[Registering]) -> type:
     return Held
 
 
-_wrong: Final = wrong_with(_suite)
+wrong: Final = Faults(Registering, _suite)
 
 
-FAULTS: Final = PortFaults(
-    _suite(Registering),
-    (
-        *_wrong(Suite.test_a_schema_is_found_by_its_id, ForgetsType, ReadsAscii),
-        *_wrong(Suite.test_a_schema_has_one_id, NumbersEverySchema, NumbersBySubject),
-        *_wrong(Suite.test_versions_count_from_one, CountsFromZero, KeepsOneVersion),
-        *_wrong(Suite.test_the_latest_version, KeepsLatest),
-        *_wrong(Suite.test_an_old_schema_stays_an_old_version, MovesOldSchemas),
-        *_wrong(Suite.test_a_schema_is_looked_up, LooksUpLatest, LooksUpAndRegisters),
-        *_wrong(
-            Suite.test_what_is_unknown,
-            UnknownIsKeyError,
-            UnknownIsUnavailable,
-            ReturnsLatestForUnknown,
-        ),
-        *_wrong(Suite.test_what_was_unknown_is_found, KeepsUnknown),
-        *_wrong(Suite.test_references_are_returned, LosesReferences),
-        *_wrong(Suite.test_names_of_subjects, CutsSubjects),
-        *_wrong(Suite.test_an_incompatible_schema_is_refused, AcceptsEverything, ChecksTooLate),
-        *_wrong(Suite.test_a_schema_is_found_by_its_guid, IgnoresGuids),
-        *_wrong(Suite.test_threads_share_a_registry, LooksBeforeItRegisters),
-        *_wrong(Suite.test_a_registry_that_fails, FailsAsUnknown, FailsWithoutUrl),
-        *_wrong(Suite.test_credentials_are_hidden, ShowsLogin, ShowsItself),
-        *_wrong(Suite.test_closing_twice, ClosesOnce),
-    ),
-)
+@wrong(Suite.test_a_schema_is_found_by_its_id, "by_id")
+def returns_every_schema_as_avro(self, schema_id):
+    return replace(Registering.by_id(self, schema_id), type=SchemaType.AVRO)
+
+
+@wrong(Suite.test_a_schema_is_found_by_its_id, "by_id")
+def returns_only_the_ascii_characters_of_a_schema(self, schema_id):
+    found = Registering.by_id(self, schema_id)
+    return replace(found, text=found.text.encode("ascii", "ignore").decode())
+
+
+@wrong(Suite.test_a_schema_has_one_id, "id_of")
+def gives_a_schema_another_id_each_time(self, schema):
+    self.kept.schemas.append(schema)
+    return len(self.kept.schemas)
+
+
+@wrong(Suite.test_a_schema_has_one_id, "register")
+def gives_a_schema_an_id_of_each_subject(self, subject, schema):
+    known = self.kept.subjects.get(subject, [])
+    same = [each for each in known if self.by_id(each) == schema]
+    if same:
+        return same[0]
+    self.kept.schemas.append(schema)
+    self.kept.subjects[subject] = [*known, len(self.kept.schemas)]
+    return len(self.kept.schemas)
+
+
+@wrong(Suite.test_versions_count_from_one, "version")
+def counts_the_versions_from_0(self, subject, version=None):
+    found = Registering.version(self, subject, None if version is None else version + 1)
+    return replace(found, version=found.version - 1)
+
+
+@wrong(Suite.test_versions_count_from_one, "register")
+def replaces_the_version_of_a_subject(self, subject, schema):
+    schema_id = self.id_of(schema)
+    self.kept.subjects[subject] = [schema_id]
+    return schema_id
+
+
+@wrong(Suite.test_the_latest_version)
+class KeepsLatest(Registering):
+    """Returns the first latest version again."""
+
+    def __init__(self, subjects):
+        super().__init__(subjects)
+        self._latest: dict[str, SubjectVersion] = {}
+
+    def version(self, subject, version=None):
+        if version is not None:
+            return super().version(subject, version)
+        if subject not in self._latest:
+            self._latest[subject] = super().version(subject)
+        return self._latest[subject]
+
+
+@wrong(Suite.test_an_old_schema_stays_an_old_version, "register")
+def makes_an_old_version_the_latest_if_it_is_registered_again(self, subject, schema):
+    schema_id = Registering.register(self, subject, schema)
+    ids = self.kept.subjects[subject]
+    ids.remove(schema_id)
+    ids.append(schema_id)
+    return schema_id
+
+
+@wrong(Suite.test_a_schema_is_looked_up, "look_up")
+def returns_the_latest_version_for_every_schema(self, subject, schema):
+    return self.version(subject)
+
+
+@wrong(Suite.test_a_schema_is_looked_up, "look_up")
+def registers_a_schema_that_it_does_not_find(self, subject, schema):
+    self.register(subject, schema)
+    return Registering.look_up(self, subject, schema)
+
+
+@wrong(Suite.test_what_is_unknown, "by_id")
+def raises_another_error_for_an_unknown_id(self, schema_id):
+    try:
+        return self.kept.schemas[schema_id - 1]
+    except IndexError as error:
+        raise KeyError(schema_id) from error
+
+
+@wrong(Suite.test_what_is_unknown, "version")
+def takes_a_subject_that_does_not_exist_for_a_failure(self, subject, version=None):
+    try:
+        return Registering.version(self, subject, version)
+    except UnknownSchemaError as error:
+        raise RegistryUnavailableError(URL, str(error)) from error
+
+
+@wrong(Suite.test_what_is_unknown, "version")
+def returns_the_latest_version_for_one_that_does_not_exist(self, subject, version=None):
+    known = len(self.kept.subjects.get(subject, []))
+    return Registering.version(self, subject, None if version and version > known else version)
+
+
+@wrong(Suite.test_what_was_unknown_is_found)
+class KeepsUnknown(Registering):
+    """Does not look again for a subject that it did not find."""
+
+    def __init__(self, subjects):
+        super().__init__(subjects)
+        self._unknown: set[str] = set()
+
+    def version(self, subject, version=None):
+        if subject in self._unknown:
+            raise UnknownSchemaError(URL, subject)
+        try:
+            return super().version(subject, version)
+        except UnknownSchemaError:
+            self._unknown.add(subject)
+            raise
+
+
+@wrong(Suite.test_references_are_returned, "by_id")
+def returns_schemas_without_their_references(self, schema_id):
+    return replace(Registering.by_id(self, schema_id), references=())
+
+
+@wrong(Suite.test_names_of_subjects)
+class CutsSubjects(Registering):
+    """Keeps a subject's name up to its first space."""
+
+    def register(self, subject, schema):
+        return super().register(subject.partition(" ")[0], schema)
+
+    def version(self, subject, version=None):
+        return super().version(subject.partition(" ")[0], version)
+
+
+@wrong(Suite.test_an_incompatible_schema_is_refused, "check")
+def checks_no_compatibility(self, subject, versions):
+    pass
+
+
+@wrong(Suite.test_an_incompatible_schema_is_refused, "register")
+def keeps_the_version_that_it_refuses(self, subject, schema):
+    try:
+        return Registering.register(self, subject, schema)
+    except IncompatibleSchemaError:
+        self.kept.subjects[subject].append(self.id_of(schema))
+        raise
+
+
+@wrong(Suite.test_a_schema_is_found_by_its_guid, "by_guid")
+def returns_the_first_schema_for_every_guid(self, guid):
+    return self.by_id(1)
+
+
+@wrong(Suite.test_threads_share_a_registry)
+class LooksBeforeItRegisters(Registering):
+    """Registers a schema later than it looks for it."""
+
+    def id_of(self, schema):
+        if schema in self.kept.schemas:
+            return self.kept.schemas.index(schema) + 1
+        time.sleep(0.02)
+        self.kept.schemas.append(schema)
+        return len(self.kept.schemas)
+
+    def register(self, subject, schema):
+        schema_id = self.id_of(schema)
+        ids = self.kept.subjects.setdefault(subject, [])
+        if schema_id not in ids:
+            ids.append(schema_id)
+        return schema_id
+
+
+@wrong(Suite.test_a_registry_that_fails)
+class FailsAsUnknown(Registering):
+    """Takes a registry that is down for one without schemas."""
+
+    @property
+    def kept(self):
+        if self._kept.fails:
+            raise UnknownSchemaError(URL, "schema")
+        return self._kept
+
+
+@wrong(Suite.test_a_registry_that_fails)
+class FailsWithoutUrl(Registering):
+    """Does not say which registry is down."""
+
+    @property
+    def kept(self):
+        if self._kept.fails:
+            raise RegistryUnavailableError("the registry", "it is down")
+        return self._kept
+
+
+@wrong(Suite.test_credentials_are_hidden)
+class ShowsLogin(Registering):
+    """Has a URL with its login."""
+
+    @property
+    def url(self):
+        return f"http://user:{SECRET}@registry"
+
+
+@wrong(Suite.test_credentials_are_hidden, "__repr__")
+def shows_itself(self):
+    """Has a ``repr`` with its login."""
+    return f"ShowsItself({SECRET})"
+
+
+@wrong(Suite.test_closing_twice, "close")
+def fails_at_a_second_close(self):
+    if self.is_closed:
+        raise RuntimeError("it is closed")
+    Registering.close(self)

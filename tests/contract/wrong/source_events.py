@@ -11,11 +11,9 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.testing import SourceEventsContract
 
-from .adapter import PortFaults, WrongAdapter
+from .adapter import Faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.domain.errors import PysparkKafkaError
     from pyspark_kafka.domain.lag.lag import Lag
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -66,83 +64,6 @@ class Passing(SourceEvents):
         self.take("records_delivered", delivered)
 
 
-class OncePerKind(Passing):
-    """Swallows an event if there was one of its kind."""
-
-    def take(self, event: str, *facts: object) -> None:
-        if not self.kept.named(event):
-            super().take(event, *facts)
-
-
-class Twice(Passing):
-    """Passes every event on twice."""
-
-    def take(self, event: str, *facts: object) -> None:
-        super().take(event, *facts)
-        super().take(event, *facts)
-
-
-class OneLate(Passing):
-    """Holds every event back until the next one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._held: list[tuple[object, ...]] = []
-
-    def take(self, event: str, *facts: object) -> None:
-        self._held.append((event, *facts))
-        if len(self._held) > 1:
-            name, *others = self._held.pop(0)
-            super().take(str(name), *others)
-
-
-class Raising(Passing):
-    """Raises for an event that it has taken."""
-
-    def take(self, event: str, *facts: object) -> None:
-        super().take(event, *facts)
-        raise RuntimeError("the log is full")
-
-
-class Slow(Passing):
-    """Takes a third of a second for an event."""
-
-    def take(self, event: str, *facts: object) -> None:
-        time.sleep(0.3)
-        super().take(event, *facts)
-
-
-class WithoutGroup(Passing):
-    """Drops the group's name."""
-
-    def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
-        del group_id
-        self.take("group_commit_failed", "", error)
-
-
-class WithoutReason(Passing):
-    """Drops the reason of an attempt."""
-
-    def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
-        del reason
-        self.take("offsets_retried", attempt, attempts, "")
-
-
-class WithoutReasons(Passing):
-    """Drops the reasons of bad records."""
-
-    def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
-        self.take("records_failed", (found.total, found.dead_letters), partition, offset)
-
-
-class NoEmptyEvents(Passing):
-    """Swallows events without partitions."""
-
-    def initial_offsets(self, offsets: PartitionOffsets) -> None:
-        if offsets:
-            super().initial_offsets(offsets)
-
-
 def _swallowing(swallowed: str) -> type[Passing]:
     class Swallowing(Passing):
         def take(self, event: str, *facts: object) -> None:
@@ -167,25 +88,69 @@ def _suite(adapter: type[Passing]) -> type:
     return Suite
 
 
-def _wrong(
-    adapter: type[Passing],
-    caught_by: Callable[..., None] = SourceEventsContract.test_an_event_is_observed,
-) -> WrongAdapter:
-    return WrongAdapter(adapter, _suite(adapter), caught_by)
+wrong: Final = Faults(Passing, _suite)
+
+for _event in sorted(SourceEvents.__abstractmethods__):
+    wrong(SourceEventsContract.test_an_event_is_observed)(_swallowing(_event))
 
 
-FAULTS: Final = PortFaults(
-    _suite(Passing),
-    (
-        *(_wrong(_swallowing(event)) for event in sorted(SourceEvents.__abstractmethods__)),
-        _wrong(OncePerKind),
-        _wrong(Twice),
-        _wrong(OneLate, SourceEventsContract.test_events_are_observed_in_order),
-        _wrong(Raising),
-        _wrong(Slow, SourceEventsContract.test_an_event_delays_nothing),
-        _wrong(WithoutGroup),
-        _wrong(WithoutReason),
-        _wrong(WithoutReasons),
-        _wrong(NoEmptyEvents, SourceEventsContract.test_events_without_partitions_are_observed),
-    ),
-)
+@wrong(SourceEventsContract.test_an_event_is_observed, "take")
+def swallows_an_event_if_there_was_one_of_its_kind(self, event, *facts):
+    if not self.kept.named(event):
+        Passing.take(self, event, *facts)
+
+
+@wrong(SourceEventsContract.test_an_event_is_observed, "take")
+def passes_every_event_on_twice(self, event, *facts):
+    Passing.take(self, event, *facts)
+    Passing.take(self, event, *facts)
+
+
+@wrong(SourceEventsContract.test_events_are_observed_in_order)
+class OneLate(Passing):
+    """Holds every event back until the next one."""
+
+    def __init__(self):
+        super().__init__()
+        self._held: list[tuple[object, ...]] = []
+
+    def take(self, event, *facts):
+        self._held.append((event, *facts))
+        if len(self._held) > 1:
+            name, *others = self._held.pop(0)
+            super().take(str(name), *others)
+
+
+@wrong(SourceEventsContract.test_an_event_is_observed, "take")
+def raises_for_an_event_that_it_has_taken(self, event, *facts):
+    Passing.take(self, event, *facts)
+    raise RuntimeError("the log is full")
+
+
+@wrong(SourceEventsContract.test_an_event_delays_nothing, "take")
+def takes_a_third_of_a_second_for_an_event(self, event, *facts):
+    time.sleep(0.3)
+    Passing.take(self, event, *facts)
+
+
+@wrong(SourceEventsContract.test_an_event_is_observed, "group_commit_failed")
+def drops_the_groups_name(self, group_id, error):
+    del group_id
+    self.take("group_commit_failed", "", error)
+
+
+@wrong(SourceEventsContract.test_an_event_is_observed, "offsets_retried")
+def drops_the_reason_of_an_attempt(self, attempt, attempts, reason):
+    del reason
+    self.take("offsets_retried", attempt, attempts, "")
+
+
+@wrong(SourceEventsContract.test_an_event_is_observed, "records_failed")
+def drops_the_reasons_of_bad_records(self, found, partition, offset):
+    self.take("records_failed", (found.total, found.dead_letters), partition, offset)
+
+
+@wrong(SourceEventsContract.test_events_without_partitions_are_observed, "initial_offsets")
+def swallows_events_without_partitions(self, offsets):
+    if offsets:
+        Passing.initial_offsets(self, offsets)

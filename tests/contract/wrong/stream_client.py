@@ -10,10 +10,10 @@ from dependency_injector import providers
 from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 from pyspark_kafka.testing import MemoryWorld, StreamClientContract
 
-from .adapter import WrongAdapter, suite_with
+from .adapter import suite_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -83,8 +83,3 @@ class _StreamWorld(MemoryWorld):
 def suite(adapter: type[Passing]) -> type:
     """Return the suite on an adapter."""
     return suite_with(StreamClientContract, world=lambda: _StreamWorld(adapter))
-
-
-def wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:
-    """Return wrong adapters that a test has to catch."""
-    return [WrongAdapter(adapter, suite(adapter), caught_by) for adapter in adapters]

@@ -21,212 +21,13 @@ from pyspark_kafka.domain.reading.errors import (
 from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import StreamClientContract
 
-from .stream_client import Passing, wrong
+from .adapter import Faults
+from .stream_client import Passing, suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable
 
-    from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
-    from pyspark_kafka.domain.reading.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
-
-
-class SkipsARecord(Passing):
-    """Loses the first record of each poll."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [_with_records(polled, lambda records: records.slice(1))]
-
-
-class LastRecordFirst(Passing):
-    """Returns the records of a poll in the wrong order."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [_with_records(polled, lambda records: records.take(_backwards(records)))]
-
-
-class ReturnsTwice(Passing):
-    """Returns each record twice."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [polled, polled]
-
-
-class LastOffset(Passing):
-    """Returns the offset of the last record, and not the next one."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [replace(polled, next_offset=polled.next_offset - 1)]
-
-
-class NoHeaders(Passing):
-    """Returns no headers."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [_with_column(polled, "headers", lambda _value: None)]
-
-
-class WholeSeconds(Passing):
-    """Drops the milliseconds of timestamps."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [_with_column(polled, "timestamp", lambda value: value.replace(microsecond=0))]
-
-
-class NoTimestampType(Passing):
-    """Does not know the type of timestamps."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [_with_column(polled, "timestampType", lambda _value: -1)]
-
-
-class PartitionZero(Passing):
-    """Takes every partition for the first one of its topic."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [_with_column(polled, "partition", lambda _value: 0)]
-
-
-class OtherSchema(Passing):
-    """Returns a column more than the projection has."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [
-            _with_records(polled, lambda records: records.append_column("n", records["offset"]))
-        ]
-
-
-class EmptyBatches(Passing):
-    """Returns empty batches where there are only offsets without records."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        empty = pa.RecordBatch.from_pydict({"offset": pa.array([], pa.int64())})
-        return [replace(polled, records=empty if polled.records is None else polled.records)]
-
-
-class WaitsForRecords(Passing):
-    """Does not return offsets without records."""
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [] if polled.records is None else [polled]
-
-
-class FromTheBeginning(Passing):
-    """Reads a partition from its beginning, wherever it is assigned."""
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        self.client.assign(PartitionOffsets(dict.fromkeys(offsets, 0)))
-        return offsets
-
-
-class ReusesMemory(Passing):
-    """Overwrites the records of the previous poll."""
-
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        self.memory = bytearray(64)
-
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
-        return [_with_records(polled, self._in_memory)]
-
-    def _in_memory(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        values = records["value"]
-        _, offsets, data = values.buffers()
-        assert data is not None
-        self.memory[: len(data)] = memoryview(data)
-        shared = pa.py_buffer(memoryview(self.memory))
-        copied = pa.Array.from_buffers(values.type, len(values), [None, offsets, shared])
-        return records.set_column(records.schema.get_field_index("value"), "value", copied)
-
-
-class WaitsForItsTime(Passing):
-    """Returns from a poll only when its time is up, also if records have come."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        time.sleep(timeout_s)
-        return super().poll(0, takes_records=takes_records)
-
-
-class DoesNotWait(Passing):
-    """Returns from a poll at once."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        return super().poll(timeout_s / 100, takes_records=takes_records)
-
-
-class DoesNotWaitUnassigned(Passing):
-    """Returns from a poll at once if it has no partitions."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        return super().poll(timeout_s, takes_records=takes_records) if self.client._offsets else ()
-
-
-class OneTopic(Passing):
-    """Reads the partitions of one topic only."""
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        topic = min(offsets).topic
-        self.client.assign(
-            PartitionOffsets(each for each in offsets.items() if each[0].topic == topic)
-        )
-        return offsets
-
-
-class ReplacesPartitions(Passing):
-    """Reads only the partitions that were assigned last."""
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        self.client.revoke(list(self.client._offsets))
-        return self.client.assign(offsets)
-
-
-class DoesNotMove(Passing):
-    """Reads on where a partition is assigned again."""
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        before = dict(self.client._offsets)
-        assigned = self.client.assign(offsets)
-        self.client._offsets.update(before)
-        return assigned
-
-
-class ResumesRevoked(Passing):
-    """Reads on where a partition was revoked, wherever it is assigned."""
-
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        self.revoked: dict[TopicPartition, int] = {}
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        self.revoked = dict(self.client._offsets)
-        self.client.revoke(partitions)
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        assigned = self.client.assign(offsets)
-        self.client._offsets.update(self.revoked)
-        return assigned
-
-
-class KeepsReading(Passing):
-    """Reads revoked partitions."""
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        pass
-
-
-class RevokesAll(Passing):
-    """Revokes all partitions at once."""
-
-    def revoke(self, _partitions: Collection[TopicPartition]) -> None:
-        self.client.revoke(list(self.client._offsets))
-
-
-class RefusesUnknown(Passing):
-    """Fails to revoke a partition that it does not read."""
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        for partition in partitions:
-            del self.client._offsets[partition]
 
 
 class _Cluster:
@@ -241,228 +42,6 @@ class _Cluster:
         if name not in self._methods:
             return method
         return lambda *given, **named: method(*given, **{**named, "committed_only": False})
-
-
-class ReadsAborted(Passing):
-    """Returns aborted records under read_committed."""
-
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        client._cluster = _Cluster(client._cluster, "fetch")  # type: ignore[assignment]
-
-
-class ReadsOpen(Passing):
-    """Returns records of open transactions under read_committed."""
-
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        client._cluster = _Cluster(client._cluster, "watermarks")  # type: ignore[assignment]
-
-
-class StartsAgain(Passing):
-    """Reads from the earliest offset if the next one was deleted."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except OffsetOutOfRangeError as error:
-            if error.offset < error.earliest:
-                self.assign(PartitionOffsets({error.partition: error.earliest}))
-                return ()
-            raise
-
-
-class OtherBounds(Passing):
-    """Raises without the offsets that the broker holds."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except OffsetOutOfRangeError as error:
-            raise OffsetOutOfRangeError(
-                error.partition, error.offset, earliest=0, latest=error.latest
-            ) from error
-
-
-class WaitsBehindTheEnd(Passing):
-    """Waits for an offset after the end of the log."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        with suppress(OffsetOutOfRangeError):
-            return super().poll(timeout_s, takes_records=takes_records)
-        return ()
-
-
-class RaisesAtTheEnd(Passing):
-    """Takes the end of the log for out of range."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        for partition, offset in self.client._offsets.items():
-            found = self.cluster.watermarks(partition, committed_only=False)
-            if found is not None and offset == found[1] > 0:
-                raise OffsetOutOfRangeError(partition, offset, earliest=found[0], latest=found[1])
-        return super().poll(timeout_s, takes_records=takes_records)
-
-
-class LosesWithAnError(Passing):
-    """Loses the records that come with another partition's error."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except OffsetOutOfRangeError as error:
-            for partition in self.client._offsets.keys() - {error.partition}:
-                found = self.cluster.watermarks(partition, committed_only=False)
-                self.client._offsets[partition] = found[1] if found else 0
-            raise
-
-
-class RemembersAnError(Passing):
-    """Raises an error of a partition again, whether it is still assigned or not."""
-
-    error: OversizedRecordError | None = None
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        if self.error is not None:
-            raise self.error
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except OversizedRecordError as error:
-            self.error = error
-            raise
-
-
-class ReadsRecreated(Passing):
-    """Takes the records of a new topic for the old topic's."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        self.client._topic_ids = dict.fromkeys(self.client._topic_ids)
-        return super().poll(timeout_s, takes_records=takes_records)
-
-
-class StartsWithTheNewTopic(Passing):
-    """Reads a new topic from its beginning, without an error."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except TopicRecreatedError as error:
-            self.assign(PartitionOffsets({error.partition: 0}))
-            return ()
-
-
-class NeedsItsTopics(Passing):
-    """Fails if a topic was deleted."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        for partition in self.client._offsets:
-            if self.cluster.watermarks(partition, committed_only=False) is None:
-                raise UnknownTopicError([partition.topic], "topic", "memory")
-        return super().poll(timeout_s, takes_records=takes_records)
-
-
-class DropsMissing(Passing):
-    """Forgets partitions that do not exist."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        for partition in list(self.client._offsets):
-            if self.cluster.watermarks(partition, committed_only=False) is None:
-                self.client.revoke([partition])
-        return super().poll(timeout_s, takes_records=takes_records)
-
-
-class SkipsCorrupt(Passing):
-    """Skips corrupt batches."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except CorruptBatchError as error:
-            self.client._offsets[error.partition] = error.offset + 1
-            return [PolledRecords(error.partition, None, error.offset + 1)]
-
-
-class CorruptIsRefused(Passing):
-    """Raises an error for a corrupt batch after which a task is run again."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except CorruptBatchError as error:
-            raise KafkaRequestError("a fetch", str(error)) from error
-
-
-class SkipsMalformed(Passing):
-    """Skips records whose timestamp overflows."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except MalformedTimestampError:
-            [(partition, _)] = self.client._offsets.items()
-            self.client._offsets[partition] = 2
-            return [PolledRecords(partition, None, 2)]
-
-
-class ChecksAllTimestamps(Passing):
-    """Raises for timestamps that are not projected."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        for partition in self.client._offsets:
-            for record in self.cluster._log(partition).records:
-                if record.timestamp > 2**63 // 1_000:
-                    raise MalformedTimestampError(partition, record.offset, record.timestamp)
-        return super().poll(timeout_s, takes_records=takes_records)
-
-
-class SkipsOversized(Passing):
-    """Reads on after an oversized record, even if the options forbid it."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except OversizedRecordError as error:
-            self.client._offsets[error.partition] = error.offset + 1
-            return [PolledRecords(error.partition, None, error.offset + 1)]
-
-
-class SkipsInSilence(Passing):
-    """Reports no record that it skipped."""
-
-    def take_skipped(self) -> Iterable[DataLoss]:
-        return ()
-
-
-class ClosesOnce(Passing):
-    """Fails when it is closed again."""
-
-    is_closed = False
-
-    def close(self) -> None:
-        if self.is_closed:
-            raise RuntimeError("it is closed")
-        self.is_closed = True
-
-
-class ReadsAfterClose(Passing):
-    """Reads on when it is closed."""
-
-    def close(self) -> None:
-        pass
-
-
-class RaisesAfterClose(Passing):
-    """Fails to poll when it is closed."""
-
-    is_closed = False
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        if self.is_closed:
-            raise RuntimeError("it is closed")
-        return super().poll(timeout_s, takes_records=takes_records)
-
-    def close(self) -> None:
-        self.is_closed = True
 
 
 def _backwards(records: pa.RecordBatch) -> pa.Array[Any]:
@@ -492,40 +71,354 @@ def _with_column(polled: PolledRecords, name: str, change: Callable[[Any], Any])
 
 _Suite = StreamClientContract
 
-WRONG: Final = (
-    *wrong(
-        _Suite.test_every_column_is_read,
-        *(NoHeaders, WholeSeconds, NoTimestampType, PartitionZero),
-    ),
-    *wrong(_Suite.test_records_have_the_schema_of_the_projection, OtherSchema),
-    *wrong(_Suite.test_offsets_without_visible_records_are_passed, EmptyBatches, WaitsForRecords),
-    *wrong(
-        _Suite.test_reading_starts_at_the_assigned_offset,
-        *(FromTheBeginning, SkipsARecord, LastRecordFirst, ReturnsTwice, LastOffset),
-    ),
-    *wrong(_Suite.test_records_belong_to_the_caller, ReusesMemory),
-    *wrong(_Suite.test_a_record_that_arrives_ends_a_poll, WaitsForItsTime),
-    *wrong(_Suite.test_a_poll_without_records_ends_in_time, DoesNotWait),
-    *wrong(_Suite.test_a_poll_without_partitions_ends_in_time, DoesNotWaitUnassigned),
-    *wrong(_Suite.test_several_partitions_are_read, OneTopic),
-    *wrong(_Suite.test_partitions_are_assigned_while_others_are_read, ReplacesPartitions),
-    *wrong(_Suite.test_an_assigned_partition_is_moved, DoesNotMove),
-    *wrong(_Suite.test_a_revoked_partition_can_be_assigned_again, ResumesRevoked),
-    *wrong(_Suite.test_revoked_partitions_are_not_read, KeepsReading, RevokesAll, RefusesUnknown),
-    *wrong(_Suite.test_aborted_records_are_skipped_under_read_committed, ReadsAborted),
-    *wrong(_Suite.test_open_transactions_are_waited_for, ReadsOpen),
-    *wrong(_Suite.test_a_deleted_start_is_out_of_range, StartsAgain, OtherBounds),
-    *wrong(_Suite.test_a_start_after_the_end_is_out_of_range, WaitsBehindTheEnd),
-    *wrong(_Suite.test_the_end_is_in_range, RaisesAtTheEnd),
-    *wrong(_Suite.test_an_error_loses_no_records_of_other_partitions, LosesWithAnError),
-    *wrong(_Suite.test_an_error_of_a_revoked_partition_is_not_raised, RemembersAnError),
-    *wrong(_Suite.test_a_recreated_topic_is_an_error, ReadsRecreated, StartsWithTheNewTopic),
-    *wrong(_Suite.test_a_deleted_topic_returns_nothing, NeedsItsTopics),
-    *wrong(_Suite.test_a_partition_may_be_added_later, DropsMissing),
-    *wrong(_Suite.test_a_corrupt_batch_is_an_error, SkipsCorrupt, CorruptIsRefused),
-    *wrong(_Suite.test_a_timestamp_overflow_names_its_record, SkipsMalformed, ChecksAllTimestamps),
-    *wrong(_Suite.test_an_oversized_record_is_an_error, SkipsOversized),
-    *wrong(_Suite.test_oversized_records_are_skipped, SkipsInSilence),
-    *wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
-    *wrong(_Suite.test_nothing_is_read_after_close, ReadsAfterClose, RaisesAfterClose),
-)
+wrong: Final = Faults(Passing, suite)
+
+
+@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
+def loses_the_first_record_of_each_poll(self, polled):
+    return [_with_records(polled, lambda records: records.slice(1))]
+
+
+@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
+def returns_the_records_of_a_poll_in_the_wrong_order(self, polled):
+    return [_with_records(polled, lambda records: records.take(_backwards(records)))]
+
+
+@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
+def returns_each_record_twice(self, polled):
+    return [polled, polled]
+
+
+@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
+def returns_the_offset_of_the_last_record_and_not_the_next_one(self, polled):
+    return [replace(polled, next_offset=polled.next_offset - 1)]
+
+
+@wrong(_Suite.test_every_column_is_read, "remade")
+def returns_no_headers(self, polled):
+    return [_with_column(polled, "headers", lambda _value: None)]
+
+
+@wrong(_Suite.test_every_column_is_read, "remade")
+def drops_the_milliseconds_of_timestamps(self, polled):
+    return [_with_column(polled, "timestamp", lambda value: value.replace(microsecond=0))]
+
+
+@wrong(_Suite.test_every_column_is_read, "remade")
+def does_not_know_the_type_of_timestamps(self, polled):
+    return [_with_column(polled, "timestampType", lambda _value: -1)]
+
+
+@wrong(_Suite.test_every_column_is_read, "remade")
+def takes_every_partition_for_the_first_one_of_its_topic(self, polled):
+    return [_with_column(polled, "partition", lambda _value: 0)]
+
+
+@wrong(_Suite.test_records_have_the_schema_of_the_projection, "remade")
+def returns_a_column_more_than_the_projection_has(self, polled):
+    return [_with_records(polled, lambda records: records.append_column("n", records["offset"]))]
+
+
+@wrong(_Suite.test_offsets_without_visible_records_are_passed, "remade")
+def returns_empty_batches_where_there_are_only_offsets_without_records(self, polled):
+    empty = pa.RecordBatch.from_pydict({"offset": pa.array([], pa.int64())})
+    return [replace(polled, records=empty if polled.records is None else polled.records)]
+
+
+@wrong(_Suite.test_offsets_without_visible_records_are_passed, "remade")
+def does_not_return_offsets_without_records(self, polled):
+    return [] if polled.records is None else [polled]
+
+
+@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "assign")
+def reads_a_partition_from_its_beginning_wherever_it_is_assigned(self, offsets):
+    self.client.assign(PartitionOffsets(dict.fromkeys(offsets, 0)))
+    return offsets
+
+
+@wrong(_Suite.test_records_belong_to_the_caller)
+class ReusesMemory(Passing):
+    """Overwrites the records of the previous poll."""
+
+    def __init__(self, client):
+        super().__init__(client)
+        self.memory = bytearray(64)
+
+    def remade(self, polled):
+        return [_with_records(polled, self._in_memory)]
+
+    def _in_memory(self, records):
+        values = records["value"]
+        _, offsets, data = values.buffers()
+        assert data is not None
+        self.memory[: len(data)] = memoryview(data)
+        shared = pa.py_buffer(memoryview(self.memory))
+        copied = pa.Array.from_buffers(values.type, len(values), [None, offsets, shared])
+        return records.set_column(records.schema.get_field_index("value"), "value", copied)
+
+
+@wrong(_Suite.test_a_record_that_arrives_ends_a_poll, "poll")
+def waits_for_its_time(self, timeout_s, *, takes_records=True):
+    """Returns from a poll only when its time is up, also if records have come."""
+    time.sleep(timeout_s)
+    return Passing.poll(self, 0, takes_records=takes_records)
+
+
+@wrong(_Suite.test_a_poll_without_records_ends_in_time, "poll")
+def returns_from_a_poll_at_once(self, timeout_s, *, takes_records=True):
+    return Passing.poll(self, timeout_s / 100, takes_records=takes_records)
+
+
+@wrong(_Suite.test_a_poll_without_partitions_ends_in_time, "poll")
+def returns_from_a_poll_at_once_if_it_has_no_partitions(self, timeout_s, *, takes_records=True):
+    return (
+        Passing.poll(self, timeout_s, takes_records=takes_records) if self.client._offsets else ()
+    )
+
+
+@wrong(_Suite.test_several_partitions_are_read, "assign")
+def reads_the_partitions_of_one_topic_only(self, offsets):
+    topic = min(offsets).topic
+    self.client.assign(PartitionOffsets(each for each in offsets.items() if each[0].topic == topic))
+    return offsets
+
+
+@wrong(_Suite.test_partitions_are_assigned_while_others_are_read, "assign")
+def reads_only_the_partitions_that_were_assigned_last(self, offsets):
+    self.client.revoke(list(self.client._offsets))
+    return self.client.assign(offsets)
+
+
+@wrong(_Suite.test_an_assigned_partition_is_moved, "assign")
+def reads_on_where_a_partition_is_assigned_again(self, offsets):
+    before = dict(self.client._offsets)
+    assigned = self.client.assign(offsets)
+    self.client._offsets.update(before)
+    return assigned
+
+
+@wrong(_Suite.test_a_revoked_partition_can_be_assigned_again)
+class ResumesRevoked(Passing):
+    """Reads on where a partition was revoked, wherever it is assigned."""
+
+    def __init__(self, client):
+        super().__init__(client)
+        self.revoked: dict[TopicPartition, int] = {}
+
+    def revoke(self, partitions):
+        self.revoked = dict(self.client._offsets)
+        self.client.revoke(partitions)
+
+    def assign(self, offsets):
+        assigned = self.client.assign(offsets)
+        self.client._offsets.update(self.revoked)
+        return assigned
+
+
+@wrong(_Suite.test_revoked_partitions_are_not_read, "revoke")
+def reads_revoked_partitions(self, partitions):
+    pass
+
+
+@wrong(_Suite.test_revoked_partitions_are_not_read, "revoke")
+def revokes_all_partitions_at_once(self, _partitions):
+    self.client.revoke(list(self.client._offsets))
+
+
+@wrong(_Suite.test_revoked_partitions_are_not_read, "revoke")
+def fails_to_revoke_a_partition_that_it_does_not_read(self, partitions):
+    for partition in partitions:
+        del self.client._offsets[partition]
+
+
+@wrong(_Suite.test_aborted_records_are_skipped_under_read_committed, "__init__")
+def returns_aborted_records_under_read_committed(self, client):
+    Passing.__init__(self, client)
+    client._cluster = _Cluster(client._cluster, "fetch")
+
+
+@wrong(_Suite.test_open_transactions_are_waited_for, "__init__")
+def returns_records_of_open_transactions_under_read_committed(self, client):
+    Passing.__init__(self, client)
+    client._cluster = _Cluster(client._cluster, "watermarks")
+
+
+@wrong(_Suite.test_a_deleted_start_is_out_of_range, "poll")
+def starts_again(self, timeout_s, *, takes_records=True):
+    """Reads from the earliest offset if the next one was deleted."""
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except OffsetOutOfRangeError as error:
+        if error.offset < error.earliest:
+            self.assign(PartitionOffsets({error.partition: error.earliest}))
+            return ()
+        raise
+
+
+@wrong(_Suite.test_a_deleted_start_is_out_of_range, "poll")
+def raises_without_the_offsets_that_the_broker_holds(self, timeout_s, *, takes_records=True):
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except OffsetOutOfRangeError as error:
+        raise OffsetOutOfRangeError(
+            error.partition, error.offset, earliest=0, latest=error.latest
+        ) from error
+
+
+@wrong(_Suite.test_a_start_after_the_end_is_out_of_range, "poll")
+def waits_for_an_offset_after_the_end_of_the_log(self, timeout_s, *, takes_records=True):
+    with suppress(OffsetOutOfRangeError):
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    return ()
+
+
+@wrong(_Suite.test_the_end_is_in_range, "poll")
+def takes_the_end_of_the_log_for_out_of_range(self, timeout_s, *, takes_records=True):
+    for partition, offset in self.client._offsets.items():
+        found = self.cluster.watermarks(partition, committed_only=False)
+        if found is not None and offset == found[1] > 0:
+            raise OffsetOutOfRangeError(partition, offset, earliest=found[0], latest=found[1])
+    return Passing.poll(self, timeout_s, takes_records=takes_records)
+
+
+@wrong(_Suite.test_an_error_loses_no_records_of_other_partitions, "poll")
+def loses_with_an_error(self, timeout_s, *, takes_records=True):
+    """Loses the records that come with another partition's error."""
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except OffsetOutOfRangeError as error:
+        for partition in self.client._offsets.keys() - {error.partition}:
+            found = self.cluster.watermarks(partition, committed_only=False)
+            self.client._offsets[partition] = found[1] if found else 0
+        raise
+
+
+@wrong(_Suite.test_an_error_of_a_revoked_partition_is_not_raised)
+class RemembersAnError(Passing):
+    """Raises an error of a partition again, whether it is still assigned or not."""
+
+    error: OversizedRecordError | None = None
+
+    def poll(self, timeout_s, *, takes_records=True):
+        if self.error is not None:
+            raise self.error
+        try:
+            return super().poll(timeout_s, takes_records=takes_records)
+        except OversizedRecordError as error:
+            self.error = error
+            raise
+
+
+@wrong(_Suite.test_a_recreated_topic_is_an_error, "poll")
+def takes_records_of_a_new_topic_for_those_of_the_old_topic(self, timeout_s, *, takes_records=True):
+    self.client._topic_ids = dict.fromkeys(self.client._topic_ids)
+    return Passing.poll(self, timeout_s, takes_records=takes_records)
+
+
+@wrong(_Suite.test_a_recreated_topic_is_an_error, "poll")
+def reads_a_new_topic_from_its_beginning_without_an_error(self, timeout_s, *, takes_records=True):
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except TopicRecreatedError as error:
+        self.assign(PartitionOffsets({error.partition: 0}))
+        return ()
+
+
+@wrong(_Suite.test_a_deleted_topic_returns_nothing, "poll")
+def fails_if_a_topic_was_deleted(self, timeout_s, *, takes_records=True):
+    for partition in self.client._offsets:
+        if self.cluster.watermarks(partition, committed_only=False) is None:
+            raise UnknownTopicError([partition.topic], "topic", "memory")
+    return Passing.poll(self, timeout_s, takes_records=takes_records)
+
+
+@wrong(_Suite.test_a_partition_may_be_added_later, "poll")
+def forgets_partitions_that_do_not_exist(self, timeout_s, *, takes_records=True):
+    for partition in list(self.client._offsets):
+        if self.cluster.watermarks(partition, committed_only=False) is None:
+            self.client.revoke([partition])
+    return Passing.poll(self, timeout_s, takes_records=takes_records)
+
+
+@wrong(_Suite.test_a_corrupt_batch_is_an_error, "poll")
+def skips_corrupt_batches(self, timeout_s, *, takes_records=True):
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except CorruptBatchError as error:
+        self.client._offsets[error.partition] = error.offset + 1
+        return [PolledRecords(error.partition, None, error.offset + 1)]
+
+
+@wrong(_Suite.test_a_corrupt_batch_is_an_error, "poll")
+def corrupt_is_refused(self, timeout_s, *, takes_records=True):
+    """Raises an error for a corrupt batch after which a task is run again."""
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except CorruptBatchError as error:
+        raise KafkaRequestError("a fetch", str(error)) from error
+
+
+@wrong(_Suite.test_a_timestamp_overflow_names_its_record, "poll")
+def skips_records_whose_timestamp_overflows(self, timeout_s, *, takes_records=True):
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except MalformedTimestampError:
+        [(partition, _)] = self.client._offsets.items()
+        self.client._offsets[partition] = 2
+        return [PolledRecords(partition, None, 2)]
+
+
+@wrong(_Suite.test_a_timestamp_overflow_names_its_record, "poll")
+def raises_for_timestamps_that_are_not_projected(self, timeout_s, *, takes_records=True):
+    for partition in self.client._offsets:
+        for record in self.cluster._log(partition).records:
+            if record.timestamp > 2**63 // 1_000:
+                raise MalformedTimestampError(partition, record.offset, record.timestamp)
+    return Passing.poll(self, timeout_s, takes_records=takes_records)
+
+
+@wrong(_Suite.test_an_oversized_record_is_an_error, "poll")
+def skips_oversized(self, timeout_s, *, takes_records=True):
+    """Reads on after an oversized record, even if the options forbid it."""
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except OversizedRecordError as error:
+        self.client._offsets[error.partition] = error.offset + 1
+        return [PolledRecords(error.partition, None, error.offset + 1)]
+
+
+@wrong(_Suite.test_oversized_records_are_skipped, "take_skipped")
+def reports_no_record_that_it_skipped(self):
+    return ()
+
+
+@wrong(_Suite.test_closing_twice_is_allowed)
+class ClosesOnce(Passing):
+    """Fails when it is closed again."""
+
+    is_closed = False
+
+    def close(self):
+        if self.is_closed:
+            raise RuntimeError("it is closed")
+        self.is_closed = True
+
+
+@wrong(_Suite.test_nothing_is_read_after_close, "close")
+def reads_on_when_it_is_closed(self):
+    pass
+
+
+@wrong(_Suite.test_nothing_is_read_after_close)
+class RaisesAfterClose(Passing):
+    """Fails to poll when it is closed."""
+
+    is_closed = False
+
+    def poll(self, timeout_s, *, takes_records=True):
+        if self.is_closed:
+            raise RuntimeError("it is closed")
+        return super().poll(timeout_s, takes_records=takes_records)
+
+    def close(self):
+        self.is_closed = True

@@ -3,62 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.writing.errors import ProducerFencedError
 from pyspark_kafka.testing import StreamClientContract
 
-from .record_writer import IgnoresTransactions
-from .stream_client import Passing, wrong
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import pyarrow as pa
-
-    from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
-    from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.ports.continuous import PolledRecords
-
-
-class WritesOutside(Passing):
-    """Writes outputs outside of transactions."""
-
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        if client._writer is not None:
-            client._writer = IgnoresTransactions(client._writer)  # type: ignore[assignment]
-
-
-class CommitsOffsetsFirst(Passing):
-    """Commits the input's offset before the outputs."""
-
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        group_id = self.client._settings.group_id
-        self.cluster.commit(group_id, {polled.partition: polled.next_offset})
-        self.client.write(polled, outputs)
-
-
-class CommitsOutputsFirst(Passing):
-    """Commits the outputs before the input's offset."""
-
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        self.client.write(polled, outputs)
-        self.commit_outputs(polled.partition)
-
-    def commit_outputs(self, partition: TopicPartition) -> None:
-        """Commit a partition's transaction without offsets, and begin the next one."""
-        self.cluster.commit_and_begin(self.client._transactions[partition], "no group", {})
-
-
-class CommitsHalves(CommitsOutputsFirst):
-    """Commits the outputs of a poll in two transactions."""
-
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        self.client.write(polled, [batch.slice(0, 1) for batch in outputs])
-        self.commit_outputs(polled.partition)
-        self.client.write(polled, [batch.slice(1) for batch in outputs])
+from .adapter import Faults
+from .record_writer import writes_outside_of_the_transaction_that_it_has_joined
+from .stream_client import Passing, suite
 
 
 class _Settings:
@@ -72,55 +25,88 @@ class _Settings:
         return self._others[name] if name in self._others else getattr(self._settings, name)
 
 
-class OtherGroup(Passing):
-    """Commits the input's offsets for another group."""
+_Suite = StreamClientContract
 
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        client._settings = _Settings(client._settings, group_id="other")  # type: ignore[assignment]
+wrong: Final = Faults(Passing, suite)
 
 
-class OneTransactionalId(Passing):
-    """Takes one transactional id for all partitions."""
-
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        name = client._settings.group_id
-        client._settings = _Settings(  # type: ignore[assignment]
-            client._settings, transactional_id=lambda *_partition: name
-        )
+@wrong(_Suite.test_outputs_are_written_in_transactions, "__init__")
+def writes_outputs_outside_of_transactions(self, client):
+    Passing.__init__(self, client)
+    if client._writer is not None:
+        client._writer = writes_outside_of_the_transaction_that_it_has_joined(client._writer)
 
 
-class OwnTransactionalIds(Passing):
-    """Takes transactional ids that no other task has, and so fences none."""
-
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        client._settings = _Settings(  # type: ignore[assignment]
-            client._settings,
-            transactional_id=lambda topic, partition: f"{id(self)}-{topic}-{partition}",
-        )
+@wrong(_Suite.test_what_is_not_committed_is_never_visible, "write")
+def commits_the_inputs_offset_before_the_outputs(self, polled, outputs):
+    group_id = self.client._settings.group_id
+    self.cluster.commit(group_id, {polled.partition: polled.next_offset})
+    self.client.write(polled, outputs)
 
 
-class OtherTransactionalIds(Passing):
-    """Takes transactional ids that other clients do not take."""
+@wrong(_Suite.test_what_is_not_committed_is_never_visible)
+class CommitsOutputsFirst(Passing):
+    """Commits the outputs before the input's offset."""
 
-    def __init__(self, client: MemoryStreamClient) -> None:
-        super().__init__(client)
-        settings = client._settings
-        client._settings = _Settings(  # type: ignore[assignment]
-            settings,
-            transactional_id=lambda *partition: f"x-{settings.transactional_id(*partition)}",
-        )
+    def write(self, polled, outputs):
+        self.client.write(polled, outputs)
+        self.commit_outputs(polled.partition)
+
+    def commit_outputs(self, partition):
+        """Commit a partition's transaction without offsets, and begin the next one."""
+        self.cluster.commit_and_begin(self.client._transactions[partition], "no group", {})
 
 
+@wrong(_Suite.test_the_outputs_of_a_poll_become_visible_together)
+class CommitsHalves(CommitsOutputsFirst):
+    """Commits the outputs of a poll in two transactions."""
+
+    def write(self, polled, outputs):
+        self.client.write(polled, [batch.slice(0, 1) for batch in outputs])
+        self.commit_outputs(polled.partition)
+        self.client.write(polled, [batch.slice(1) for batch in outputs])
+
+
+@wrong(_Suite.test_acknowledged_outputs_are_visible, "__init__")
+def commits_the_inputs_offsets_for_another_group(self, client):
+    Passing.__init__(self, client)
+    client._settings = _Settings(client._settings, group_id="other")
+
+
+@wrong(_Suite.test_a_revoked_partition_is_taken_over_without_fencing_others, "__init__")
+def takes_one_transactional_id_for_all_partitions(self, client):
+    Passing.__init__(self, client)
+    name = client._settings.group_id
+    client._settings = _Settings(client._settings, transactional_id=lambda *_partition: name)
+
+
+@wrong(_Suite.test_a_task_whose_partition_was_taken_over_is_fenced, "__init__")
+def takes_transactional_ids_that_no_other_task_has_and_so_fences_none(self, client):
+    Passing.__init__(self, client)
+    client._settings = _Settings(
+        client._settings,
+        transactional_id=lambda topic, partition: f"{id(self)}-{topic}-{partition}",
+    )
+
+
+@wrong(_Suite.test_another_client_fences_by_the_transactional_id, "__init__")
+def takes_transactional_ids_that_other_clients_do_not_take(self, client):
+    Passing.__init__(self, client)
+    settings = client._settings
+    client._settings = _Settings(
+        settings,
+        transactional_id=lambda *partition: f"x-{settings.transactional_id(*partition)}",
+    )
+
+
+@wrong(_Suite.test_reading_starts_at_the_greater_offset)
 class FromTheGroup(Passing):
     """Reads from the group's offset where the given one is greater."""
 
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+    def assign(self, offsets):
         return self.moved(self.client.assign(offsets))
 
-    def moved(self, offsets: PartitionOffsets) -> PartitionOffsets:
+    def moved(self, offsets):
         """Return the group's offsets, and read from those."""
         committed = self.cluster.committed(self.client._settings.group_id)
         chosen = {each: committed.get(each, offset) for each, offset in offsets.items()}
@@ -128,19 +114,18 @@ class FromTheGroup(Passing):
         return PartitionOffsets(chosen)
 
 
-class FromTheGiven(Passing):
-    """Reads from the given offset where the group's is greater."""
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        self.client.assign(offsets)
-        self.client._offsets.update(offsets)
-        return offsets
+@wrong(_Suite.test_reading_starts_at_the_greater_offset, "assign")
+def reads_from_the_given_offset_where_the_groups_is_greater(self, offsets):
+    self.client.assign(offsets)
+    self.client._offsets.update(offsets)
+    return offsets
 
 
+@wrong(_Suite.test_a_task_may_change_its_offset)
 class MovesToTheGroup(FromTheGroup):
     """Reads a partition that is assigned again from the group's offset."""
 
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+    def assign(self, offsets):
         committed = dict(self.cluster.committed(self.client._settings.group_id))
         is_again = offsets.keys() <= self.client._offsets.keys()
         assigned = self.client.assign(offsets)
@@ -150,116 +135,86 @@ class MovesToTheGroup(FromTheGroup):
         return assigned
 
 
-class KeepsTheGroup(Passing):
-    """Does not commit the offset of a partition that is assigned again."""
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        committed = dict(self.cluster.committed(self.client._settings.group_id))
-        assigned = self.client.assign(offsets)
-        self.cluster.commit(self.client._settings.group_id, committed)
-        return assigned
+@wrong(_Suite.test_a_task_may_change_its_offset, "assign")
+def does_not_commit_the_offset_of_a_partition_that_is_assigned_again(self, offsets):
+    committed = dict(self.cluster.committed(self.client._settings.group_id))
+    assigned = self.client.assign(offsets)
+    self.cluster.commit(self.client._settings.group_id, committed)
+    return assigned
 
 
-class FencesItself(Passing):
-    """Fences itself where a partition is assigned again."""
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        before = dict(self.client._transactions)
-        assigned = self.client.assign(offsets)
-        self.client._transactions.update(before)
-        return assigned
+@wrong(_Suite.test_an_assigned_partition_can_be_assigned_again, "assign")
+def fences_itself_where_a_partition_is_assigned_again(self, offsets):
+    before = dict(self.client._transactions)
+    assigned = self.client.assign(offsets)
+    self.client._transactions.update(before)
+    return assigned
 
 
+@wrong(_Suite.test_what_is_written_is_committed_before_an_offset_changes)
 class DropsWhatWasWritten(Passing):
     """Drops outputs that are not committed where their partition is assigned again."""
 
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+    def assign(self, offsets):
         for partition in self.dropped(offsets):
             self.client._uncommitted.pop(partition, None)
         return self.client.assign(offsets)
 
-    def dropped(self, offsets: PartitionOffsets) -> Iterable[TopicPartition]:
+    def dropped(self, offsets):
         """Return the partitions whose outputs are dropped."""
         return offsets.keys()
 
 
+@wrong(_Suite.test_what_is_written_is_committed_before_a_revoked_partition_returns)
 class DropsWhatWasRevoked(DropsWhatWasWritten):
     """Drops outputs that are not committed where their partition was revoked in between."""
 
-    def dropped(self, offsets: PartitionOffsets) -> Iterable[TopicPartition]:
+    def dropped(self, offsets):
         return offsets.keys() - self.client._offsets.keys()
 
 
+@wrong(_Suite.test_a_task_is_fenced_with_uncommitted_outputs)
 class SwallowsFencing(Passing):
     """Does not say that another task took over."""
 
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+    def poll(self, timeout_s, *, takes_records=True):
         with suppress(ProducerFencedError):
             return super().poll(timeout_s, takes_records=takes_records)
         self.client._uncommitted.clear()
         return ()
 
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+    def write(self, polled, outputs):
         with suppress(ProducerFencedError):
             self.client.write(polled, outputs)
 
 
-class CommitsTogether(Passing):
-    """Commits when each partition has outputs."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        kept, uncommitted = {}, self.client._uncommitted
-        if uncommitted.keys() != self.client._offsets.keys():
-            kept, self.client._uncommitted = uncommitted, {}
-        polled = super().poll(timeout_s, takes_records=takes_records)
-        self.client._uncommitted.update(kept)
-        return polled
+@wrong(_Suite.test_partitions_are_committed_independently, "poll")
+def commits_when_each_partition_has_outputs(self, timeout_s, *, takes_records=True):
+    kept, uncommitted = {}, self.client._uncommitted
+    if uncommitted.keys() != self.client._offsets.keys():
+        kept, self.client._uncommitted = uncommitted, {}
+    polled = Passing.poll(self, timeout_s, takes_records=takes_records)
+    self.client._uncommitted.update(kept)
+    return polled
 
 
+@wrong(_Suite.test_records_without_outputs_advance_the_group)
 class CommitsOutputsOnly(Passing):
     """Does not advance the group by records without outputs."""
 
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+    def write(self, polled, outputs):
         self.client.write(polled, outputs)
         if not outputs:
             for output in self.client._uncommitted.pop(polled.partition, ()):
                 self.client._tracker.acknowledge(output, 1)
 
 
+@wrong(_Suite.test_offsets_without_records_advance_the_group)
 class NeedsRecords(CommitsOutputsOnly):
     """Does not advance the group by offsets without records."""
 
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+    def write(self, polled, outputs):
         if polled.records is None:
             super().write(polled, outputs)
         else:
             self.client.write(polled, outputs)
-
-
-_Suite = StreamClientContract
-
-WRONG: Final = (
-    *wrong(_Suite.test_acknowledged_outputs_are_visible, OtherGroup),
-    *wrong(_Suite.test_outputs_are_written_in_transactions, WritesOutside),
-    *wrong(_Suite.test_the_outputs_of_a_poll_become_visible_together, CommitsHalves),
-    *wrong(
-        _Suite.test_what_is_not_committed_is_never_visible, CommitsOffsetsFirst, CommitsOutputsFirst
-    ),
-    *wrong(_Suite.test_records_without_outputs_advance_the_group, CommitsOutputsOnly),
-    *wrong(_Suite.test_offsets_without_records_advance_the_group, NeedsRecords),
-    *wrong(_Suite.test_reading_starts_at_the_greater_offset, FromTheGroup, FromTheGiven),
-    *wrong(_Suite.test_a_task_may_change_its_offset, MovesToTheGroup, KeepsTheGroup),
-    *wrong(_Suite.test_a_task_whose_partition_was_taken_over_is_fenced, OwnTransactionalIds),
-    *wrong(_Suite.test_a_task_is_fenced_with_uncommitted_outputs, SwallowsFencing),
-    *wrong(_Suite.test_another_client_fences_by_the_transactional_id, OtherTransactionalIds),
-    *wrong(_Suite.test_partitions_are_committed_independently, CommitsTogether),
-    *wrong(
-        _Suite.test_a_revoked_partition_is_taken_over_without_fencing_others, OneTransactionalId
-    ),
-    *wrong(_Suite.test_an_assigned_partition_can_be_assigned_again, FencesItself),
-    *wrong(_Suite.test_what_is_written_is_committed_before_an_offset_changes, DropsWhatWasWritten),
-    *wrong(
-        _Suite.test_what_is_written_is_committed_before_a_revoked_partition_returns,
-        DropsWhatWasRevoked,
-    ),
-)

@@ -9,26 +9,17 @@ from pyspark_kafka.domain.errors import UnsupportedFeatureError
 from pyspark_kafka.testing import StreamClientContract
 
 from . import record_writer as writers
-from .stream_client import Passing, wrong
+from .adapter import Faults
+from .stream_client import Passing, suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
     from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
-    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
     from pyspark_kafka.domain.topic_partition import TopicPartition
     from pyspark_kafka.ports.continuous import PolledRecords
-
-    from .adapter import WrongAdapter
-
-
-def _wrong_writers(
-    caught_by: Callable[..., None], *adapters: type[writers.Passing]
-) -> list[WrongAdapter]:
-    """Return clients that write with wrong writers."""
-    return wrong(caught_by, *map(_client_with, adapters))
 
 
 def _client_with(adapter: type[writers.Passing]) -> type[Passing]:
@@ -41,246 +32,228 @@ def _client_with(adapter: type[writers.Passing]) -> type[Passing]:
     return type(f"With{adapter.__name__}", (Passing,), members)
 
 
+_Suite = StreamClientContract
+
+wrong: Final = Faults(Passing, suite)
+
+_WRITERS: Final[dict[Callable[..., None], list[type]]] = {
+    _Suite.test_outputs_are_written_in_order_and_once: [
+        writers.sends_the_first_hundred_rows_of_a_batch
+    ],
+    _Suite.test_outputs_of_revoked_partitions_are_acknowledged: [
+        writers.sends_the_rows_of_a_batch_in_the_wrong_order,
+        writers.SentTwice,
+    ],
+    _Suite.test_every_column_is_written: [
+        writers.drops_headers_with_a_null_value,
+        writers.writes_headers_with_a_null_value_as_empty_ones,
+        writers.keeps_the_last_header_of_a_name,
+        writers.sorts_a_records_headers_by_their_names,
+        writers.writes_every_record_with_the_current_time,
+        writers.drops_the_milliseconds_of_timestamps,
+        writers.takes_the_first_rows_timestamp_for_a_whole_batch,
+        writers.writes_records_without_a_timestamp_with_the_time_0,
+        writers.writes_null_keys_and_values_as_empty_ones,
+        writers.writes_empty_keys_and_values_as_nulls,
+    ],
+    _Suite.test_keys_decide_as_in_java: [
+        writers.sends_what_has_no_partition_to_0,
+        writers.Crc32,
+        writers.AbsoluteHash,
+        writers.HashedText,
+        writers.NamedOnce,
+    ],
+    _Suite.test_several_batches_of_outputs_are_written: [
+        writers.LastWriteOnly,
+        writers.LastWriteFirst,
+        writers.whole_arrays,
+    ],
+    _Suite.test_each_row_may_name_its_topic_and_partition: [
+        writers.takes_the_first_rows_topic_for_a_whole_batch,
+        writers.takes_the_first_rows_partition_for_a_whole_batch,
+    ],
+    _Suite.test_the_sinks_topic_overrides_the_column: [writers.column_first],
+    _Suite.test_a_record_needs_a_topic: [writers.writes_records_without_a_topic_to_nowhere],
+    _Suite.test_the_topic_has_to_exist: [
+        writers.loses_the_records_of_a_topic_that_does_not_exist,
+        writers.creates_topics_that_do_not_exist,
+    ],
+    _Suite.test_the_partition_has_to_exist: [
+        writers.loses_records_that_cannot_be_delivered,
+        writers.raises_an_error_that_is_not_of_the_port,
+        writers.raises_for_the_last_record_that_cannot_be_delivered,
+        writers.shows_the_record_in_an_error,
+    ],
+    _Suite.test_a_header_needs_a_key: [writers.loses_rows_that_cannot_become_records],
+    _Suite.test_a_record_that_is_too_large_for_its_topic_is_an_error: [
+        writers.AcknowledgesLargeRecords
+    ],
+}
+for _test, _adapters in _WRITERS.items():
+    for _adapter in _adapters:
+        wrong(_test)(_client_with(_adapter))
+
+
+@wrong(_Suite.test_partitions_are_written_at_once)
 class FirstPolledOnly(Passing):
     """Writes the outputs of one partition only."""
 
     first: TopicPartition | None = None
 
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+    def write(self, polled, outputs):
         self.first = self.first or polled.partition
         self.client.write(polled, outputs if polled.partition == self.first else ())
 
 
+@wrong(_Suite.test_an_offset_is_acknowledged_after_all_outputs_before_it)
 class AcknowledgesEarly(Passing):
     """Acknowledges outputs when they are written, and sends them later."""
 
-    def __init__(self, client: MemoryStreamClient) -> None:
+    def __init__(self, client):
         super().__init__(client)
         self.unsent: list[tuple[PolledRecords, Sequence[pa.RecordBatch]]] = []
         self.early: dict[TopicPartition, int] = {}
 
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+    def write(self, polled, outputs):
         self.unsent.append((polled, outputs))
         self.early[polled.partition] = polled.next_offset
 
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+    def poll(self, timeout_s, *, takes_records=True):
         while self.unsent:
             self.client.write(*self.unsent.pop(0))
         return super().poll(timeout_s, takes_records=takes_records)
 
-    def acknowledged(self) -> Mapping[TopicPartition, int]:
+    def acknowledged(self):
         early, self.early = self.early, {}
         return early
 
 
+@wrong(_Suite.test_records_that_were_polled_before_a_move_are_forgotten)
 class AcknowledgesPolled(Passing):
     """Acknowledges records when they are polled."""
 
-    def __init__(self, client: MemoryStreamClient) -> None:
+    def __init__(self, client):
         super().__init__(client)
         self.polled: dict[TopicPartition, int] = {}
 
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
+    def remade(self, polled):
         self.polled[polled.partition] = polled.next_offset
         return [polled]
 
-    def acknowledged(self) -> Mapping[TopicPartition, int]:
+    def acknowledged(self):
         acknowledged, self.polled = self.polled, {}
         return acknowledged
 
 
+@wrong(_Suite.test_a_change_is_returned_once)
 class AcknowledgesAgain(Passing):
     """Returns offsets that have not changed since the last call."""
 
-    def __init__(self, client: MemoryStreamClient) -> None:
+    def __init__(self, client):
         super().__init__(client)
         self.all: dict[TopicPartition, int] = {}
 
-    def acknowledged(self) -> Mapping[TopicPartition, int]:
+    def acknowledged(self):
         self.all |= self.client.acknowledged()
         return self.all
 
 
-class NeedsOutputs(Passing):
-    """Does not acknowledge records without outputs."""
-
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        if outputs:
-            self.client.write(polled, outputs)
-
-
-class NeedsASink(Passing):
-    """Fails if there is no sink."""
-
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        if self.client._writer is None:
-            raise UnsupportedFeatureError("The client", "go without a sink")
+@wrong(_Suite.test_records_without_outputs_are_acknowledged, "write")
+def does_not_acknowledge_records_without_outputs(self, polled, outputs):
+    if outputs:
         self.client.write(polled, outputs)
 
 
-class IgnoresAcknowledgements(Passing):
-    """Waits for records when something is acknowledged."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        polled = super().poll(timeout_s, takes_records=takes_records)
-        if not polled:
-            time.sleep(timeout_s)
-        return polled
+@wrong(_Suite.test_records_are_acknowledged_without_a_sink, "write")
+def fails_if_there_is_no_sink(self, polled, outputs):
+    if self.client._writer is None:
+        raise UnsupportedFeatureError("The client", "go without a sink")
+    self.client.write(polled, outputs)
 
 
-class TakesAnyway(Passing):
-    """Returns records to a caller that takes none."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        return super().poll(timeout_s)
-
-
-class LosesWhatWaits(Passing):
-    """Loses the records that come while a caller takes none."""
-
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        polled = super().poll(timeout_s)
-        return polled if takes_records else ()
+@wrong(_Suite.test_an_acknowledgement_ends_a_poll, "poll")
+def waits_for_records_when_something_is_acknowledged(self, timeout_s, *, takes_records=True):
+    polled = Passing.poll(self, timeout_s, takes_records=takes_records)
+    if not polled:
+        time.sleep(timeout_s)
+    return polled
 
 
-class AlwaysSettled(Passing):
-    """Is settled before its outputs are committed."""
-
-    def is_settled(self) -> bool:
-        return True
+@wrong(_Suite.test_records_wait_while_a_caller_takes_none, "poll")
+def returns_records_to_a_caller_that_takes_none(self, timeout_s, *, takes_records=True):
+    return Passing.poll(self, timeout_s)
 
 
-class NeverSettled(Passing):
-    """Is never settled."""
-
-    def is_settled(self) -> bool:
-        return False
-
-
-class ForgetsRevoked(Passing):
-    """Forgets what was written of revoked partitions."""
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        self.client.revoke(partitions)
-        for partition in partitions:
-            self.client._tracker.forget(partition)
+@wrong(_Suite.test_records_wait_while_a_caller_takes_none, "poll")
+def loses_the_records_that_come_while_a_caller_takes_none(self, timeout_s, *, takes_records=True):
+    polled = Passing.poll(self, timeout_s)
+    return polled if takes_records else ()
 
 
-class LosesRevoked(Passing):
-    """Does not commit what was written of revoked partitions."""
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        self.client.revoke(partitions)
-        for partition in partitions:
-            for output in self.client._uncommitted.pop(partition, ()):
-                self.client._tracker.acknowledge(output, 1)
+@wrong(_Suite.test_a_client_is_settled_when_all_outputs_are_acknowledged, "is_settled")
+def is_settled_before_its_outputs_are_committed(self):
+    return True
 
 
+@wrong(_Suite.test_a_client_is_settled_when_all_outputs_are_acknowledged, "is_settled")
+def is_never_settled(self):
+    return False
+
+
+@wrong(_Suite.test_outputs_of_revoked_partitions_are_acknowledged, "revoke")
+def forgets_what_was_written_of_revoked_partitions(self, partitions):
+    self.client.revoke(partitions)
+    for partition in partitions:
+        self.client._tracker.forget(partition)
+
+
+@wrong(_Suite.test_outputs_of_revoked_partitions_are_acknowledged, "revoke")
+def does_not_commit_what_was_written_of_revoked_partitions(self, partitions):
+    self.client.revoke(partitions)
+    for partition in partitions:
+        for output in self.client._uncommitted.pop(partition, ()):
+            self.client._tracker.acknowledge(output, 1)
+
+
+@wrong(_Suite.test_a_moved_partition_is_acknowledged_from_its_new_offset_on)
 class AcknowledgesMoved(Passing):
     """Acknowledges what was read before a partition was moved."""
 
-    def __init__(self, client: MemoryStreamClient) -> None:
+    def __init__(self, client):
         super().__init__(client)
         self.before: dict[TopicPartition, int] = {}
 
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+    def assign(self, offsets):
         self.before.update(self.client.acknowledged())
         return self.client.assign(offsets)
 
-    def acknowledged(self) -> Mapping[TopicPartition, int]:
+    def acknowledged(self):
         before, self.before = self.before, {}
         return {**before, **self.client.acknowledged()}
 
 
+@wrong(_Suite.test_records_that_were_polled_before_a_move_are_forgotten)
 class WaitsForPolled(Passing):
     """Waits for records to be written that were polled before a partition was moved."""
 
-    def __init__(self, client: MemoryStreamClient) -> None:
+    def __init__(self, client):
         super().__init__(client)
         self.polled: set[tuple[TopicPartition, int]] = set()
 
-    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
+    def remade(self, polled):
         self.polled.add((polled.partition, polled.records.num_rows if polled.records else 0))
         return [polled]
 
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+    def write(self, polled, outputs):
         self.polled.discard((polled.partition, polled.records.num_rows if polled.records else 0))
         self.client.write(polled, outputs)
 
-    def is_settled(self) -> bool:
+    def is_settled(self):
         return self.client.is_settled() and not self.polled
 
 
-class SettlesBeforeItCloses(Passing):
-    """Fails to close before its outputs are committed."""
-
-    def close(self) -> None:
-        if not self.client.is_settled():
-            raise RuntimeError("it is not settled")
-        self.client.close()
-
-
-_Suite = StreamClientContract
-
-WRONG: Final = (
-    *_wrong_writers(_Suite.test_outputs_are_written_in_order_and_once, writers.HundredRows),
-    *_wrong_writers(
-        _Suite.test_outputs_of_revoked_partitions_are_acknowledged,
-        *(writers.LastRowFirst, writers.SentTwice),
-    ),
-    *_wrong_writers(
-        StreamClientContract.test_every_column_is_written,
-        *(writers.NoNullHeaders, writers.EmptyHeaders, writers.UniqueHeaders),
-        *(writers.SortedHeaders, writers.NoTimestamps, writers.WholeSeconds),
-        *(writers.FirstTimestamp, writers.ZeroTimestamps),
-        *(writers.EmptyNulls, writers.NullEmpties),
-    ),
-    *_wrong_writers(
-        _Suite.test_keys_decide_as_in_java,
-        *(writers.AllToPartitionZero, writers.Crc32, writers.AbsoluteHash),
-        *(writers.HashedText, writers.NamedOnce),
-    ),
-    *_wrong_writers(
-        _Suite.test_several_batches_of_outputs_are_written,
-        *(writers.LastWriteOnly, writers.LastWriteFirst, writers.WholeArrays),
-    ),
-    *_wrong_writers(
-        _Suite.test_each_row_may_name_its_topic_and_partition,
-        *(writers.FirstTopic, writers.FirstPartition),
-    ),
-    *_wrong_writers(_Suite.test_the_sinks_topic_overrides_the_column, writers.ColumnFirst),
-    *_wrong_writers(_Suite.test_a_record_needs_a_topic, writers.AnyTopic),
-    *_wrong_writers(
-        _Suite.test_the_topic_has_to_exist, writers.SwallowsUnknownTopics, writers.CreatesTopics
-    ),
-    *_wrong_writers(
-        _Suite.test_the_partition_has_to_exist,
-        *(writers.SwallowsDeliveryErrors, writers.OtherErrors, writers.LastError),
-        writers.ErrorsWithContent,
-    ),
-    *_wrong_writers(_Suite.test_a_header_needs_a_key, writers.SkipsInvalidRecords),
-    *_wrong_writers(
-        _Suite.test_a_record_that_is_too_large_for_its_topic_is_an_error,
-        writers.AcknowledgesLargeRecords,
-    ),
-    *wrong(_Suite.test_partitions_are_written_at_once, FirstPolledOnly),
-    *wrong(_Suite.test_an_offset_is_acknowledged_after_all_outputs_before_it, AcknowledgesEarly),
-    *wrong(_Suite.test_records_without_outputs_are_acknowledged, NeedsOutputs),
-    *wrong(_Suite.test_a_change_is_returned_once, AcknowledgesAgain),
-    *wrong(_Suite.test_an_acknowledgement_ends_a_poll, IgnoresAcknowledgements),
-    *wrong(_Suite.test_records_wait_while_a_caller_takes_none, TakesAnyway, LosesWhatWaits),
-    *wrong(
-        _Suite.test_a_client_is_settled_when_all_outputs_are_acknowledged,
-        *(AlwaysSettled, NeverSettled),
-    ),
-    *wrong(
-        _Suite.test_outputs_of_revoked_partitions_are_acknowledged, ForgetsRevoked, LosesRevoked
-    ),
-    *wrong(_Suite.test_a_moved_partition_is_acknowledged_from_its_new_offset_on, AcknowledgesMoved),
-    *wrong(
-        _Suite.test_records_that_were_polled_before_a_move_are_forgotten,
-        *(AcknowledgesPolled, WaitsForPolled),
-    ),
-    *wrong(_Suite.test_records_are_acknowledged_without_a_sink, NeedsASink),
-    *wrong(_Suite.test_a_client_can_be_closed_before_it_is_settled, SettlesBeforeItCloses),
-)
+@wrong(_Suite.test_a_client_can_be_closed_before_it_is_settled, "close")
+def fails_to_close_before_its_outputs_are_committed(self):
+    if not self.client.is_settled():
+        raise RuntimeError("it is not settled")
+    self.client.close()

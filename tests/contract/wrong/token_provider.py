@@ -15,7 +15,7 @@ from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
 from pyspark_kafka.testing import TokenIssuer
 from pyspark_kafka.testing import TokenProviderContract as Suite
 
-from .adapter import PortFaults, wrong_with
+from .adapter import Faults
 
 _LIFE_MS: Final = 300_000
 
@@ -64,140 +64,6 @@ class Asking(TokenProvider):
         return self.issuer.issue()
 
 
-class KeepsToken(Asking):
-    """Returns its first token for ever."""
-
-    _token: Token | None = None
-
-    def token(self) -> Token:
-        self._token = self._token or super().token()
-        return self._token
-
-
-class RenewsOnce(Asking):
-    """Replaces its token once only."""
-
-    def __init__(self, issuer: Issuer) -> None:
-        super().__init__(issuer)
-        self._tokens: list[Token] = []
-
-    def token(self) -> Token:
-        if len(self._tokens) < 2:
-            self._tokens.append(super().token())
-        return self._tokens[-1]
-
-
-class Invents(Asking):
-    """Returns a token that was never issued."""
-
-    def token(self) -> Token:
-        return replace(super().token(), value="invented")
-
-
-class TellsSeconds(Asking):
-    """Returns the expiry in seconds."""
-
-    def token(self) -> Token:
-        token = super().token()
-        return replace(token, expires_ms=token.expires_ms // 1_000)
-
-
-class TellsMicroseconds(Asking):
-    """Returns the expiry in microseconds."""
-
-    def token(self) -> Token:
-        token = super().token()
-        return replace(token, expires_ms=token.expires_ms * 1_000)
-
-
-class ShowsItself(Asking):
-    """Has a ``repr`` with the secret."""
-
-    def __repr__(self) -> str:
-        return f"ShowsItself({self.issuer.secret})"
-
-
-class AddsLine(Asking):
-    """Leaves the line end of a file after the token."""
-
-    def token(self) -> Token:
-        token = super().token()
-        return replace(token, value=f"{token.value}\n")
-
-
-class NamesAuth(Asking):
-    """Has an extension with the name of the token itself."""
-
-    def token(self) -> Token:
-        return replace(super().token(), extensions=(("auth", "Bearer other"),))
-
-
-class HasNoPrincipal(Asking):
-    """Returns ``None`` for the principal."""
-
-    def token(self) -> Token:
-        return replace(super().token(), principal=None)  # type: ignore[arg-type]
-
-
-class KnowsOneThread(Asking):
-    """Serves the thread that made it only."""
-
-    def __init__(self, issuer: Issuer) -> None:
-        super().__init__(issuer)
-        self._thread = threading.get_ident()
-
-    def token(self) -> Token:
-        if threading.get_ident() != self._thread:
-            raise RuntimeError("another thread")
-        return super().token()
-
-
-class RaisesAnything(Asking):
-    """Raises another error if the login is refused."""
-
-    def token(self) -> Token:
-        try:
-            return super().token()
-        except AuthenticationError as error:
-            raise ValueError(error.message) from error
-
-
-class IgnoresRefusal(Asking):
-    """Returns no text if the login is refused."""
-
-    def token(self) -> Token:
-        try:
-            return super().token()
-        except AuthenticationError:
-            return Token("", int(1_000 * time.time()) + _LIFE_MS)
-
-
-class TellsSecret(Asking):
-    """Raises an error with the secret."""
-
-    def token(self) -> Token:
-        try:
-            return super().token()
-        except AuthenticationError as error:
-            reason = f"wrong secret: {self.issuer.secret}"
-            raise AuthenticationError("the issuer", "OAUTHBEARER", "ada", reason) from error
-
-
-class StaysRefused(Asking):
-    """Raises a refusal for ever."""
-
-    _refusal: AuthenticationError | None = None
-
-    def token(self) -> Token:
-        if self._refusal is not None:
-            raise self._refusal
-        try:
-            return super().token()
-        except AuthenticationError as error:
-            self._refusal = error
-            raise
-
-
 def _suite(adapter: type[Asking]) -> type:
     class Held(Suite):
         @pytest.fixture
@@ -207,24 +73,124 @@ def _suite(adapter: type[Asking]) -> type:
     return Held
 
 
-_wrong: Final = wrong_with(_suite)
+wrong: Final = Faults(Asking, _suite)
 
 
-FAULTS: Final = PortFaults(
-    _suite(Asking),
-    (
-        *_wrong(Suite.test_a_token_is_accepted, Invents),
-        *_wrong(Suite.test_an_expiry_is_in_milliseconds, TellsSeconds, TellsMicroseconds),
-        *_wrong(Suite.test_a_token_is_hidden, ShowsItself),
-        *_wrong(Suite.test_a_broker_can_read_a_token, AddsLine, NamesAuth, HasNoPrincipal),
-        *_wrong(Suite.test_an_expired_token_is_replaced, KeepsToken, RenewsOnce),
-        *_wrong(Suite.test_threads_share_a_provider, KnowsOneThread),
-        *_wrong(
-            Suite.test_a_refusal_is_told_without_the_secret,
-            RaisesAnything,
-            IgnoresRefusal,
-            TellsSecret,
-        ),
-        *_wrong(Suite.test_a_refusal_ends, StaysRefused),
-    ),
-)
+@wrong(Suite.test_an_expired_token_is_replaced)
+class KeepsToken(Asking):
+    """Returns its first token for ever."""
+
+    _token: Token | None = None
+
+    def token(self):
+        self._token = self._token or super().token()
+        return self._token
+
+
+@wrong(Suite.test_an_expired_token_is_replaced)
+class RenewsOnce(Asking):
+    """Replaces its token once only."""
+
+    def __init__(self, issuer):
+        super().__init__(issuer)
+        self._tokens: list[Token] = []
+
+    def token(self):
+        if len(self._tokens) < 2:
+            self._tokens.append(super().token())
+        return self._tokens[-1]
+
+
+@wrong(Suite.test_a_token_is_accepted, "token")
+def returns_a_token_that_was_never_issued(self):
+    return replace(Asking.token(self), value="invented")
+
+
+@wrong(Suite.test_an_expiry_is_in_milliseconds, "token")
+def returns_the_expiry_in_seconds(self):
+    token = Asking.token(self)
+    return replace(token, expires_ms=token.expires_ms // 1_000)
+
+
+@wrong(Suite.test_an_expiry_is_in_milliseconds, "token")
+def returns_the_expiry_in_microseconds(self):
+    token = Asking.token(self)
+    return replace(token, expires_ms=token.expires_ms * 1_000)
+
+
+@wrong(Suite.test_a_token_is_hidden, "__repr__")
+def shows_itself(self):
+    """Has a ``repr`` with the secret."""
+    return f"ShowsItself({self.issuer.secret})"
+
+
+@wrong(Suite.test_a_broker_can_read_a_token, "token")
+def leaves_the_line_end_of_a_file_after_the_token(self):
+    token = Asking.token(self)
+    return replace(token, value=f"{token.value}\n")
+
+
+@wrong(Suite.test_a_broker_can_read_a_token, "token")
+def has_an_extension_with_the_name_of_the_token_itself(self):
+    return replace(Asking.token(self), extensions=(("auth", "Bearer other"),))
+
+
+@wrong(Suite.test_a_broker_can_read_a_token, "token")
+def has_no_principal(self):
+    """Returns ``None`` for the principal."""
+    return replace(Asking.token(self), principal=None)  # type: ignore[arg-type]
+
+
+@wrong(Suite.test_threads_share_a_provider)
+class KnowsOneThread(Asking):
+    """Serves the thread that made it only."""
+
+    def __init__(self, issuer):
+        super().__init__(issuer)
+        self._thread = threading.get_ident()
+
+    def token(self):
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("another thread")
+        return super().token()
+
+
+@wrong(Suite.test_a_refusal_is_told_without_the_secret, "token")
+def raises_another_error_if_the_login_is_refused(self):
+    try:
+        return Asking.token(self)
+    except AuthenticationError as error:
+        raise ValueError(error.message) from error
+
+
+@wrong(Suite.test_a_refusal_is_told_without_the_secret, "token")
+def returns_no_text_if_the_login_is_refused(self):
+    try:
+        return Asking.token(self)
+    except AuthenticationError:
+        return Token("", int(1_000 * time.time()) + _LIFE_MS)
+
+
+@wrong(Suite.test_a_refusal_is_told_without_the_secret, "token")
+def raises_an_error_with_the_secret(self):
+    try:
+        return Asking.token(self)
+    except AuthenticationError as error:
+        reason = f"wrong secret: {self.issuer.secret}"
+        raise AuthenticationError("the issuer", "OAUTHBEARER", "ada", reason) from error
+
+
+@wrong(Suite.test_a_refusal_ends)
+class StaysRefused(Asking):
+    """Raises a refusal for ever."""
+
+    _refusal: AuthenticationError | None = None
+
+    def token(self):
+        if self._refusal is not None:
+            raise self._refusal
+        try:
+            return super().token()
+        except AuthenticationError as error:
+            self._refusal = error
+            raise

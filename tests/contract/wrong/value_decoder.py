@@ -15,7 +15,7 @@ from pyspark_kafka.ports.values.value_types import arrow_type
 from pyspark_kafka.testing import ValueDecoderContract
 from pyspark_kafka.testing.value_decoder_contract import DECODED_TYPE
 
-from .adapter import PortFaults, suite_with, wrong_with
+from .adapter import Faults, suite_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,122 +80,6 @@ class Passing(ValueDecoder):
         return dict(zip(DECODED_TYPE.names, fields, strict=True)), FailureReason.NONE, -1
 
 
-class HasAnotherColumnType(Passing):
-    """Returns 32-bit numbers."""
-
-    def result(self, rows: list[Row]) -> DecodedValues:
-        right = super().result([(None, reason, field) for _, reason, field in rows])
-        narrow = pa.struct([pa.field("number", pa.int32()), pa.field("text", pa.string())])
-        return DecodedValues(pa.nulls(len(rows), narrow), right.reasons, right.fields)
-
-
-class TurnsRowsAround(Passing):
-    """Returns the last value first."""
-
-    def result(self, rows: list[Row]) -> DecodedValues:
-        return super().result(rows[::-1])
-
-
-class FailsWithoutRows(Passing):
-    """Expects at least one value."""
-
-    def result(self, rows: list[Row]) -> DecodedValues:
-        rows[0]  # raises
-        return super().result(rows)
-
-
-class TakesTombstonesForFailures(Passing):
-    """Gives a tombstone a reason."""
-
-    def row(self, payloads: Payloads, row: int) -> Row:
-        if payloads.starts[row] < 0:
-            return None, FailureReason.TRUNCATED, -1
-        return super().row(payloads, row)
-
-
-class IgnoresPlaces(Passing):
-    """Takes the whole value for its payload."""
-
-    def payload(self, payloads: Payloads, row: int) -> bytes:
-        value: bytes = payloads.values[row].as_py()
-        return value[4:-4]
-
-    def row(self, payloads: Payloads, row: int) -> Row:
-        # Counts rows from the beginning of the buffer.
-        return super().row(payloads, (row + payloads.values.offset) % len(payloads.starts))
-
-
-class StopsAtABadValue(Passing):
-    """Leaves the values behind a bad one out."""
-
-    def result(self, rows: list[Row]) -> DecodedValues:
-        bad = next((number for number, (_, reason, _) in enumerate(rows) if reason), len(rows))
-        return super().result(rows[:bad] + [(None, 1, -1)] * (len(rows) - bad))
-
-
-class HasNoReasons(Passing):
-    """Returns null for a bad value, and does not say so."""
-
-    def parsed(self, payload: bytes) -> Row:
-        return super().parsed(payload)[0], FailureReason.NONE, -1
-
-
-class NamesNoField(Passing):
-    """Returns numbers of fields that do not exist."""
-
-    def parsed(self, payload: bytes) -> Row:
-        value, reason, _ = super().parsed(payload)
-        return value, reason, 99 if reason else -1
-
-
-class DecodesWhatHasFailed(Passing):
-    """Does not look at what framing has found."""
-
-    def row(self, payloads: Payloads, row: int) -> Row:
-        if payloads.starts[row] < 0:
-            return None, FailureReason.NONE, -1
-        return self.parsed(self.payload(payloads, row))
-
-
-class ReadsOn(Passing):
-    """Completes a value that ends too early."""
-
-    def parsed(self, payload: bytes) -> Row:
-        found = super().parsed(payload)
-        return super().parsed(payload + b"}") if found[1] else found
-
-
-class FailsForNoise(Passing):
-    """Raises the parser's errors."""
-
-    def parsed(self, payload: bytes) -> Row:
-        payload.decode()
-        return super().parsed(payload)
-
-
-class HasLittleRoom(Passing):
-    """Decodes as many values as it did in its first batch."""
-
-    room = 0
-
-    def result(self, rows: list[Row]) -> DecodedValues:
-        self.room = self.room or max(len(rows), 64)
-        kept = min(self.room, len(rows)) if len(rows) > 2_000 else len(rows)
-        return super().result(rows[:kept] + [(None, 0, -1)] * (len(rows) - kept))
-
-
-class ReusesItsResult(Passing):
-    """Writes into the numbers that it has returned."""
-
-    last: DecodedValues | None = None
-
-    def result(self, rows: list[Row]) -> DecodedValues:
-        if self.last is not None:
-            self.last.reasons.fill(FailureReason.MALFORMED)
-        self.last = super().result(rows)
-        return self.last
-
-
 def _encode() -> Callable[[dict[str, Any]], bytes]:
     return lambda value: json.dumps(value).encode()
 
@@ -209,23 +93,106 @@ def _suite(adapter: type[ValueDecoder]) -> type:
     )
 
 
-_wrong: Final = wrong_with(_suite)
 _Contract: Final = ValueDecoderContract
 
-FAULTS: Final = PortFaults(
-    _suite(Passing),
-    (
-        *_wrong(_Contract.test_the_type, HasAnotherColumnType),
-        *_wrong(_Contract.test_values_keep_their_order, TurnsRowsAround),
-        *_wrong(_Contract.test_no_values, FailsWithoutRows),
-        *_wrong(_Contract.test_a_tombstone_is_null, TakesTombstonesForFailures),
-        *_wrong(_Contract.test_a_slice_of_a_batch, IgnoresPlaces),
-        *_wrong(_Contract.test_a_bad_value_does_not_affect_others, StopsAtABadValue, HasNoReasons),
-        *_wrong(_Contract.test_the_field_of_a_failure_has_a_name, NamesNoField),
-        *_wrong(_Contract.test_a_value_that_has_failed_is_not_decoded, DecodesWhatHasFailed),
-        *_wrong(_Contract.test_a_value_that_ends_too_early, ReadsOn),
-        *_wrong(_Contract.test_random_bytes, FailsForNoise),
-        *_wrong(_Contract.test_many_values, HasLittleRoom),
-        *_wrong(_Contract.test_a_result_stays, ReusesItsResult),
-    ),
-)
+
+wrong: Final = Faults(Passing, _suite)
+
+
+@wrong(_Contract.test_the_type, "result")
+def returns_32_bit_numbers(self, rows):
+    right = Passing.result(self, [(None, reason, field) for _, reason, field in rows])
+    narrow = pa.struct([pa.field("number", pa.int32()), pa.field("text", pa.string())])
+    return DecodedValues(pa.nulls(len(rows), narrow), right.reasons, right.fields)
+
+
+@wrong(_Contract.test_values_keep_their_order, "result")
+def returns_the_last_value_first(self, rows):
+    return Passing.result(self, rows[::-1])
+
+
+@wrong(_Contract.test_no_values, "result")
+def expects_at_least_one_value(self, rows):
+    rows[0]  # raises
+    return Passing.result(self, rows)
+
+
+@wrong(_Contract.test_a_tombstone_is_null, "row")
+def gives_a_tombstone_a_reason(self, payloads, row):
+    if payloads.starts[row] < 0:
+        return None, FailureReason.TRUNCATED, -1
+    return Passing.row(self, payloads, row)
+
+
+@wrong(_Contract.test_a_slice_of_a_batch)
+class IgnoresPlaces(Passing):
+    """Takes the whole value for its payload."""
+
+    def payload(self, payloads, row):
+        value: bytes = payloads.values[row].as_py()
+        return value[4:-4]
+
+    def row(self, payloads, row):
+        # Counts rows from the beginning of the buffer.
+        return super().row(payloads, (row + payloads.values.offset) % len(payloads.starts))
+
+
+@wrong(_Contract.test_a_bad_value_does_not_affect_others, "result")
+def leaves_the_values_behind_a_bad_one_out(self, rows):
+    bad = next((number for number, (_, reason, _) in enumerate(rows) if reason), len(rows))
+    return Passing.result(self, rows[:bad] + [(None, 1, -1)] * (len(rows) - bad))
+
+
+@wrong(_Contract.test_a_bad_value_does_not_affect_others, "parsed")
+def returns_null_for_a_bad_value_and_does_not_say_so(self, payload):
+    return Passing.parsed(self, payload)[0], FailureReason.NONE, -1
+
+
+@wrong(_Contract.test_the_field_of_a_failure_has_a_name, "parsed")
+def returns_numbers_of_fields_that_do_not_exist(self, payload):
+    value, reason, _ = Passing.parsed(self, payload)
+    return value, reason, 99 if reason else -1
+
+
+@wrong(_Contract.test_a_value_that_has_failed_is_not_decoded, "row")
+def does_not_look_at_what_framing_has_found(self, payloads, row):
+    if payloads.starts[row] < 0:
+        return None, FailureReason.NONE, -1
+    return self.parsed(self.payload(payloads, row))
+
+
+@wrong(_Contract.test_a_value_that_ends_too_early, "parsed")
+def completes_a_value_that_ends_too_early(self, payload):
+    found = Passing.parsed(self, payload)
+    return Passing.parsed(self, payload + b"}") if found[1] else found
+
+
+@wrong(_Contract.test_random_bytes, "parsed")
+def raises_the_parsers_errors(self, payload):
+    payload.decode()
+    return Passing.parsed(self, payload)
+
+
+@wrong(_Contract.test_many_values)
+class HasLittleRoom(Passing):
+    """Decodes as many values as it did in its first batch."""
+
+    room = 0
+
+    def result(self, rows):
+        self.room = self.room or max(len(rows), 64)
+        kept = min(self.room, len(rows)) if len(rows) > 2_000 else len(rows)
+        return super().result(rows[:kept] + [(None, 0, -1)] * (len(rows) - kept))
+
+
+@wrong(_Contract.test_a_result_stays)
+class ReusesItsResult(Passing):
+    """Writes into the numbers that it has returned."""
+
+    last: DecodedValues | None = None
+
+    def result(self, rows):
+        if self.last is not None:
+            self.last.reasons.fill(FailureReason.MALFORMED)
+        self.last = super().result(rows)
+        return self.last

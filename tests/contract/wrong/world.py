@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.testing import ALL, Capability, MemoryWorld, StreamClientContract
 
-from .adapter import PortFaults, WrongAdapter, suite_with
+from .adapter import Faults, suite_with
 
 if TYPE_CHECKING:
     from pyspark_kafka.testing import World
@@ -16,24 +16,22 @@ class _PinnedContract(StreamClientContract):
     min_capabilities = ALL - {Capability.COMPRESSION}
 
 
+def _suite(world: type[World]) -> type:
+    return suite_with(_PinnedContract, world=world)
+
+
+wrong: Final = Faults(MemoryWorld, _suite)
+
+
+@wrong(_PinnedContract.test_required_capabilities_are_declared)
 class DeclaresNothing(MemoryWorld):
     """Declares no capability."""
 
     capabilities = frozenset()
 
 
+@wrong(_PinnedContract.test_required_capabilities_are_declared)
 class DeclaresNoTransactions(MemoryWorld):
     """Does not declare one of its capabilities."""
 
     capabilities = MemoryWorld.capabilities - {Capability.CONTINUOUS_TRANSACTIONS}
-
-
-def _wrong(world: type[World]) -> WrongAdapter:
-    suite = suite_with(_PinnedContract, world=world)
-    return WrongAdapter(world, suite, StreamClientContract.test_required_capabilities_are_declared)
-
-
-FAULTS: Final = PortFaults(
-    suite_with(_PinnedContract, world=MemoryWorld),
-    (_wrong(DeclaresNothing), _wrong(DeclaresNoTransactions)),
-)
