@@ -34,10 +34,27 @@ class _Query:
         """The partitions of the input."""
         return [TopicPartition(self.source, number) for number in range(2)]
 
-    def task(self, function: Function = echo) -> StreamTask:
+    def produce(self, partition: TopicPartition, start: int, end: int) -> None:
+        """Append numbered records to a partition of the input."""
+        self.world.produce(partition, numbered(start, end))
+
+    def task(self, function: Function = echo, /, **options: str) -> StreamTask:
         """Return a new task, as another process would have."""
         sink = stream_sink(self.world, self.target, exactly_once=True)
-        return StreamTask(self.world.stream_client(sink, self.group_id), function)
+        return StreamTask(self.world.stream_client(sink, self.group_id, **options), function)
+
+    def reading(self, *partitions: TopicPartition, function: Function = echo) -> StreamTask:
+        """Return a new task that reads partitions, of which the group has no offsets."""
+        task = self.task(function)
+        begin = dict.fromkeys(partitions, 0)
+        assert task.assign(begin) == begin
+        return task
+
+    def pass_on(self, task: StreamTask, partition: TopicPartition, start: int, end: int) -> None:
+        """Produce records, and let a task write and commit what it makes of them."""
+        self.produce(partition, start, end)
+        task.read_to({partition: end})
+        task.settle()
 
     def transactional_id(self, partition: TopicPartition) -> str:
         """Return the transactional id of a partition of the input."""
@@ -77,40 +94,30 @@ class StreamTransactionsContract(WorldContract):
         group = world.container().offset_fetcher()
         return _Query(world, world.fresh_name(), world.topic(2), world.topic(2), group)
 
-    def test_acknowledged_outputs_are_visible(self, world: World, query: _Query) -> None:
+    def test_acknowledged_outputs_are_visible(self, query: _Query) -> None:
         """A reader of committed records sees them, and the group has the acknowledged offset."""
         partition = query.partitions[1]
-        task = query.task()
-        assert task.assign({partition: 0}) == {partition: 0}
+        task = query.reading(partition)
         for end in (10, 15, 30):
-            world.produce(partition, numbered(task.written.get(partition, 0), end))
-            task.read_to({partition: end})
-            task.settle()
+            query.pass_on(task, partition, task.written.get(partition, 0), end)
             query.await_committed(task.acknowledged)
             query.await_visible(1, end)
 
-    def test_outputs_are_written_in_transactions(self, world: World, query: _Query) -> None:
+    def test_outputs_are_written_in_transactions(self, query: _Query) -> None:
         """Control records stand between the outputs: none is written outside of transactions."""
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        task = query.task()
-        task.assign({partition: 0})
-        task.read_to({partition: 10})
-        task.settle()
+        query.pass_on(query.reading(partition), partition, 0, 10)
         query.await_visible(0, 10)
         target = TopicPartition(query.target, 0)
         assert query.group.latest([target])[target] > 10
 
-    def test_the_outputs_of_a_poll_become_visible_together(
-        self, world: World, query: _Query
-    ) -> None:
+    def test_the_outputs_of_a_poll_become_visible_together(self, query: _Query) -> None:
         """A reader sees all outputs of polled records, or none."""
         partition = query.partitions[0]
-        task = query.task()
-        task.assign({partition: 0})
+        task = query.reading(partition)
         ends = {0}
         for start in range(0, 50, 10):
-            world.produce(partition, numbered(start, start + 10))
+            query.produce(partition, start, start + 10)
             for polled in task.poll():
                 task.write([polled])
                 ends.add(polled.next_offset)
@@ -118,12 +125,11 @@ class StreamTransactionsContract(WorldContract):
         task.settle()
         query.await_visible(0, task.written[partition])
 
-    def test_what_is_not_committed_is_never_visible(self, world: World, query: _Query) -> None:
+    def test_what_is_not_committed_is_never_visible(self, query: _Query) -> None:
         """Outputs of a closed client are committed with the group's offset, or written again."""
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        closed = query.task()
-        closed.assign({partition: 0})
+        query.produce(partition, 0, 10)
+        closed = query.reading(partition)
         polled = closed.poll()
         closed.write(polled)
         closed.client.close()
@@ -134,14 +140,10 @@ class StreamTransactionsContract(WorldContract):
         task.settle()
         query.await_visible(0, 10)
 
-    def test_records_without_outputs_advance_the_group(self, world: World, query: _Query) -> None:
+    def test_records_without_outputs_advance_the_group(self, query: _Query) -> None:
         """The group's offset is the input's, even if nothing was made of it."""
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        task = query.task(no_outputs)
-        task.assign({partition: 0})
-        task.read_to({partition: 10})
-        task.settle()
+        query.pass_on(query.reading(partition, function=no_outputs), partition, 0, 10)
         query.await_committed({partition: 10})
 
     def test_offsets_without_records_advance_the_group(self, world: World, query: _Query) -> None:
@@ -150,8 +152,7 @@ class StreamTransactionsContract(WorldContract):
         partition = query.partitions[0]
         with world.transaction(commit=False) as write:
             write(partition, numbered(0, 3))
-        sink = stream_sink(world, query.target, exactly_once=True)
-        task = StreamTask(world.stream_client(sink, query.group_id, **COMMITTED), echo)
+        task = query.task(**COMMITTED)
         task.assign({partition: 0})
         task.read_to({partition: 4})
         task.settle()
@@ -159,21 +160,21 @@ class StreamTransactionsContract(WorldContract):
 
     @pytest.mark.parametrize(("given", "start"), [(2, 5), (5, 5), (7, 7)])
     def test_reading_starts_at_the_greater_offset(
-        self, world: World, query: _Query, given: int, start: int
+        self, query: _Query, given: int, start: int
     ) -> None:
         """A partition is read from the group's offset, or from the given one if that is greater."""
         partition, other = query.partitions
-        world.produce(partition, numbered(0, 10))
+        query.produce(partition, 0, 10)
         query.group.commit(query.group_id, PartitionOffsets({partition: 5}))
         task = query.task()
         assert task.assign({partition: given, other: 0}) == {partition: start, other: 0}
         task.read_to({partition: 10})
         assert task.values(partition) == [record.value for record in numbered(start, 10)]
 
-    def test_a_task_may_change_its_offset(self, world: World, query: _Query) -> None:
+    def test_a_task_may_change_its_offset(self, query: _Query) -> None:
         """Where a partition is assigned again, the given offset replaces the group's."""
         partition, other = query.partitions
-        world.produce(partition, numbered(0, 3))
+        query.produce(partition, 0, 3)
         query.group.commit(query.group_id, PartitionOffsets({partition: 5}))
         task = query.task()
         task.assign({partition: 0, other: 0})
@@ -183,50 +184,37 @@ class StreamTransactionsContract(WorldContract):
         later = query.task()
         assert later.assign({partition: 0}) == {partition: 3}
 
-    def test_another_task_continues_after_what_was_committed(
-        self, world: World, query: _Query
-    ) -> None:
+    def test_another_task_continues_after_what_was_committed(self, query: _Query) -> None:
         """A later task of the partition writes each output that is missing, once."""
         partition = query.partitions[0]
-        task = query.task()
-        task.assign({partition: 0})
-        world.produce(partition, numbered(0, 10))
-        task.read_to({partition: 10})
-        task.settle()
+        query.pass_on(query.reading(partition), partition, 0, 10)
         later = query.task()
         assert later.assign({partition: 0}) == {partition: 10}
-        world.produce(partition, numbered(10, 20))
-        later.read_to({partition: 20})
-        later.settle()
+        query.pass_on(later, partition, 10, 20)
         query.await_visible(0, 20)
 
-    def test_a_task_whose_partition_was_taken_over_is_fenced(
-        self, world: World, query: _Query
-    ) -> None:
+    def test_a_task_whose_partition_was_taken_over_is_fenced(self, query: _Query) -> None:
         """What it has polled and not written is written by the later task alone."""
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        zombie = query.task()
-        zombie.assign({partition: 0})
+        query.produce(partition, 0, 10)
+        zombie = query.reading(partition)
         polled = zombie.poll()
-        later = query.task()
-        assert later.assign({partition: 0}) == {partition: 0}
+        later = query.reading(partition)
         with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, polled)
         later.read_to({partition: 10})
         later.settle()
         query.await_visible(0, 10)
 
-    def test_a_task_is_fenced_with_uncommitted_outputs(self, world: World, query: _Query) -> None:
+    def test_a_task_is_fenced_with_uncommitted_outputs(self, query: _Query) -> None:
         """Outputs that a task has written are committed before it is fenced, or never."""
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        zombie = query.task()
-        zombie.assign({partition: 0})
+        query.produce(partition, 0, 10)
+        zombie = query.reading(partition)
         zombie.write(zombie.poll())
         later = query.task()
         later.assign({partition: 0})
-        world.produce(partition, numbered(10, 20))
+        query.produce(partition, 10, 20)
         with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, zombie.poll())
         later.read_to({partition: 20})
@@ -239,100 +227,78 @@ class StreamTransactionsContract(WorldContract):
         """Whichever client begins a transaction under a partition's id takes it over."""
         world.require(Capability.TRANSACTIONAL_WRITES)
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        zombie = query.task()
-        zombie.assign({partition: 0})
+        query.produce(partition, 0, 10)
+        zombie = query.reading(partition)
         polled = zombie.poll()
         world.sink_container().transactions().begin(query.transactional_id(partition))
         with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, polled)
         assert query.visible(0) == []
 
-    def test_partitions_are_committed_independently(self, world: World, query: _Query) -> None:
+    def test_partitions_are_committed_independently(self, query: _Query) -> None:
         """The offset of one input partition does not wait for the outputs of another."""
         first, second = query.partitions
-        task = query.task()
-        task.assign({first: 0, second: 0})
-        world.produce(first, numbered(0, 10))
-        task.read_to({first: 10})
-        task.settle()
+        task = query.reading(first, second)
+        query.pass_on(task, first, 0, 10)
         query.await_committed({first: 10})
         assert query.committed([second]) == {}
-        world.produce(second, numbered(0, 5))
-        task.read_to({second: 5})
-        task.settle()
+        query.pass_on(task, second, 0, 5)
         query.await_committed({first: 10, second: 5})
         query.await_visible(0, 10)
         query.await_visible(1, 5)
 
-    def test_a_revoked_partition_is_taken_over_without_fencing_others(
-        self, world: World, query: _Query
-    ) -> None:
+    def test_a_revoked_partition_is_taken_over_without_fencing_others(self, query: _Query) -> None:
         """A task that gives a partition away goes on with the rest."""
         kept, revoked = query.partitions
         for partition in query.partitions:
-            world.produce(partition, numbered(0, 10))
-        giver, taker = query.task(), query.task()
-        giver.assign({kept: 0, revoked: 0})
+            query.produce(partition, 0, 10)
+        giver, taker = query.reading(kept, revoked), query.task()
         giver.read_to({kept: 10, revoked: 10})
         giver.client.revoke([revoked])
         giver.settle()
         assert taker.assign({revoked: 0}) == {revoked: 10}
         for partition, task in ((kept, giver), (revoked, taker)):
-            world.produce(partition, numbered(10, 20))
-            task.read_to({partition: 20})
-            task.settle()
+            query.pass_on(task, partition, 10, 20)
         query.await_visible(0, 20)
         query.await_visible(1, 20)
 
-    def test_an_assigned_partition_can_be_assigned_again(self, world: World, query: _Query) -> None:
+    def test_an_assigned_partition_can_be_assigned_again(self, query: _Query) -> None:
         """A task does not fence itself."""
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        task = query.task()
-        task.assign({partition: 0})
-        task.read_to({partition: 10})
-        task.settle()
+        task = query.reading(partition)
+        query.pass_on(task, partition, 0, 10)
         assert task.assign({partition: 10}) == {partition: 10}
-        world.produce(partition, numbered(10, 20))
-        task.read_to({partition: 20})
-        task.settle()
+        query.pass_on(task, partition, 10, 20)
         query.await_visible(0, 20)
 
-    def test_what_is_written_is_committed_before_an_offset_changes(
-        self, world: World, query: _Query
-    ) -> None:
+    def test_what_is_written_is_committed_before_an_offset_changes(self, query: _Query) -> None:
         """Outputs that are not committed yet are not lost where a task changes the offset."""
         partition = query.partitions[0]
-        task = query.task()
-        task.assign({partition: 0})
+        task = query.reading(partition)
         for end in (5, 10):
-            world.produce(partition, numbered(end - 5, end))
+            query.produce(partition, end - 5, end)
             task.read_to({partition: end})
-        world.produce(partition, numbered(10, 20))
+        query.produce(partition, 10, 20)
         assert task.assign({partition: 20}) == {partition: 20}
         task.run_until(task.client.is_settled)
         query.await_committed({partition: 20})
         query.await_visible(0, 10)
-        world.produce(partition, numbered(10, 15))
+        query.produce(partition, 10, 15)
         task.read_to({partition: 25})
         task.settle()
         query.await_visible(0, 15)
 
     def test_what_is_written_is_committed_before_a_revoked_partition_returns(
-        self, world: World, query: _Query
+        self, query: _Query
     ) -> None:
         """Outputs of a revoked partition are committed before it is assigned again."""
         partition = query.partitions[0]
-        world.produce(partition, numbered(0, 10))
-        task = query.task()
-        task.assign({partition: 0})
+        query.produce(partition, 0, 10)
+        task = query.reading(partition)
         task.read_to({partition: 10})
         task.client.revoke([partition])
         assert task.assign({partition: 0}) == {partition: 10}
-        world.produce(partition, numbered(10, 20))
-        task.read_to({partition: 20})
-        task.settle()
+        query.pass_on(task, partition, 10, 20)
         query.await_visible(0, 20)
 
 
