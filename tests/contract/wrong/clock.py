@@ -48,21 +48,6 @@ def sleeps_the_first_time_only(self, milliseconds):
         self.clock.sleep_ms(milliseconds)
 
 
-@wrong(ClockContract.test_time_passes_during_a_sleep, "sleep_ms")
-def sleeps_half_of_the_time(self, milliseconds):
-    self.clock.sleep_ms(milliseconds // 2)
-
-
-@wrong(ClockContract.test_time_passes_during_a_sleep, "sleep_ms")
-def takes_milliseconds_for_seconds(self, milliseconds):
-    self.clock.sleep_ms(1_000 * milliseconds)
-
-
-@wrong(ClockContract.test_time_passes_during_a_sleep, "now_ms")
-def returns_seconds(self):
-    return self.clock.now_ms() // 1_000
-
-
 @wrong(ClockContract.test_a_sleep_of_no_time_returns, "sleep_ms")
 def fails_if_there_is_no_time_to_sleep(self, milliseconds):
     if not milliseconds:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.domain.cluster.topics import Broker, PartitionDescription, TopicDescription
+from pyspark_kafka.domain.cluster.topics import Broker, TopicDescription
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.security.rights import Operation
 from pyspark_kafka.ports.cluster import ClusterDescriber
@@ -62,28 +62,9 @@ def describes_one_partition_of_each_topic(self, topics):
     }
 
 
-@wrong(Suite.test_every_partition_has_brokers, "describe_topics")
-def describes_one_topic_of_several(self, topics):
-    return dict(list(self.describer.describe_topics(topics).items())[:1])
-
-
-@wrong(Suite.test_every_partition_has_brokers, "describe_topics")
-def names_a_broker_as_leader_that_has_no_replica(self, topics):
-    wrong = PartitionDescription(7, frozenset({0}), frozenset({0}))
-    return {
-        name: replace(topic, partitions=dict.fromkeys(topic.partitions, wrong))
-        for name, topic in self.describer.describe_topics(topics).items()
-    }
-
-
 @wrong(Suite.test_leaders_are_brokers, "brokers")
 def returns_no_brokers(self):
     return []
-
-
-@wrong(Suite.test_leaders_are_brokers, "brokers")
-def returns_a_broker_once_for_each_of_its_listeners(self):
-    return [*self.describer.brokers(), *self.describer.brokers()]
 
 
 @wrong(Suite.test_versions_of_apis_are_ranges, "api_versions")
@@ -103,14 +84,6 @@ def describes_topics_that_do_not_exist_without_partitions(self, topics):
         **dict.fromkeys(topics, TopicDescription({})),
         **self.describer.describe_topics(topics),
     }
-
-
-@wrong(Suite.test_topics_that_do_not_exist_are_left_out, "describe_topics")
-def creates_topics_that_do_not_exist(self, topics):
-    found = self.describer.describe_topics(topics)
-    for topic in set(topics) - found.keys():
-        self.world.cluster.create_topic(topic)
-    return found
 
 
 @wrong(Suite.test_no_topics_are_described_without_names, "describe_topics")

@@ -62,21 +62,9 @@ def removes_the_old_entry_before_it_writes_the_new_one(self, batch_id, metadata)
     self.add(batch_id, metadata)
 
 
-@wrong(Suite.test_readers_see_one_or_the_other, "replace")
-def shows_the_first_half_of_an_entry_before_the_second(self, batch_id, metadata):
-    Edited.replace(self, batch_id, metadata[: len(metadata) // 2])
-    time.sleep(0.01)
-    Edited.replace(self, batch_id, metadata)
-
-
 @wrong(Suite.test_a_removed_entry, "remove")
 def keeps_an_entry_that_is_to_be_removed(self, batch_id):
     pass
-
-
-@wrong(Suite.test_a_removed_entry, "remove")
-def fails_to_remove_an_entry_that_is_not_there(self, batch_id):
-    del self.entries[batch_id]
 
 
 @wrong(Suite.test_a_storage_that_cannot_be_changed, "replace")

@@ -101,21 +101,6 @@ def overwrites(self, batch_id, metadata):
     return True
 
 
-@wrong(Suite.test_a_batch_is_written_once, "add")
-def overwrites_silently(self, batch_id, metadata):
-    """Replaces an entry, and returns ``False``."""
-    is_new = batch_id not in self.entries
-    self.entries[batch_id] = metadata
-    return is_new
-
-
-@wrong(Suite.test_a_batch_is_written_once, "add")
-def claims_to_write(self, batch_id, metadata):
-    """Returns ``True`` even if there is an entry."""
-    Stored.add(self, batch_id, metadata)
-    return True
-
-
 @wrong(Suite.test_one_of_many_writers_wins, "add")
 def writes_later_than_it_looks_for_another_writers_entry(self, batch_id, metadata):
     if batch_id in self.entries:
@@ -139,20 +124,6 @@ def keeps_its_entries_to_itself_until_it_is_closed(self, storage):
     Stored.__init__(self, Storage(storage.fails))
 
 
-@wrong(Suite.test_another_log_sees_what_was_added)
-class RemembersWhatIsMissing(Stored):
-    """Does not look again for an entry that it did not find."""
-
-    def __init__(self, storage):
-        super().__init__(storage)
-        self._missing: set[int] = set()
-
-    def get(self, batch_id):
-        if batch_id not in self.entries:
-            self._missing.add(batch_id)
-        return None if batch_id in self._missing else self.entries[batch_id]
-
-
 @wrong(Suite.test_another_log_sees_what_was_purged)
 class RemembersEntries(Stored):
     """Returns an entry that it has read, even if it is deleted."""
@@ -168,38 +139,9 @@ class RemembersEntries(Stored):
         return self._read.get(batch_id)
 
 
-@wrong(Suite.test_another_log_sees_what_was_purged)
-class ListsOnce(Stored):
-    """Returns its first listing again."""
-
-    def __init__(self, storage):
-        super().__init__(storage)
-        self._listing: Sequence[int] | None = None
-
-    def batch_ids(self):
-        if self._listing is None:
-            self._listing = super().batch_ids()
-        return self._listing
-
-
 @wrong(Suite.test_the_latest_batch_is_the_highest, "batch_ids")
 def lists_every_number_up_to_the_highest_batch_id(self):
     return range(max(self.entries, default=-1) + 1)
-
-
-@wrong(Suite.test_the_latest_batch_is_the_highest, "batch_ids")
-def lists_the_batches_in_the_order_in_which_they_were_added(self):
-    return list(self.entries)
-
-
-@wrong(Suite.test_the_latest_batch_is_the_highest, "latest")
-def returns_the_entry_that_was_added_last_and_not_the_one_with_the_highest_batch_id(self):
-    return next(reversed(self.entries.items()), None)
-
-
-@wrong(Suite.test_the_latest_batch_is_the_highest, "latest")
-def takes_batch_9_for_a_later_one_than_batch_10(self):
-    return max(self.entries.items(), key=lambda entry: str(entry[0]), default=None)
 
 
 @wrong(Suite.test_an_empty_log_has_nothing, "latest")
@@ -226,11 +168,6 @@ def strips_the_white_space_of_an_entry(self, batch_id, metadata):
     return Stored.add(self, batch_id, metadata.strip())
 
 
-@wrong(Suite.test_what_was_added_is_returned, "add")
-def takes_an_entry_for_text(self, batch_id, metadata):
-    return Stored.add(self, batch_id, metadata.decode(errors="replace").encode())
-
-
 @wrong(Suite.test_the_highest_batch_of_all_is_kept, "add")
 def keeps_32_bits_of_a_batch_id(self, batch_id, metadata):
     return Stored.add(self, batch_id & 0x7FFF_FFFF, metadata)
@@ -241,37 +178,9 @@ def deletes_nothing(self, threshold):
     pass
 
 
-@wrong(Suite.test_purging_keeps_the_threshold_and_later_batches, "purge")
-def deletes_the_batch_at_the_threshold_too(self, threshold):
-    Stored.purge(self, threshold + 1)
-
-
-@wrong(Suite.test_purging_keeps_the_threshold_and_later_batches, "purge")
-def deletes_the_batch_before_the_threshold_only(self, threshold):
-    self.entries.pop(threshold - 1, None)
-
-
 @wrong(Suite.test_the_highest_batch_may_be_purged, "purge")
 def never_deletes_the_latest_batch(self, threshold):
     Stored.purge(self, min(threshold, max(self.entries, default=0)))
-
-
-@wrong(Suite.test_another_log_sees_what_was_purged)
-class PurgesItsOwn(Stored):
-    """Deletes only what it has added itself."""
-
-    def __init__(self, storage):
-        super().__init__(storage)
-        self._added: set[int] = set()
-
-    def add(self, batch_id, metadata):
-        self._added.add(batch_id)
-        return super().add(batch_id, metadata)
-
-    def purge(self, threshold):
-        for batch_id in self._added:
-            if batch_id < threshold:
-                self.entries.pop(batch_id, None)
 
 
 @wrong(Suite.test_concurrent_purges, "purge")
@@ -280,13 +189,6 @@ def fails_if_another_log_deletes_the_same_batches_at_the_same_time(self, thresho
         time.sleep(0.001)
         if batch_id < threshold:
             del self.entries[batch_id]
-
-
-@wrong(Suite.test_purging_keeps_the_threshold_and_later_batches, "purge")
-def fails_to_delete_what_is_deleted_already(self, threshold):
-    if not any(batch_id < threshold for batch_id in self.entries):
-        raise MetadataLogError(str(self), "There is nothing to delete")
-    Stored.purge(self, threshold)
 
 
 @wrong(Suite.test_a_purged_batch_can_be_written_again)
@@ -317,8 +219,3 @@ class EmptyIfItFails(Stored):
 @wrong(Suite.test_its_string_is_its_path, "__str__")
 def shows_its_credentials(self):
     return f"https://user:{SECRET}@host/log"
-
-
-@wrong(Suite.test_its_string_is_its_path, "__str__")
-def describes_itself_on_several_lines(self):
-    return "a log\nin memory"

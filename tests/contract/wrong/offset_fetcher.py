@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+from pyspark_kafka.domain.subscription import Assign, SubscribePattern, Subscription
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.reading import OffsetFetcher
 from pyspark_kafka.testing import MemoryWorld
@@ -73,15 +72,6 @@ def returns_no_partitions_if_a_topic_does_not_exist(self, subscription):
         return self.fetcher.partitions(subscription)
     except UnknownTopicError:
         return frozenset()
-
-
-@wrong(Suite.test_a_subscription_to_an_unknown_topic_names_it, "partitions")
-def names_topics_that_exist_in_an_error_about_those_that_do_not(self, subscription):
-    try:
-        return self.fetcher.partitions(subscription)
-    except UnknownTopicError as error:
-        assert isinstance(subscription, Subscribe)
-        raise UnknownTopicError(subscription.topics, "subscribe", "memory") from error
 
 
 @wrong(Suite.test_assigned_partitions_that_do_not_exist_are_left_out, "partitions")
@@ -160,44 +150,6 @@ def returns_the_latest_offset_for_the_earliest(self, partitions):
     return self.fetcher.latest(partitions)
 
 
-@wrong(Suite.test_the_earliest_offset_follows_what_is_deleted, "earliest")
-def does_not_know_of_deleted_records(self, partitions):
-    return PartitionOffsets(dict.fromkeys(self.fetcher.earliest(partitions), 0))
-
-
-@wrong(Suite.test_the_latest_offset_follows_what_is_written, "latest")
-def returns_the_offset_of_the_last_record_for_that_after_it(self, partitions):
-    return PartitionOffsets(
-        (partition, max(0, offset - 1))
-        for partition, offset in self.fetcher.latest(partitions).items()
-    )
-
-
-@wrong(Suite.test_the_latest_offset_follows_what_is_written, "latest")
-def returns_the_same_latest_offset_for_all_partitions_of_a_request(self, partitions):
-    found = self.fetcher.latest(partitions)
-    return PartitionOffsets(dict.fromkeys(found, max(found.values(), default=0)))
-
-
-@wrong(Suite.test_the_latest_offset_follows_what_is_written, "latest")
-def leaves_one_partition_of_several_out(self, partitions):
-    found = self.fetcher.latest(partitions)
-    return PartitionOffsets(sorted(found.items())[: max(1, len(found) - 1)])
-
-
-@wrong(Suite.test_the_latest_offset_follows_what_is_written)
-class RemembersEnds(Passing):
-    """Returns the latest offset that a partition had first."""
-
-    def __init__(self, fetcher, world):
-        super().__init__(fetcher, world)
-        self._known: dict[TopicPartition, int] = {}
-
-    def latest(self, partitions):
-        self._known = {**super().latest(partitions), **self._known}
-        return PartitionOffsets(self._known).restrict(partitions)
-
-
 @wrong(Suite.test_partitions_that_do_not_exist_have_no_offsets, "latest")
 def returns_0_for_partitions_that_do_not_exist(self, partitions):
     return PartitionOffsets({**dict.fromkeys(partitions, 0), **self.fetcher.latest(partitions)})
@@ -222,13 +174,6 @@ def ignores_open_transactions(self, partitions):
     return MemoryOffsetFetcher(self.cluster, self.world.options()).latest(partitions)
 
 
-@wrong(Suite.test_an_open_transaction_bounds_the_latest_offset, "latest")
-def always_reads_committed(self, partitions):
-    """Returns the last stable offset under ``read_uncommitted``."""
-    options = self.world.options(kafka__isolation__level="read_committed")
-    return MemoryOffsetFetcher(self.cluster, options).latest(partitions)
-
-
 @wrong(Suite.test_each_partition_has_its_timestamp, "for_timestamps")
 def takes_one_timestamp_for_every_partition(self, timestamps):
     return self.fetcher.for_timestamps(
@@ -240,27 +185,6 @@ def takes_one_timestamp_for_every_partition(self, timestamps):
 def leaves_out_a_partition_that_has_no_record_at_or_after_its_timestamp(self, timestamps):
     found = self.fetcher.for_timestamps(timestamps)
     return {partition: offset for partition, offset in found.items() if offset is not None}
-
-
-@wrong(Suite.test_a_timestamp_finds_the_first_record_that_is_not_older, "for_timestamps")
-def returns_the_latest_offset_if_no_record_is_at_or_after_a_timestamp(self, timestamps):
-    ends = self.fetcher.latest(timestamps)
-    found = self.fetcher.for_timestamps(timestamps)
-    return {
-        partition: ends[partition] if offset is None else offset
-        for partition, offset in found.items()
-    }
-
-
-@wrong(Suite.test_a_timestamp_finds_the_first_record_that_is_not_older, "for_timestamps")
-def does_not_find_a_record_at_its_timestamp(self, timestamps):
-    return self.fetcher.for_timestamps({each: time + 1 for each, time in timestamps.items()})
-
-
-@wrong(Suite.test_a_timestamp_finds_the_first_record_that_is_not_older, "for_timestamps")
-def finds_the_last_record_before_a_timestamp(self, timestamps):
-    found = self.fetcher.for_timestamps(timestamps)
-    return {partition: offset and offset - 1 for partition, offset in found.items()}
 
 
 @wrong(Suite.test_timestamps_need_not_ascend)
@@ -297,31 +221,12 @@ def drops_the_groups_other_partitions_at_a_commit(self, group_id, offsets):
     self.fetcher.commit(group_id, offsets)
 
 
-@wrong(Suite.test_a_commit_changes_its_partitions_only, "commit")
-def commits_one_partition_of_several(self, group_id, offsets):
-    self.fetcher.commit(group_id, PartitionOffsets(sorted(offsets.items())[:1]))
-
-
 @wrong(Suite.test_a_commit_may_be_repeated_and_go_back, "commit")
 def never_commits_a_smaller_offset(self, group_id, offsets):
     known = self.cluster.committed(group_id)
     self.fetcher.commit(
         group_id,
         PartitionOffsets((each, max(offsets[each], known.get(each, 0))) for each in offsets),
-    )
-
-
-@wrong(Suite.test_a_commit_may_be_repeated_and_go_back, "commit")
-def fails_if_an_offset_is_committed_already(self, group_id, offsets):
-    if offsets.items() <= self.cluster.committed(group_id).items():
-        raise ValueError("committed already")
-    self.fetcher.commit(group_id, offsets)
-
-
-@wrong(Suite.test_a_commit_may_be_repeated_and_go_back, "commit")
-def commits_the_last_records_offset_and_not_the_next_one(self, group_id, offsets):
-    self.fetcher.commit(
-        group_id, PartitionOffsets((each, max(0, offsets[each] - 1)) for each in offsets)
     )
 
 
@@ -336,38 +241,9 @@ class OneGroup(Passing):
         super().commit("the group", offsets)
 
 
-@wrong(Suite.test_a_commit_changes_its_partitions_only, "committed")
-def returns_all_partitions_of_a_group_whichever_are_asked_for(self, group_id, partitions):
-    return PartitionOffsets(self.cluster.committed(group_id) if partitions else {})
-
-
-@wrong(Suite.test_committed_offsets_of_a_group_are_returned, "committed")
-def returns_0_for_partitions_that_were_not_committed(self, group_id, partitions):
-    found = self.fetcher.committed(group_id, partitions)
-    return PartitionOffsets({**dict.fromkeys(partitions, 0), **found})
-
-
 @wrong(Suite.test_another_fetcher_sees_a_commit, "__init__")
 def keeps_commits_to_itself(self, fetcher, world):
     Passing.__init__(self, MemoryOffsetFetcher(MemoryCluster(), world.options()), world)
-
-
-@wrong(Suite.test_another_fetcher_sees_a_commit)
-class RemembersCommits(Passing):
-    """Does not look again for an offset that it has found."""
-
-    def __init__(self, fetcher, world):
-        super().__init__(fetcher, world)
-        self._known: dict[tuple[str, TopicPartition], int] = {}
-
-    def committed(self, group_id, partitions):
-        for partition, offset in super().committed(group_id, partitions).items():
-            self._known.setdefault((group_id, partition), offset)
-        return PartitionOffsets(
-            (partition, self._known[group_id, partition])
-            for partition in partitions
-            if (group_id, partition) in self._known
-        )
 
 
 @wrong(Suite.test_an_unreachable_cluster_is_an_error, "partitions")
@@ -376,28 +252,6 @@ def returns_no_partitions_if_no_broker_answers(self, subscription):
         return self.fetcher.partitions(subscription)
     except BrokerUnreachableError:
         return frozenset()
-
-
-@wrong(Suite.test_an_unreachable_cluster_is_an_error, "latest")
-def returns_no_offsets_if_no_broker_answers(self, partitions):
-    try:
-        return self.fetcher.latest(partitions)
-    except BrokerUnreachableError:
-        return PartitionOffsets()
-
-
-@wrong(Suite.test_an_unreachable_cluster_is_an_error, "commit")
-def swallows_that_a_commit_reached_no_broker(self, group_id, offsets):
-    with suppress(BrokerUnreachableError):
-        self.fetcher.commit(group_id, offsets)
-
-
-@wrong(Suite.test_an_unreachable_cluster_is_an_error, "earliest")
-def raises_an_error_of_its_own_if_no_broker_answers(self, partitions):
-    try:
-        return self.fetcher.earliest(partitions)
-    except BrokerUnreachableError as error:
-        raise UnknownTopicError(["any"], "subscribe", "memory") from error
 
 
 @wrong(Suite.test_closing_twice_is_allowed, "close")

@@ -16,8 +16,6 @@ from pyspark_kafka.adapters.memory.cluster import CREATE_TIME, StoredRecord
 from pyspark_kafka.adapters.memory.reading import MemoryRecordReader
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
-    KafkaRequestError,
-    PysparkKafkaError,
     UnknownTopicError,
 )
 from pyspark_kafka.domain.reading.errors import (
@@ -31,7 +29,7 @@ from pyspark_kafka.domain.reading.errors import (
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.ports.reading import RecordReader
-from pyspark_kafka.ports.record_schema import TYPES, record_schema
+from pyspark_kafka.ports.record_schema import TYPES
 from pyspark_kafka.testing import MemoryWorld
 from pyspark_kafka.testing import RecordReaderContract as Suite
 
@@ -88,46 +86,15 @@ def returns_the_last_record_of_a_batch_first(self, offset_range, projection):
         yield batch.take(pa.array(range(batch.num_rows - 1, -1, -1)))
 
 
-@wrong(Suite.test_records_come_in_order_and_once, "read")
-def returns_each_batch_twice(self, offset_range, projection):
-    for batch in self.reader.read(offset_range, projection):
-        yield batch
-        yield batch
-
-
-@wrong(Suite.test_records_come_in_order_and_once, "read")
-def takes_the_end_of_a_batch_for_the_end_of_the_range(self, offset_range, projection):
-    yield next(self.reader.read(offset_range, projection))
-
-
 @wrong(Suite.test_nothing_outside_of_the_range_is_read, "read")
 def begins_with_the_record_before_the_range(self, offset_range, projection):
     start = max(0, offset_range.from_offset - 1)
     yield from self.reader.read(replace(offset_range, from_offset=start), projection)
 
 
-@wrong(Suite.test_nothing_outside_of_the_range_is_read, "read")
-def returns_the_record_after_the_range_too(self, offset_range, projection):
-    yield from self.reader.read(offset_range, projection)
-    end = offset_range.until_offset
-    with suppress(OffsetOutOfRangeError):
-        yield from self.reader.read(OffsetRange(offset_range.partition, end, end + 1), projection)
-
-
-@wrong(Suite.test_nothing_outside_of_the_range_is_read, "read")
-def returns_a_batch_without_rows(self, offset_range, projection):
-    yield from self.reader.read(offset_range, projection)
-    yield pa.RecordBatch.from_pylist([], record_schema(projection))
-
-
 @wrong(Suite.test_only_the_projected_columns_are_read, "read")
 def returns_columns_that_are_not_projected(self, offset_range, projection):
     yield from self.reader.read(offset_range, ALL_COLUMNS)
-
-
-@wrong(Suite.test_only_the_projected_columns_are_read, "read")
-def returns_the_columns_in_the_order_of_their_names(self, offset_range, projection):
-    yield from self.reader.read(offset_range, Projection(tuple(sorted(projection.columns))))
 
 
 @wrong(Suite.test_batches_belong_to_the_caller)
@@ -174,12 +141,6 @@ class ReadsOn(Passing):
         self._ends[offset_range.partition] = offset_range.until_offset
 
 
-@wrong(Suite.test_records_come_in_order_and_once, "read")
-def reads_partition_0_whichever_is_to_be_read(self, offset_range, projection):
-    first = replace(offset_range.partition, partition=0)
-    yield from self.reader.read(replace(offset_range, partition=first), projection)
-
-
 class _Changing(Passing):
     """Returns a column with other values."""
 
@@ -217,16 +178,6 @@ class Seconds(_Changing):
         return value.replace(microsecond=0)
 
 
-@wrong(Suite.test_every_column_is_read)
-class DropsHeaders(_Changing):
-    """Returns no headers."""
-
-    column = "headers"
-
-    def change(self, value):
-        return None
-
-
 @wrong(Suite.test_headers_keep_order_duplicates_and_nulls)
 class HeadersByKey(_Changing):
     """Returns the last header of each key."""
@@ -237,26 +188,6 @@ class HeadersByKey(_Changing):
         return value and list({pair["key"]: pair for pair in value}.values())
 
 
-@wrong(Suite.test_headers_keep_order_duplicates_and_nulls)
-class HeadersNeverNull(_Changing):
-    """Returns an empty list for a record without headers."""
-
-    column = "headers"
-
-    def change(self, value):
-        return value or []
-
-
-@wrong(Suite.test_headers_keep_order_duplicates_and_nulls)
-class HeadersWithText(_Changing):
-    """Returns an empty value for a header without a value."""
-
-    column = "headers"
-
-    def change(self, value):
-        return value and [{**pair, "value": pair["value"] or b""} for pair in value]
-
-
 @wrong(Suite.test_null_and_empty_differ)
 class NullKeyIsEmpty(_Changing):
     """Returns an empty key for null."""
@@ -265,26 +196,6 @@ class NullKeyIsEmpty(_Changing):
 
     def change(self, value):
         return value or b""
-
-
-@wrong(Suite.test_null_and_empty_differ)
-class EmptyValueIsNull(_Changing):
-    """Returns null for an empty value."""
-
-    column = "value"
-
-    def change(self, value):
-        return value or None
-
-
-@wrong(Suite.test_every_column_is_read, "read")
-def mixes_key_and_value_up(self, offset_range, projection):
-    for batch in self.reader.read(offset_range, projection):
-        if {"key", "value"} <= set(projection.columns):
-            swapped = _with_column(batch, "key", batch["value"])
-            yield _with_column(swapped, "value", batch["key"])
-        else:
-            yield batch
 
 
 @wrong(Suite.test_aborted_records_are_skipped_under_read_committed, "read")
@@ -311,18 +222,6 @@ def returns_records_of_transactions_that_may_still_be_aborted(self, offset_range
         yield from reader.read(rest, projection)
 
 
-@wrong(Suite.test_aborted_records_are_read_under_read_uncommitted, "read")
-def returns_an_empty_record_for_each_offset_without_a_record(self, offset_range, projection):
-    position = offset_range.from_offset
-    for batch in self.reader.read(offset_range, projection):
-        rows = []
-        for row in batch.to_pylist():
-            rows += [{"offset": each} for each in range(position, row["offset"])]
-            rows.append(row)
-            position = row["offset"] + 1
-        yield pa.RecordBatch.from_pylist(rows, record_schema(projection))
-
-
 @wrong(Suite.test_a_range_may_end_in_offsets_without_records, "read")
 def takes_an_offset_without_a_record_for_a_deleted_one(self, offset_range, projection):
     position = offset_range.from_offset
@@ -340,24 +239,6 @@ def takes_an_offset_without_a_record_for_a_deleted_one(self, offset_range, proje
 def shortens_a_range_beyond_the_logs_end(self, offset_range, projection):
     with suppress(OffsetOutOfRangeError):
         yield from self.reader.read(offset_range, projection)
-
-
-@wrong(Suite.test_a_range_that_ends_after_the_log_is_out_of_range, "read")
-def returns_no_record_of_a_range_that_ends_with_an_error(self, offset_range, projection):
-    yield from list(self.reader.read(offset_range, projection))
-
-
-@wrong(Suite.test_a_range_that_ends_after_the_log_is_out_of_range, "read")
-def names_the_start_of_the_range_for_the_offset_that_is_missing(self, offset_range, projection):
-    try:
-        yield from self.reader.read(offset_range, projection)
-    except OffsetOutOfRangeError as error:
-        raise OffsetOutOfRangeError(
-            error.partition,
-            offset_range.from_offset,
-            earliest=error.earliest,
-            latest=error.latest,
-        ) from error
 
 
 @wrong(Suite.test_a_deleted_start_is_out_of_range, "read")
@@ -390,24 +271,6 @@ def reads_on_after_what_was_deleted_during_the_read(self, offset_range, projecti
         yield from self.reader.read(replace(offset_range, from_offset=error.earliest), projection)
 
 
-@wrong(Suite.test_records_that_are_deleted_during_a_read_are_an_error, "read")
-def shortens_a_range_if_records_are_deleted_during_the_read(self, offset_range, projection):
-    try:
-        yield from self.reader.read(offset_range, projection)
-    except OffsetOutOfRangeError as error:
-        if not offset_range.from_offset < error.offset < error.earliest:
-            raise
-
-
-@wrong(Suite.test_records_that_are_deleted_during_a_read_are_an_error, "read")
-def says_that_the_whole_range_was_lost_if_a_part_of_it_was_deleted(self, offset_range, projection):
-    try:
-        yield from self.reader.read(offset_range, projection)
-    except OffsetOutOfRangeError as error:
-        start, end = offset_range.from_offset, offset_range.until_offset
-        raise MissingOffsetsError(error.partition, start, end) from error
-
-
 @wrong(Suite.test_a_recreated_topic_is_an_error, "read")
 def takes_records_of_a_new_topic_for_those_of_the_old_topic(self, offset_range, projection):
     rest = offset_range
@@ -422,14 +285,6 @@ def takes_records_of_a_new_topic_for_those_of_the_old_topic(self, offset_range, 
 def takes_the_end_of_the_old_topic_for_the_end_of_the_range(self, offset_range, projection):
     with suppress(TopicRecreatedError, OffsetOutOfRangeError):
         yield from self.reader.read(offset_range, projection)
-
-
-@wrong(Suite.test_a_recreated_topic_is_an_error, "read")
-def reads_a_new_topic_from_its_beginning_without_an_error(self, offset_range, projection):
-    try:
-        yield from self.reader.read(offset_range, projection)
-    except TopicRecreatedError as error:
-        yield from self.reader.read(offset_range.starting_at(error.earliest), projection)
 
 
 @wrong(Suite.test_an_expected_range_fails_when_it_is_read)
@@ -460,17 +315,6 @@ class ReadsInOrder(Passing):
         yield from super().read(next(self._expected, offset_range), projection)
 
 
-@wrong(Suite.test_a_recreated_topic_is_an_error, "read")
-def says_that_a_new_topic_does_not_hold_an_offset_that_it_holds(self, offset_range, projection):
-    try:
-        yield from self.reader.read(offset_range, projection)
-    except TopicRecreatedError as error:
-        offset, earliest = error.offset, error.earliest
-        raise OffsetOutOfRangeError(
-            error.partition, offset, earliest=earliest, latest=offset
-        ) from error
-
-
 @wrong(Suite.test_a_topic_that_is_recreated_before_a_range_is_read)
 class RemembersTopics(Passing):
     """Refuses a range of a new topic because an earlier one was of the old topic."""
@@ -497,28 +341,6 @@ def returns_records_of_corrupt_batches(self, offset_range, projection):
         yield from self.read(replace(offset_range, from_offset=error.offset + 1), projection)
 
 
-@wrong(Suite.test_a_corrupt_batch_is_an_error, "read")
-def reads_on_after_a_corrupt_batch(self, offset_range, projection):
-    try:
-        yield from self.reader.read(offset_range, projection)
-    except CorruptBatchError as error:
-        yield from self.read(replace(offset_range, from_offset=error.offset + 1), projection)
-
-
-@wrong(Suite.test_a_corrupt_batch_is_an_error, "read")
-def takes_a_corrupt_batch_for_the_end_of_the_range(self, offset_range, projection):
-    with suppress(CorruptBatchError):
-        yield from self.reader.read(offset_range, projection)
-
-
-@wrong(Suite.test_a_corrupt_batch_is_an_error, "read")
-def raises_another_error_for_a_corrupt_batch(self, offset_range, projection):
-    try:
-        yield from self.reader.read(offset_range, projection)
-    except CorruptBatchError as error:
-        raise KafkaRequestError("a fetch", str(error)) from error
-
-
 @wrong(Suite.test_an_oversized_record_is_an_error, "read")
 def skips_oversized(self, offset_range, projection):
     """Reads on after an oversized record, even if the options forbid it."""
@@ -526,11 +348,6 @@ def skips_oversized(self, offset_range, projection):
         yield from self.reader.read(offset_range, projection)
     except OversizedRecordError as error:
         yield from self.read(replace(offset_range, from_offset=error.offset + 1), projection)
-
-
-@wrong(Suite.test_an_oversized_record_is_an_error, "read")
-def returns_no_record_before_one_that_is_oversized(self, offset_range, projection):
-    yield from list(self.reader.read(offset_range, projection))
 
 
 @wrong(Suite.test_oversized_records_are_skipped, "take_skipped")
@@ -545,38 +362,10 @@ def refuses_a_record_for_headers_that_are_not_read(self, offset_range, projectio
         yield batch.select(projection.columns)
 
 
-@wrong(Suite.test_a_start_after_the_end_is_out_of_range)
-class StopsWhenCorrupt(Passing):
-    """Reads nothing after a corrupt batch."""
-
-    _failure: PysparkKafkaError | None = None
-
-    def read(self, offset_range, projection):
-        if self._failure is not None:
-            raise self._failure
-        try:
-            yield from super().read(offset_range, projection)
-        except PysparkKafkaError as error:
-            self._failure = error
-            raise
-
-
 @wrong(Suite.test_a_timestamp_overflow_names_its_record, "read")
 def takes_a_timestamp_that_overflows_for_the_end_of_the_range(self, offset_range, projection):
     with suppress(MalformedTimestampError):
         yield from self.reader.read(offset_range, projection)
-
-
-@wrong(Suite.test_a_timestamp_overflow_names_its_record, "read")
-def returns_no_record_of_a_batch_with_a_timestamp_that_overflows(self, offset_range, projection):
-    yield from list(self.reader.read(offset_range, projection))
-
-
-@wrong(Suite.test_a_timestamp_overflow_names_its_record, "read")
-def checks_every_timestamp(self, offset_range, projection):
-    """Fails for a timestamp that overflows, even if it is not projected."""
-    for batch in self.reader.read(offset_range, ALL_COLUMNS):
-        yield batch.select(list(projection.columns))
 
 
 @wrong(Suite.test_an_unreachable_cluster_is_an_error, "read")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from kafka.partitioner.default import murmur2
 
-from pyspark_kafka.domain.errors import KafkaRequestError, UnknownTopicError
+from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.writing.errors import (
     InvalidRecordError,
     RecordDeliveryError,
@@ -78,10 +75,6 @@ def _with(batch: pa.RecordBatch, name: str, change: Callable[[Values], Values]) 
     return _set(batch, name, change(_values(batch, name)), batch.schema.field(name).type)
 
 
-def _with_headers(batch: pa.RecordBatch, change: Callable[[Values], Values]) -> pa.RecordBatch:
-    return _with(batch, "headers", lambda values: [found and change(found) for found in values])
-
-
 def _repeat_first(values: Values) -> Values:
     return values[:1] * len(values)
 
@@ -101,11 +94,6 @@ wrong: Final = Faults(Passing, _suite)
 @wrong(_Suite.test_each_row_may_name_its_topic_and_partition, "rewritten")
 def takes_the_first_rows_topic_for_a_whole_batch(self, batch, _topic):
     return _with(batch, "topic", _repeat_first)
-
-
-@wrong(_Suite.test_each_row_may_name_its_topic_and_partition, "rewritten")
-def takes_the_first_rows_partition_for_a_whole_batch(self, batch, _topic):
-    return _with(batch, "partition", _repeat_first)
 
 
 @wrong(_Suite.test_the_sinks_topic_overrides_the_column, "write")
@@ -132,22 +120,6 @@ class LastWriteOnly(Passing):
         return self.writer.flush()
 
 
-@wrong(_Suite.test_a_flush_delivers_every_write_before_it)
-class FirstWritesTopic(LastWriteOnly):
-    """Sends all writes before a flush to the topic of the first."""
-
-    def write(self, batch, topic=None):
-        self.kept.append((batch, self.kept[0][1] if self.kept else topic))
-
-
-@wrong(_Suite.test_a_flush_delivers_every_write_before_it)
-class LastWriteFirst(LastWriteOnly):
-    """Sends the writes before a flush in the wrong order."""
-
-    def write(self, batch, topic=None):
-        self.kept.insert(0, (batch, topic))
-
-
 @wrong(_Suite.test_records_of_one_key_go_to_one_partition, "rewritten")
 def sends_the_rows_of_a_batch_in_the_wrong_order(self, batch, _topic):
     return batch.take(pa.array(range(batch.num_rows - 1, -1, -1)))
@@ -168,18 +140,6 @@ def whole_arrays(self, batch, _topic):
         for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
-@wrong(_Suite.test_each_row_may_name_its_topic_and_partition)
-class SentTwice(Passing):
-    """Sends each batch twice, and counts it once."""
-
-    def flush(self):
-        delivered = self.writer.flush()
-        return DeliveryStats(delivered.records // 2, delivered.bytes // 2)
-
-    def rewritten(self, batch, _topic):
-        return batch.take(pa.array([*range(batch.num_rows)] * 2, pa.int64()))
 
 
 @wrong(_Suite.test_keys_decide_as_in_java, "rewritten")
@@ -214,46 +174,10 @@ class Crc32(Passing):
         return _set(batch, "partition", partitions, pa.int32())
 
 
-@wrong(_Suite.test_keys_decide_as_in_java)
-class AbsoluteHash(Crc32):
-    """Takes the absolute value of a hash, where Java clears its sign."""
-
-    def hashed(self, key):
-        code: int = murmur2(key)
-        return min(code, 2**32 - code)
-
-
-@wrong(_Suite.test_keys_decide_as_in_java)
-class HashedText(Crc32):
-    """Hashes a key's text in UTF-8, and not its bytes."""
-
-    def hashed(self, key):
-        code: int = murmur2(key.decode("latin-1").encode())
-        return code & 0x7FFFFFFF
-
-
-@wrong(_Suite.test_keys_decide_as_in_java)
-class NamedOnce(Crc32):
-    """Looks at the column of partitions only if it has no null."""
-
-    def rewritten(self, batch, _topic):
-        has_null = None in _values(batch, "partition")
-        return _with(
-            batch, "partition", lambda values: [None] * len(values) if has_null else values
-        )
-
-
 @wrong(_Suite.test_every_column_is_written, "rewritten")
 def writes_null_keys_and_values_as_empty_ones(self, batch, _topic):
     for name in ("key", "value"):
         batch = _with(batch, name, lambda values: [value or b"" for value in values])
-    return batch
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def writes_empty_keys_and_values_as_nulls(self, batch, _topic):
-    for name in ("key", "value"):
-        batch = _with(batch, name, lambda values: [value or None for value in values])
     return batch
 
 
@@ -264,45 +188,6 @@ def writes_strings_in_latin_1(self, batch, _topic):
             encoded = [text and text.encode("latin-1") for text in _values(batch, name)]
             batch = _set(batch, name, encoded, pa.binary())
     return batch
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def drops_headers_with_a_null_value(self, batch, _topic):
-    return _with_headers(batch, lambda found: [h for h in found if h["value"] is not None])
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def writes_headers_with_a_null_value_as_empty_ones(self, batch, _topic):
-    return _with_headers(batch, lambda found: [{**h, "value": h["value"] or b""} for h in found])
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def keeps_the_last_header_of_a_name(self, batch, _topic):
-    return _with_headers(batch, lambda found: [*{h["key"]: h for h in found}.values()])
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def sorts_a_records_headers_by_their_names(self, batch, _topic):
-    return _with_headers(batch, lambda found: sorted(found, key=lambda h: h["key"]))
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def writes_every_record_with_the_current_time(self, batch, _topic):
-    return batch.select([name for name in batch.schema.names if name != "timestamp"])
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def drops_the_milliseconds_of_timestamps(self, batch, _topic):
-    return _with(
-        batch,
-        "timestamp",
-        lambda values: [value and value.replace(microsecond=0) for value in values],
-    )
-
-
-@wrong(_Suite.test_every_column_is_written, "rewritten")
-def takes_the_first_rows_timestamp_for_a_whole_batch(self, batch, _topic):
-    return _with(batch, "timestamp", _repeat_first)
 
 
 @wrong(_Suite.test_records_without_a_timestamp_get_the_current_time, "rewritten")
@@ -321,17 +206,6 @@ class CountsForever(Passing):
     def flush(self):
         self.delivered += self.writer.flush()
         return self.delivered
-
-
-@wrong(_Suite.test_flush_counts_since_the_last_one, "write")
-def counts_the_records_of_the_last_write(self, batch, topic=None):
-    self.writer._delivered = DeliveryStats()
-    self.writer.write(batch, topic)
-
-
-@wrong(_Suite.test_flush_counts_since_the_last_one, "flush")
-def counts_no_bytes(self):
-    return DeliveryStats(self.writer.flush().records)
 
 
 @wrong(_Suite.test_delivered_bytes_are_those_of_keys_values_and_headers)
@@ -357,13 +231,6 @@ def loses_the_records_of_a_topic_that_does_not_exist(self, batch, topic=None):
         self.writer.write(batch, topic)
     except UnknownTopicError:
         return
-
-
-@wrong(_Suite.test_the_topic_has_to_exist, "write")
-def creates_topics_that_do_not_exist(self, batch, topic=None):
-    if topic is not None and topic not in self.writer._cluster.topics():
-        self.writer._cluster.create_topic(topic)
-    self.writer.write(batch, topic)
 
 
 @wrong(_Suite.test_rows_may_name_partitions_that_were_added)
@@ -423,28 +290,6 @@ class AcknowledgesOldRecords(AcknowledgesRefusals):
         return batch.filter(pa.array([year >= YEAR for year in years]))
 
 
-@wrong(_Suite.test_the_partition_has_to_exist, "write")
-def raises_an_error_that_is_not_of_the_port(self, batch, topic=None):
-    try:
-        self.writer.write(batch, topic)
-    except RecordDeliveryError as error:
-        raise KafkaRequestError("a request to produce", str(error)) from error
-
-
-@wrong(_Suite.test_the_partition_has_to_exist, "rewritten")
-def raises_for_the_last_record_that_cannot_be_delivered(self, batch, _topic):
-    return batch.take(pa.array(range(batch.num_rows - 1, -1, -1)))
-
-
-@wrong(_Suite.test_the_partition_has_to_exist, "write")
-def shows_the_record_in_an_error(self, batch, topic=None):
-    try:
-        self.writer.write(batch, topic)
-    except RecordDeliveryError as error:
-        shown = f"{error}: {batch.to_pylist()}"
-        raise RecordDeliveryError(error.topic, error.partition, error.size, shown) from error
-
-
 @wrong(_Suite.test_a_header_needs_a_key, "write")
 def loses_rows_that_cannot_become_records(self, batch, topic=None):
     try:
@@ -454,54 +299,14 @@ def loses_rows_that_cannot_become_records(self, batch, topic=None):
 
 
 @wrong(_Suite.test_a_record_needs_a_topic, "write")
-def sends_the_rows_before_the_first_without_a_topic(self, batch, topic=None):
-    for row in range(batch.num_rows):
-        self.writer.write(batch.slice(row, 1), topic)
-
-
-@wrong(_Suite.test_a_record_needs_a_topic, "write")
 def writes_records_without_a_topic_to_nowhere(self, batch, topic=None):
     if topic is not None or "topic" in batch.schema.names:
         self.writer.write(batch, topic)
 
 
-@wrong(_Suite.test_records_without_a_key_are_written)
-class DoesNotWait(Passing):
-    """Returns from a flush before records are delivered."""
-
-    def __init__(self, writer):
-        super().__init__(writer)
-        self.rows = 0
-
-    def write(self, batch, topic=None):
-        self.rows += batch.num_rows
-        threading.Thread(target=self._write_later, args=(batch, topic)).start()
-
-    def _write_later(self, batch, topic):
-        time.sleep(0.5)
-        self.writer.write(batch, topic)
-
-    def flush(self):
-        return DeliveryStats(self.rows)
-
-
 @wrong(_Suite.test_a_transaction_ends_with_the_flush, "join_transaction")
 def writes_outside_of_the_transaction_that_it_has_joined(self, _transaction):
     return
-
-
-@wrong(_Suite.test_a_transaction_ends_with_the_flush, "write")
-def leaves_a_transaction_after_the_first_write(self, batch, topic=None):
-    self.writer.write(batch, topic)
-    self.writer._transaction = None
-
-
-@wrong(_Suite.test_a_transaction_ends_with_the_flush, "flush")
-def writes_to_a_transaction_after_the_flush_that_ends_it(self):
-    joined = self.writer._transaction
-    delivered = self.writer.flush()
-    self.writer._transaction = joined
-    return delivered
 
 
 @wrong(_Suite.test_a_transaction_stays_open_after_close)
@@ -521,13 +326,6 @@ class AbortsOnClose(Passing):
     def close(self):
         if self.joined is not None:
             self.writer._cluster.close_transaction(self.joined, commit=self.is_committed)
-
-
-@wrong(_Suite.test_a_transaction_stays_open_after_close)
-class CommitsOnClose(AbortsOnClose):
-    """Commits the transaction that it has joined when it is closed."""
-
-    is_committed = True
 
 
 @wrong(_Suite.test_closing_twice_is_allowed)

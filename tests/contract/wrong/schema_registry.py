@@ -144,26 +144,9 @@ def returns_every_schema_as_avro(self, schema_id):
     return replace(Registering.by_id(self, schema_id), type=SchemaType.AVRO)
 
 
-@wrong(Suite.test_a_schema_is_found_by_its_id, "by_id")
-def returns_only_the_ascii_characters_of_a_schema(self, schema_id):
-    found = Registering.by_id(self, schema_id)
-    return replace(found, text=found.text.encode("ascii", "ignore").decode())
-
-
 @wrong(Suite.test_a_schema_has_one_id, "id_of")
 def gives_a_schema_another_id_each_time(self, schema):
     self.kept.schemas.append(schema)
-    return len(self.kept.schemas)
-
-
-@wrong(Suite.test_a_schema_has_one_id, "register")
-def gives_a_schema_an_id_of_each_subject(self, subject, schema):
-    known = self.kept.subjects.get(subject, [])
-    same = [each for each in known if self.by_id(each) == schema]
-    if same:
-        return same[0]
-    self.kept.schemas.append(schema)
-    self.kept.subjects[subject] = [*known, len(self.kept.schemas)]
     return len(self.kept.schemas)
 
 
@@ -171,13 +154,6 @@ def gives_a_schema_an_id_of_each_subject(self, subject, schema):
 def counts_the_versions_from_0(self, subject, version=None):
     found = Registering.version(self, subject, None if version is None else version + 1)
     return replace(found, version=found.version - 1)
-
-
-@wrong(Suite.test_versions_count_from_one, "register")
-def replaces_the_version_of_a_subject(self, subject, schema):
-    schema_id = self.id_of(schema)
-    self.kept.subjects[subject] = [schema_id]
-    return schema_id
 
 
 @wrong(Suite.test_the_latest_version)
@@ -210,32 +186,12 @@ def returns_the_latest_version_for_every_schema(self, subject, schema):
     return self.version(subject)
 
 
-@wrong(Suite.test_a_schema_is_looked_up, "look_up")
-def registers_a_schema_that_it_does_not_find(self, subject, schema):
-    self.register(subject, schema)
-    return Registering.look_up(self, subject, schema)
-
-
 @wrong(Suite.test_what_is_unknown, "by_id")
 def raises_another_error_for_an_unknown_id(self, schema_id):
     try:
         return self.kept.schemas[schema_id - 1]
     except IndexError as error:
         raise KeyError(schema_id) from error
-
-
-@wrong(Suite.test_what_is_unknown, "version")
-def takes_a_subject_that_does_not_exist_for_a_failure(self, subject, version=None):
-    try:
-        return Registering.version(self, subject, version)
-    except UnknownSchemaError as error:
-        raise RegistryUnavailableError(URL, str(error)) from error
-
-
-@wrong(Suite.test_what_is_unknown, "version")
-def returns_the_latest_version_for_one_that_does_not_exist(self, subject, version=None):
-    known = len(self.kept.subjects.get(subject, []))
-    return Registering.version(self, subject, None if version and version > known else version)
 
 
 @wrong(Suite.test_what_was_unknown_is_found)
@@ -277,15 +233,6 @@ def checks_no_compatibility(self, subject, versions):
     pass
 
 
-@wrong(Suite.test_an_incompatible_schema_is_refused, "register")
-def keeps_the_version_that_it_refuses(self, subject, schema):
-    try:
-        return Registering.register(self, subject, schema)
-    except IncompatibleSchemaError:
-        self.kept.subjects[subject].append(self.id_of(schema))
-        raise
-
-
 @wrong(Suite.test_a_schema_is_found_by_its_guid, "by_guid")
 def returns_the_first_schema_for_every_guid(self, guid):
     return self.by_id(1)
@@ -321,17 +268,6 @@ class FailsAsUnknown(Registering):
         return self._kept
 
 
-@wrong(Suite.test_a_registry_that_fails)
-class FailsWithoutUrl(Registering):
-    """Does not say which registry is down."""
-
-    @property
-    def kept(self):
-        if self._kept.fails:
-            raise RegistryUnavailableError("the registry", "it is down")
-        return self._kept
-
-
 @wrong(Suite.test_credentials_are_hidden)
 class ShowsLogin(Registering):
     """Has a URL with its login."""
@@ -339,12 +275,6 @@ class ShowsLogin(Registering):
     @property
     def url(self):
         return f"http://user:{SECRET}@registry"
-
-
-@wrong(Suite.test_credentials_are_hidden, "__repr__")
-def shows_itself(self):
-    """Has a ``repr`` with its login."""
-    return f"ShowsItself({SECRET})"
 
 
 @wrong(Suite.test_closing_twice, "close")

@@ -100,12 +100,6 @@ def swallows_an_event_if_there_was_one_of_its_kind(self, event, *facts):
         Passing.take(self, event, *facts)
 
 
-@wrong(SourceEventsContract.test_an_event_is_observed, "take")
-def passes_every_event_on_twice(self, event, *facts):
-    Passing.take(self, event, *facts)
-    Passing.take(self, event, *facts)
-
-
 @wrong(SourceEventsContract.test_events_are_observed_in_order)
 class OneLate(Passing):
     """Holds every event back until the next one."""
@@ -121,33 +115,10 @@ class OneLate(Passing):
             super().take(str(name), *others)
 
 
-@wrong(SourceEventsContract.test_an_event_is_observed, "take")
-def raises_for_an_event_that_it_has_taken(self, event, *facts):
-    Passing.take(self, event, *facts)
-    raise RuntimeError("the log is full")
-
-
 @wrong(SourceEventsContract.test_an_event_delays_nothing, "take")
 def takes_a_third_of_a_second_for_an_event(self, event, *facts):
     time.sleep(0.3)
     Passing.take(self, event, *facts)
-
-
-@wrong(SourceEventsContract.test_an_event_is_observed, "group_commit_failed")
-def drops_the_groups_name(self, group_id, error):
-    del group_id
-    self.take("group_commit_failed", "", error)
-
-
-@wrong(SourceEventsContract.test_an_event_is_observed, "offsets_retried")
-def drops_the_reason_of_an_attempt(self, attempt, attempts, reason):
-    del reason
-    self.take("offsets_retried", attempt, attempts, "")
-
-
-@wrong(SourceEventsContract.test_an_event_is_observed, "records_failed")
-def drops_the_reasons_of_bad_records(self, found, partition, offset):
-    self.take("records_failed", (found.total, found.dead_letters), partition, offset)
 
 
 @wrong(SourceEventsContract.test_events_without_partitions_are_observed, "initial_offsets")

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from pyspark_kafka.domain.errors import KafkaRequestError, UnknownTopicError
+from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.errors import (
     CorruptBatchError,
     MalformedTimestampError,
     OffsetOutOfRangeError,
     OversizedRecordError,
-    TopicRecreatedError,
 )
 from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import StreamClientContract
@@ -42,10 +41,6 @@ class _Cluster:
         if name not in self._methods:
             return method
         return lambda *given, **named: method(*given, **{**named, "committed_only": False})
-
-
-def _backwards(records: pa.RecordBatch) -> pa.Array[Any]:
-    return pa.array(range(records.num_rows - 1, -1, -1))
 
 
 def _with_records(
@@ -79,39 +74,9 @@ def loses_the_first_record_of_each_poll(self, polled):
     return [_with_records(polled, lambda records: records.slice(1))]
 
 
-@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
-def returns_the_records_of_a_poll_in_the_wrong_order(self, polled):
-    return [_with_records(polled, lambda records: records.take(_backwards(records)))]
-
-
-@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
-def returns_each_record_twice(self, polled):
-    return [polled, polled]
-
-
-@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
-def returns_the_offset_of_the_last_record_and_not_the_next_one(self, polled):
-    return [replace(polled, next_offset=polled.next_offset - 1)]
-
-
 @wrong(_Suite.test_every_column_is_read, "remade")
 def returns_no_headers(self, polled):
     return [_with_column(polled, "headers", lambda _value: None)]
-
-
-@wrong(_Suite.test_every_column_is_read, "remade")
-def drops_the_milliseconds_of_timestamps(self, polled):
-    return [_with_column(polled, "timestamp", lambda value: value.replace(microsecond=0))]
-
-
-@wrong(_Suite.test_every_column_is_read, "remade")
-def does_not_know_the_type_of_timestamps(self, polled):
-    return [_with_column(polled, "timestampType", lambda _value: -1)]
-
-
-@wrong(_Suite.test_every_column_is_read, "remade")
-def takes_every_partition_for_the_first_one_of_its_topic(self, polled):
-    return [_with_column(polled, "partition", lambda _value: 0)]
 
 
 @wrong(_Suite.test_records_have_the_schema_of_the_projection, "remade")
@@ -123,17 +88,6 @@ def returns_a_column_more_than_the_projection_has(self, polled):
 def returns_empty_batches_where_there_are_only_offsets_without_records(self, polled):
     empty = pa.RecordBatch.from_pydict({"offset": pa.array([], pa.int64())})
     return [replace(polled, records=empty if polled.records is None else polled.records)]
-
-
-@wrong(_Suite.test_offsets_without_visible_records_are_passed, "remade")
-def does_not_return_offsets_without_records(self, polled):
-    return [] if polled.records is None else [polled]
-
-
-@wrong(_Suite.test_reading_starts_at_the_assigned_offset, "assign")
-def reads_a_partition_from_its_beginning_wherever_it_is_assigned(self, offsets):
-    self.client.assign(PartitionOffsets(dict.fromkeys(offsets, 0)))
-    return offsets
 
 
 @wrong(_Suite.test_records_belong_to_the_caller)
@@ -220,17 +174,6 @@ def reads_revoked_partitions(self, partitions):
     pass
 
 
-@wrong(_Suite.test_revoked_partitions_are_not_read, "revoke")
-def revokes_all_partitions_at_once(self, _partitions):
-    self.client.revoke(list(self.client._offsets))
-
-
-@wrong(_Suite.test_revoked_partitions_are_not_read, "revoke")
-def fails_to_revoke_a_partition_that_it_does_not_read(self, partitions):
-    for partition in partitions:
-        del self.client._offsets[partition]
-
-
 @wrong(_Suite.test_aborted_records_are_skipped_under_read_committed, "__init__")
 def returns_aborted_records_under_read_committed(self, client):
     Passing.__init__(self, client)
@@ -253,16 +196,6 @@ def starts_again(self, timeout_s, *, takes_records=True):
             self.assign(PartitionOffsets({error.partition: error.earliest}))
             return ()
         raise
-
-
-@wrong(_Suite.test_a_deleted_start_is_out_of_range, "poll")
-def raises_without_the_offsets_that_the_broker_holds(self, timeout_s, *, takes_records=True):
-    try:
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    except OffsetOutOfRangeError as error:
-        raise OffsetOutOfRangeError(
-            error.partition, error.offset, earliest=0, latest=error.latest
-        ) from error
 
 
 @wrong(_Suite.test_a_start_after_the_end_is_out_of_range, "poll")
@@ -315,15 +248,6 @@ def takes_records_of_a_new_topic_for_those_of_the_old_topic(self, timeout_s, *, 
     return Passing.poll(self, timeout_s, takes_records=takes_records)
 
 
-@wrong(_Suite.test_a_recreated_topic_is_an_error, "poll")
-def reads_a_new_topic_from_its_beginning_without_an_error(self, timeout_s, *, takes_records=True):
-    try:
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    except TopicRecreatedError as error:
-        self.assign(PartitionOffsets({error.partition: 0}))
-        return ()
-
-
 @wrong(_Suite.test_a_deleted_topic_returns_nothing, "poll")
 def fails_if_a_topic_was_deleted(self, timeout_s, *, takes_records=True):
     for partition in self.client._offsets:
@@ -349,15 +273,6 @@ def skips_corrupt_batches(self, timeout_s, *, takes_records=True):
         return [PolledRecords(error.partition, None, error.offset + 1)]
 
 
-@wrong(_Suite.test_a_corrupt_batch_is_an_error, "poll")
-def corrupt_is_refused(self, timeout_s, *, takes_records=True):
-    """Raises an error for a corrupt batch after which a task is run again."""
-    try:
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    except CorruptBatchError as error:
-        raise KafkaRequestError("a fetch", str(error)) from error
-
-
 @wrong(_Suite.test_a_timestamp_overflow_names_its_record, "poll")
 def skips_records_whose_timestamp_overflows(self, timeout_s, *, takes_records=True):
     try:
@@ -366,15 +281,6 @@ def skips_records_whose_timestamp_overflows(self, timeout_s, *, takes_records=Tr
         [(partition, _)] = self.client._offsets.items()
         self.client._offsets[partition] = 2
         return [PolledRecords(partition, None, 2)]
-
-
-@wrong(_Suite.test_a_timestamp_overflow_names_its_record, "poll")
-def raises_for_timestamps_that_are_not_projected(self, timeout_s, *, takes_records=True):
-    for partition in self.client._offsets:
-        for record in self.cluster._log(partition).records:
-            if record.timestamp > 2**63 // 1_000:
-                raise MalformedTimestampError(partition, record.offset, record.timestamp)
-    return Passing.poll(self, timeout_s, takes_records=takes_records)
 
 
 @wrong(_Suite.test_an_oversized_record_is_an_error, "poll")
@@ -407,18 +313,3 @@ class ClosesOnce(Passing):
 @wrong(_Suite.test_nothing_is_read_after_close, "close")
 def reads_on_when_it_is_closed(self):
     pass
-
-
-@wrong(_Suite.test_nothing_is_read_after_close)
-class RaisesAfterClose(Passing):
-    """Fails to poll when it is closed."""
-
-    is_closed = False
-
-    def poll(self, timeout_s, *, takes_records=True):
-        if self.is_closed:
-            raise RuntimeError("it is closed")
-        return super().poll(timeout_s, takes_records=takes_records)
-
-    def close(self):
-        self.is_closed = True

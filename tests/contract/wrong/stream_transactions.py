@@ -114,13 +114,6 @@ class FromTheGroup(Passing):
         return PartitionOffsets(chosen)
 
 
-@wrong(_Suite.test_reading_starts_at_the_greater_offset, "assign")
-def reads_from_the_given_offset_where_the_groups_is_greater(self, offsets):
-    self.client.assign(offsets)
-    self.client._offsets.update(offsets)
-    return offsets
-
-
 @wrong(_Suite.test_a_task_may_change_its_offset)
 class MovesToTheGroup(FromTheGroup):
     """Reads a partition that is assigned again from the group's offset."""
@@ -133,14 +126,6 @@ class MovesToTheGroup(FromTheGroup):
             self.cluster.commit(self.client._settings.group_id, committed)
             return self.moved(assigned)
         return assigned
-
-
-@wrong(_Suite.test_a_task_may_change_its_offset, "assign")
-def does_not_commit_the_offset_of_a_partition_that_is_assigned_again(self, offsets):
-    committed = dict(self.cluster.committed(self.client._settings.group_id))
-    assigned = self.client.assign(offsets)
-    self.cluster.commit(self.client._settings.group_id, committed)
-    return assigned
 
 
 @wrong(_Suite.test_an_assigned_partition_can_be_assigned_again, "assign")

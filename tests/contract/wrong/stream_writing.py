@@ -13,7 +13,7 @@ from .adapter import Faults
 from .stream_client import Passing, suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
@@ -36,62 +36,36 @@ _Suite = StreamClientContract
 
 wrong: Final = Faults(Passing, suite)
 
-_WRITERS: Final[dict[Callable[..., None], list[type]]] = {
-    _Suite.test_outputs_are_written_in_order_and_once: [
-        writers.sends_the_first_hundred_rows_of_a_batch
-    ],
-    _Suite.test_outputs_of_revoked_partitions_are_acknowledged: [
+for _test, _adapter in (
+    (
+        _Suite.test_outputs_are_written_in_order_and_once,
+        writers.sends_the_first_hundred_rows_of_a_batch,
+    ),
+    (
+        _Suite.test_outputs_of_revoked_partitions_are_acknowledged,
         writers.sends_the_rows_of_a_batch_in_the_wrong_order,
-        writers.SentTwice,
-    ],
-    _Suite.test_every_column_is_written: [
-        writers.drops_headers_with_a_null_value,
-        writers.writes_headers_with_a_null_value_as_empty_ones,
-        writers.keeps_the_last_header_of_a_name,
-        writers.sorts_a_records_headers_by_their_names,
-        writers.writes_every_record_with_the_current_time,
-        writers.drops_the_milliseconds_of_timestamps,
-        writers.takes_the_first_rows_timestamp_for_a_whole_batch,
+    ),
+    (
+        _Suite.test_every_column_is_written,
         writers.writes_records_without_a_timestamp_with_the_time_0,
-        writers.writes_null_keys_and_values_as_empty_ones,
-        writers.writes_empty_keys_and_values_as_nulls,
-    ],
-    _Suite.test_keys_decide_as_in_java: [
-        writers.sends_what_has_no_partition_to_0,
-        writers.Crc32,
-        writers.AbsoluteHash,
-        writers.HashedText,
-        writers.NamedOnce,
-    ],
-    _Suite.test_several_batches_of_outputs_are_written: [
-        writers.LastWriteOnly,
-        writers.LastWriteFirst,
-        writers.whole_arrays,
-    ],
-    _Suite.test_each_row_may_name_its_topic_and_partition: [
+    ),
+    (_Suite.test_keys_decide_as_in_java, writers.sends_what_has_no_partition_to_0),
+    (_Suite.test_several_batches_of_outputs_are_written, writers.LastWriteOnly),
+    (
+        _Suite.test_each_row_may_name_its_topic_and_partition,
         writers.takes_the_first_rows_topic_for_a_whole_batch,
-        writers.takes_the_first_rows_partition_for_a_whole_batch,
-    ],
-    _Suite.test_the_sinks_topic_overrides_the_column: [writers.column_first],
-    _Suite.test_a_record_needs_a_topic: [writers.writes_records_without_a_topic_to_nowhere],
-    _Suite.test_the_topic_has_to_exist: [
-        writers.loses_the_records_of_a_topic_that_does_not_exist,
-        writers.creates_topics_that_do_not_exist,
-    ],
-    _Suite.test_the_partition_has_to_exist: [
-        writers.loses_records_that_cannot_be_delivered,
-        writers.raises_an_error_that_is_not_of_the_port,
-        writers.raises_for_the_last_record_that_cannot_be_delivered,
-        writers.shows_the_record_in_an_error,
-    ],
-    _Suite.test_a_header_needs_a_key: [writers.loses_rows_that_cannot_become_records],
-    _Suite.test_a_record_that_is_too_large_for_its_topic_is_an_error: [
-        writers.AcknowledgesLargeRecords
-    ],
-}
-for _test, _adapters in _WRITERS.items():
-    for _adapter in _adapters:
-        wrong(_test)(_client_with(_adapter))
+    ),
+    (_Suite.test_the_sinks_topic_overrides_the_column, writers.column_first),
+    (_Suite.test_a_record_needs_a_topic, writers.writes_records_without_a_topic_to_nowhere),
+    (_Suite.test_the_topic_has_to_exist, writers.loses_the_records_of_a_topic_that_does_not_exist),
+    (_Suite.test_the_partition_has_to_exist, writers.loses_records_that_cannot_be_delivered),
+    (_Suite.test_a_header_needs_a_key, writers.loses_rows_that_cannot_become_records),
+    (
+        _Suite.test_a_record_that_is_too_large_for_its_topic_is_an_error,
+        writers.AcknowledgesLargeRecords,
+    ),
+):
+    wrong(_test)(_client_with(_adapter))
 
 
 @wrong(_Suite.test_partitions_are_written_at_once)
@@ -184,20 +158,9 @@ def returns_records_to_a_caller_that_takes_none(self, timeout_s, *, takes_record
     return Passing.poll(self, timeout_s)
 
 
-@wrong(_Suite.test_records_wait_while_a_caller_takes_none, "poll")
-def loses_the_records_that_come_while_a_caller_takes_none(self, timeout_s, *, takes_records=True):
-    polled = Passing.poll(self, timeout_s)
-    return polled if takes_records else ()
-
-
 @wrong(_Suite.test_a_client_is_settled_when_all_outputs_are_acknowledged, "is_settled")
 def is_settled_before_its_outputs_are_committed(self):
     return True
-
-
-@wrong(_Suite.test_a_client_is_settled_when_all_outputs_are_acknowledged, "is_settled")
-def is_never_settled(self):
-    return False
 
 
 @wrong(_Suite.test_outputs_of_revoked_partitions_are_acknowledged, "revoke")
@@ -205,14 +168,6 @@ def forgets_what_was_written_of_revoked_partitions(self, partitions):
     self.client.revoke(partitions)
     for partition in partitions:
         self.client._tracker.forget(partition)
-
-
-@wrong(_Suite.test_outputs_of_revoked_partitions_are_acknowledged, "revoke")
-def does_not_commit_what_was_written_of_revoked_partitions(self, partitions):
-    self.client.revoke(partitions)
-    for partition in partitions:
-        for output in self.client._uncommitted.pop(partition, ()):
-            self.client._tracker.acknowledge(output, 1)
 
 
 @wrong(_Suite.test_a_moved_partition_is_acknowledged_from_its_new_offset_on)
@@ -230,26 +185,6 @@ class AcknowledgesMoved(Passing):
     def acknowledged(self):
         before, self.before = self.before, {}
         return {**before, **self.client.acknowledged()}
-
-
-@wrong(_Suite.test_records_that_were_polled_before_a_move_are_forgotten)
-class WaitsForPolled(Passing):
-    """Waits for records to be written that were polled before a partition was moved."""
-
-    def __init__(self, client):
-        super().__init__(client)
-        self.polled: set[tuple[TopicPartition, int]] = set()
-
-    def remade(self, polled):
-        self.polled.add((polled.partition, polled.records.num_rows if polled.records else 0))
-        return [polled]
-
-    def write(self, polled, outputs):
-        self.polled.discard((polled.partition, polled.records.num_rows if polled.records else 0))
-        self.client.write(polled, outputs)
-
-    def is_settled(self):
-        return self.client.is_settled() and not self.polled
 
 
 @wrong(_Suite.test_a_client_can_be_closed_before_it_is_settled, "close")

@@ -77,22 +77,6 @@ def begins_each_transaction_under_an_id_of_its_own_and_so_fences_none(self, tran
     return Passing.begin(self, f"{transactional_id}-{id(self)}-{len(self.begun)}")
 
 
-@wrong(_Suite.test_a_later_begin_fences_the_earlier_transaction, "begin")
-def returns_an_open_transaction_of_an_id_again(self, transactional_id):
-    newest = self.cluster._transactional_ids.get(transactional_id)
-    if newest is not None and newest.is_open:
-        return newest.transaction
-    return Passing.begin(self, transactional_id)
-
-
-@wrong(_Suite.test_a_later_begin_fences_the_earlier_transaction, "begin")
-def commits_an_open_transaction_when_another_one_of_its_id_begins(self, transactional_id):
-    newest = self.cluster._transactional_ids.get(transactional_id)
-    if newest is not None and newest.is_open:
-        self.commit(newest.transaction)
-    return Passing.begin(self, transactional_id)
-
-
 @wrong(_Suite.test_an_id_is_begun_again_after_each_end, "begin")
 def refuses_an_id_whose_transaction_has_ended(self, transactional_id):
     newest = self.cluster._transactional_ids.get(transactional_id)
@@ -109,11 +93,6 @@ def aborts_what_it_is_to_commit(self, transaction):
 @wrong(_Suite.test_aborted_records_are_never_visible, "abort")
 def commits_what_it_is_to_abort(self, transaction):
     self.transactions.commit(transaction)
-
-
-@wrong(_Suite.test_aborted_records_are_never_visible, "abort")
-def leaves_aborted_transactions_open(self, transaction):
-    pass
 
 
 @wrong(_Suite.test_committing_again_has_no_effect)
@@ -133,18 +112,6 @@ class CommitsOnce(Passing):
             raise TransactionLostError([name], "it has ended", "Write it again.") from error
 
 
-@wrong(_Suite.test_committing_again_has_no_effect)
-class AbortsOnce(CommitsOnce):
-    """Fails to abort a transaction that has ended."""
-
-    def commit(self, transaction):
-        self.transactions.commit(transaction)
-
-    def abort(self, transaction):
-        self.cluster_number(transaction)
-        self.transactions.abort(transaction)
-
-
 @wrong(_Suite.test_records_are_visible_after_another_process_commits, "commit")
 def ends_only_transactions_that_it_has_begun(self, transaction):
     if transaction in self.begun:
@@ -154,14 +121,6 @@ def ends_only_transactions_that_it_has_begun(self, transaction):
 @wrong(_Suite.test_transactions_of_several_ids_end_independently, "abort")
 def ends_the_transaction_that_was_begun_last_whichever_it_is_given(self, _transaction):
     self.transactions.abort(self.begun[-1])
-
-
-@wrong(_Suite.test_aborted_records_are_never_visible, "commit")
-def does_not_say_that_a_transaction_was_aborted_before_its_commit(self, transaction):
-    try:
-        self.transactions.commit(transaction)
-    except TransactionLostError:
-        return
 
 
 @wrong(_Suite.test_all_partitions_are_committed, "commit")
@@ -190,21 +149,6 @@ def knows_of_no_open_transaction(self, prefix):
     return []
 
 
-@wrong(_Suite.test_open_transactions_are_listed, "open_ids")
-def lists_only_one_of_several_open_transactions(self, prefix):
-    return self.transactions.open_ids(prefix)[:1]
-
-
-@wrong(_Suite.test_open_transactions_are_listed, "open_ids")
-def lists_open_transactions_that_have_the_prefix_anywhere_in_their_ids(self, prefix):
-    return [name for name in self.transactions.open_ids("") if prefix in name]
-
-
-@wrong(_Suite.test_open_transactions_are_listed, "open_ids")
-def lists_ids_whose_transactions_are_not_open_too(self, prefix):
-    return [name for name in self.cluster._transactional_ids if name.startswith(prefix)]
-
-
 class _Describes(Passing):
     """Changes each description."""
 
@@ -222,14 +166,6 @@ def describes_ids_that_no_producer_has_had(self, transactional_ids):
     nothing = TransactionDescription(-1, -1, TransactionState.EMPTY, -1, 0)
     found = self.transactions.describe(transactional_ids)
     return dict.fromkeys(transactional_ids, nothing) | dict(found)
-
-
-@wrong(_Suite.test_an_open_transaction_is_described)
-class DescribesNoStart(_Describes):
-    """Does not say when a transaction began."""
-
-    def changed(self, described):
-        return replace(described, started_ms=-1)
 
 
 @wrong(_Suite.test_an_end_is_described)
@@ -257,12 +193,6 @@ def raises_epochs_by_one(self, transactional_id):
 def aborts_on_closing_what_it_has_begun(self):
     for transaction in self.begun:
         self.transactions.abort(transaction)
-
-
-@wrong(_Suite.test_a_transaction_stays_open_after_close, "close")
-def commits_on_closing_what_it_has_begun(self):
-    for transaction in self.begun:
-        self.transactions.commit(transaction)
 
 
 @wrong(_Suite.test_closing_twice_is_allowed)
