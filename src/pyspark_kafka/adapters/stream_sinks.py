@@ -167,9 +167,11 @@ class TransactionalSink(StreamSink, Generic[W]):
     def _take_committed(self) -> None:
         """Acknowledge outputs, and close the writers of revoked partitions that are done."""
         for partition, writer in self._writers.items():
-            committed, outputs = writer.take_committed(), self._outputs[partition]
-            while committed is not None and outputs and outputs[0].next_offset <= committed:
-                self._tracker.acknowledge(outputs.popleft(), 1)
+            committed = writer.take_committed()
+            if committed is not None:
+                outputs = self._outputs[partition]
+                while outputs and outputs[0].next_offset <= committed:
+                    self._tracker.acknowledge(outputs.popleft(), 1)
         self._close_writers([each for each in self._revoked if self._writers[each].is_over])
 
     def _close_writers(self, partitions: Collection[TopicPartition]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
@@ -49,7 +49,7 @@ from .transactions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
@@ -324,7 +324,6 @@ class ExactlyOnceSink(TransactionalSink[_TransactionalWriter]):
                 return
             writer.cycle.append(batches, polled.next_offset)
             wait_s = writer.send()
-            self._take_committed()
             while writer.cycle.waiting_bytes > self._max_waiting_bytes:
                 receive_ready(list(self.awaited()), wait_s)
                 wait_s = self.send()
@@ -384,7 +383,13 @@ class ExactlyOnceSink(TransactionalSink[_TransactionalWriter]):
                     self._writers[partition].connect(self._topic)
         return committed
 
-    def _mapped_errors(self) -> AbstractContextManager[None]:
-        ids = [writer.transactional_id for writer in self._writers.values()]
-        rights = _cycle_rights(ids, self._settings.group_id, self._writers)
-        return self._factory.errors.mapped_errors("a request of a transaction", *rights)
+    @contextmanager
+    def _mapped_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            # Here, as they take longer than a request if there are many partitions.
+            ids = [writer.transactional_id for writer in self._writers.values()]
+            rights = _cycle_rights(ids, self._settings.group_id, self._writers)
+            with self._factory.errors.mapped_errors("a request of a transaction", *rights):
+                raise
