@@ -139,8 +139,7 @@ class StreamReadingContract(ReadingContract):
         """At the end of the log, a poll waits for its time-out, and returns nothing."""
         world.produce(partition, numbered(0, 1))
         task.assign({partition: 0})
-        task.read_to({partition: 1})
-        task.settle()
+        task.process_to({partition: 1})
         started = time.monotonic()
         assert not task.client.poll(_SHORT_S)
         # Timers of some systems are early by a tick.
@@ -225,8 +224,7 @@ class StreamReadingContract(ReadingContract):
             write(partition, numbered(0, 3))
         task = StreamTask(world.stream_client(None, **COMMITTED))
         task.assign({partition: 0})
-        task.read_to({partition: 4})
-        task.settle()
+        task.process_to({partition: 4})
         assert task.values(partition) == []
         assert task.acknowledged == {partition: 4}
 

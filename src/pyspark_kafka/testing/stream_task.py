@@ -112,6 +112,11 @@ class StreamTask:
         self._update_acknowledged()
         assert self.acknowledged == self.written
 
+    def process_to(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Read to these offsets, and poll and write until all that was written is acknowledged."""
+        self.read_to(ends)
+        self.settle()
+
     def _check(self, polled: PolledRecords) -> None:
         start = self._next_offsets[polled.partition]
         assert polled.next_offset > start

@@ -53,8 +53,7 @@ class _Query:
     def pass_on(self, task: StreamTask, partition: TopicPartition, start: int, end: int) -> None:
         """Produce records, and let a task write and commit what it makes of them."""
         self.produce(partition, start, end)
-        task.read_to({partition: end})
-        task.settle()
+        task.process_to({partition: end})
 
     def transactional_id(self, partition: TopicPartition) -> str:
         """Return the transactional id of a partition of the input."""
@@ -136,8 +135,7 @@ class StreamTransactionsContract(WorldContract):
         task = query.task()
         [resumed] = task.assign({partition: 0}).values()
         assert resumed in {0, *(each.next_offset for each in polled)}
-        task.read_to({partition: 10})
-        task.settle()
+        task.process_to({partition: 10})
         query.await_visible(0, 10)
 
     def test_records_without_outputs_advance_the_group(self, query: _Query) -> None:
@@ -154,8 +152,7 @@ class StreamTransactionsContract(WorldContract):
             write(partition, numbered(0, 3))
         task = query.task(**COMMITTED)
         task.assign({partition: 0})
-        task.read_to({partition: 4})
-        task.settle()
+        task.process_to({partition: 4})
         query.await_committed({partition: 4})
 
     @pytest.mark.parametrize(("given", "start"), [(2, 5), (5, 5), (7, 7)])
@@ -202,8 +199,7 @@ class StreamTransactionsContract(WorldContract):
         later = query.reading(partition)
         with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, polled)
-        later.read_to({partition: 10})
-        later.settle()
+        later.process_to({partition: 10})
         query.await_visible(0, 10)
 
     def test_a_task_is_fenced_with_uncommitted_outputs(self, query: _Query) -> None:
@@ -217,8 +213,7 @@ class StreamTransactionsContract(WorldContract):
         query.produce(partition, 10, 20)
         with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, zombie.poll())
-        later.read_to({partition: 20})
-        later.settle()
+        later.process_to({partition: 20})
         query.await_visible(0, 20)
 
     def test_another_client_fences_by_the_transactional_id(
@@ -284,8 +279,7 @@ class StreamTransactionsContract(WorldContract):
         query.await_committed({partition: 20})
         query.await_visible(0, 10)
         query.produce(partition, 10, 15)
-        task.read_to({partition: 25})
-        task.settle()
+        task.process_to({partition: 25})
         query.await_visible(0, 15)
 
     def test_what_is_written_is_committed_before_a_revoked_partition_returns(

@@ -43,6 +43,13 @@ class StreamWritingContract(WritingContract):
         return opened
 
     @pytest.fixture
+    def echoing(self, open_task: OpenTask, partition: TopicPartition, target: str) -> StreamTask:
+        """Return a task that passes the records of a partition on, from the first one."""
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        return task
+
+    @pytest.fixture
     def write(self, world: World, open_task: OpenTask) -> Write:
         """Return a function with which a new task writes a batch for one record of its input."""
 
@@ -53,17 +60,15 @@ class StreamWritingContract(WritingContract):
         return process
 
     def test_outputs_are_written_in_order_and_once(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
     ) -> None:
         """The outputs of one partition keep their order in a partition of the sink."""
         world.produce(partition, numbered(0, 12_000))
-        task = open_task(target, echo)
-        task.assign({partition: 0})
-        task.read_to({partition: 12_000})
+        echoing.read_to({partition: 12_000})
         for start in range(12_000, 12_030, 3):
             world.produce(partition, numbered(start, start + 3))
-            task.read_to({partition: start + 3})
-        task.settle()
+            echoing.read_to({partition: start + 3})
+        echoing.settle()
         written = [row["value"] for row in world.records(TopicPartition(target, 1))]
         assert written == [b"v%d" % number for number in range(12_030)]
         assert world.records(TopicPartition(target, 0)) == []
@@ -79,8 +84,7 @@ class StreamWritingContract(WritingContract):
         for start in range(0, 50, 10):
             for partition in partitions:
                 world.produce(partition, numbered(start, start + 10))
-        task.read_to(dict.fromkeys(partitions, 50))
-        task.settle()
+        task.process_to(dict.fromkeys(partitions, 50))
         for partition in partitions:
             rows = world.records(TopicPartition(target, partition.partition))
             assert [row["value"] for row in rows] == task.values(partition)
@@ -102,21 +106,18 @@ class StreamWritingContract(WritingContract):
         ]
 
     def test_an_offset_is_acknowledged_after_all_outputs_before_it(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
     ) -> None:
         """When an offset is acknowledged, the outputs of all records before it are written."""
         output = TopicPartition(target, partition.partition)
-        task = open_task(target, echo)
-        task.assign({partition: 0})
         for start in range(0, 30, 3):
             world.produce(partition, numbered(start, start + 3))
-            task.write(task.poll())
+            echoing.write(echoing.poll())
             written = len(world.records(output))
             # What was acknowledged before the output was looked at.
-            assert task.acknowledged.get(partition, 0) <= written
-        task.read_to({partition: 30})
-        task.settle()
-        assert task.acknowledged == {partition: 30}
+            assert echoing.acknowledged.get(partition, 0) <= written
+        echoing.process_to({partition: 30})
+        assert echoing.acknowledged == {partition: 30}
 
     def test_records_without_outputs_are_acknowledged(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
@@ -141,40 +142,34 @@ class StreamWritingContract(WritingContract):
         task.assign({partition: 0, other: 0})
         for changed, end in ((partition, 2), (other, 2), (partition, 4)):
             world.produce(changed, numbered(end - 2, end))
-            task.read_to({changed: end})
-            task.settle()
+            task.process_to({changed: end})
             assert task.client.acknowledged() == {}
 
     def test_an_acknowledgement_ends_a_poll(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition
     ) -> None:
         """A poll that has no records returns when something is acknowledged."""
         world.produce(partition, numbered(0, 10))
-        task = open_task(target, echo)
-        task.assign({partition: 0})
-        task.read_to({partition: 10})
+        echoing.read_to({partition: 10})
         started = time.monotonic()
-        while not task.client.is_settled():
-            assert not task.client.poll(LONG_S)
+        while not echoing.client.is_settled():
+            assert not echoing.client.poll(LONG_S)
         assert time.monotonic() - started < SOON_S
 
     def test_records_wait_while_a_caller_takes_none(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition
     ) -> None:
         """Acknowledgements still come, and no record is lost by the wait."""
-        task = open_task(target, echo)
-        task.assign({partition: 0})
         world.produce(partition, numbered(0, 3))
-        task.write(task.poll())
+        echoing.write(echoing.poll())
         world.produce(partition, numbered(3, 6))
         deadline = Deadline.after(LONG_S)
-        while not task.client.is_settled() or not task.acknowledged:
+        while not echoing.client.is_settled() or not echoing.acknowledged:
             assert not deadline.has_passed
-            assert not task.client.poll(0.1, takes_records=False)
-            task.write(())
-        task.read_to({partition: 6})
-        task.settle()
-        assert task.values(partition) == [b"v%d" % number for number in range(6)]
+            assert not echoing.client.poll(0.1, takes_records=False)
+            echoing.write(())
+        echoing.process_to({partition: 6})
+        assert echoing.values(partition) == [b"v%d" % number for number in range(6)]
 
     def test_a_client_is_settled_when_all_outputs_are_acknowledged(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
@@ -185,55 +180,46 @@ class StreamWritingContract(WritingContract):
         task.assign({partition: 0})
         assert task.client.is_settled()
         world.produce(partition, numbered(0, 100))
-        task.read_to({partition: 100})
-        task.settle()
+        task.process_to({partition: 100})
         assert len(world.records(TopicPartition(target, partition.partition))) == 100
         assert task.client.is_settled()
 
     def test_outputs_of_revoked_partitions_are_acknowledged(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
     ) -> None:
         """What was written before a revocation is delivered, and readers of committed see it."""
         world.produce(partition, numbered(0, 10))
-        task = open_task(target, echo)
-        task.assign({partition: 0})
-        task.read_to({partition: 10})
-        task.client.revoke([partition])
-        task.settle()
-        assert task.acknowledged == {partition: 10}
+        echoing.read_to({partition: 10})
+        echoing.client.revoke([partition])
+        echoing.settle()
+        assert echoing.acknowledged == {partition: 10}
         output = TopicPartition(target, partition.partition)
         # Brokers respond before a transaction has ended.
         await_until(lambda: len(world.records(output, **COMMITTED)) >= 10)
         rows = world.records(output, **COMMITTED)
-        assert [row["value"] for row in rows] == task.values(partition)
+        assert [row["value"] for row in rows] == echoing.values(partition)
 
     def test_a_moved_partition_is_acknowledged_from_its_new_offset_on(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition
     ) -> None:
         """Acknowledgements of what was read before a partition was moved are not returned."""
         world.produce(partition, numbered(0, 10))
-        task = open_task(target, echo)
-        task.assign({partition: 0})
-        for polled in task.poll():
+        for polled in echoing.poll():
             assert polled.records is not None
-            task.client.write(polled, echo(polled.records))
-        task.assign({partition: 5})
-        assert task.client.acknowledged() == {}
-        task.read_to({partition: 10})
-        task.settle()
+            echoing.client.write(polled, echo(polled.records))
+        echoing.assign({partition: 5})
+        assert echoing.client.acknowledged() == {}
+        echoing.process_to({partition: 10})
 
     def test_records_that_were_polled_before_a_move_are_forgotten(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
     ) -> None:
         """What was polled and not written keeps nothing from being acknowledged."""
         world.produce(partition, numbered(0, 10))
-        task = open_task(target, echo)
-        task.assign({partition: 0})
-        task.poll()
-        assert task.client.acknowledged() == {}
-        task.assign({partition: 5})
-        task.read_to({partition: 10})
-        task.settle()
+        echoing.poll()
+        assert echoing.client.acknowledged() == {}
+        echoing.assign({partition: 5})
+        echoing.process_to({partition: 10})
         rows = world.records(TopicPartition(target, partition.partition))
         assert [row["value"] for row in rows] == [b"v%d" % number for number in range(5, 10)]
 
@@ -244,21 +230,18 @@ class StreamWritingContract(WritingContract):
         world.produce(partition, numbered(0, 10))
         task = StreamTask(world.stream_client(None))
         task.assign({partition: 0})
-        task.read_to({partition: 10})
-        task.settle()
+        task.process_to({partition: 10})
         assert task.acknowledged == {partition: 10}
 
     def test_a_client_can_be_closed_before_it_is_settled(
-        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+        self, world: World, echoing: StreamTask, partition: TopicPartition
     ) -> None:
         """What was written and not acknowledged does not keep a client from closing."""
         world.produce(partition, numbered(0, 1_000))
-        task = open_task(target, echo)
-        task.assign({partition: 0})
-        task.write(task.poll())
+        echoing.write(echoing.poll())
         started = time.monotonic()
         for _ in range(2):
-            task.client.close()
+            echoing.client.close()
         assert time.monotonic() - started < SOON_S
 
 
@@ -266,6 +249,5 @@ def _process_one(world: World, task: StreamTask, partition: TopicPartition) -> N
     """Process one record, and wait for its outputs."""
     world.produce(partition, numbered(0, 1))
     task.assign({partition: 0})
-    task.read_to({partition: 1})
-    task.settle()
+    task.process_to({partition: 1})
     assert task.acknowledged == {partition: 1}
