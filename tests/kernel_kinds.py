@@ -1,15 +1,10 @@
 """Whether kernels are called with arguments of the kinds that they are compiled for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.adapters.kernels.kernel import Kind
+from pyspark_kafka.adapters.kernels.kernel import Kind
 
 
 def require_kinds(arguments: Sequence[object], kinds: Sequence[Kind]) -> None:

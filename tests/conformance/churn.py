@@ -1,19 +1,14 @@
 """Topics that change at random while a query reads them."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld
 
 from .start_offsets import write
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark_kafka.testing import KafkaWorld
 
 _STEPS: Final = 56
 _STEPS_BETWEEN_MARKS: Final = 8

@@ -1,7 +1,5 @@
 """The source with a pool that soon closes its clients, for Spark's workers to import."""
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from pyspark_kafka.adapters.spark.data_source import KafkaDataSource

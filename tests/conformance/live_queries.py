@@ -1,29 +1,21 @@
 """The same query with this source and with the JVM connector, all running while a test acts."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.clock import Deadline
 
 from ..spark.queries import read_stream
 from .side_by_side import failure
-from .sources import ONE_CLIENT, agreed, for_each
+from .sources import ONE_CLIENT, Source, agreed, for_each
 from .stream_runs import batch_ends
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .sources import Source
 
 T = TypeVar("T")
 

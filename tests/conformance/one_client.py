@@ -1,7 +1,5 @@
 """Tests whose result does not depend on the client."""
 
-from __future__ import annotations
-
 import pytest
 
 one_client = pytest.mark.parametrize("client", ["kafka-python"])

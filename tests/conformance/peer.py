@@ -5,15 +5,11 @@ A test marks each of its counterparts, whose assertions it makes as well, with
 ``NOT_APPLICABLE`` or ``MISSING`` with the reason. ``report.py`` makes a page of them.
 """
 
-from __future__ import annotations
-
 import enum
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Held(enum.Enum):

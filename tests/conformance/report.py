@@ -1,19 +1,15 @@
 """The page that lists the JVM connector's tests with ours, from the marks on ours."""
 
-from __future__ import annotations
-
 import importlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .peer import MISSING, NOT_APPLICABLE, PEER_TESTS, Held
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    Key = tuple[str, str]
-    Claims = dict[Key, list[tuple[str, Held]]]
+Key = tuple[str, str]
+Claims = dict[Key, list[tuple[str, Held]]]
 
 FOLDER: Final = Path(__file__).parent
 

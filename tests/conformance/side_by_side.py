@@ -1,27 +1,21 @@
 """The same query for this source and for the JVM connector, and their answers side by side."""
 
-from __future__ import annotations
-
 import enum
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
 from ..spark.queries import OURS, PEER, read, read_stream, run_available_now
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 
 class JvmSource(enum.Enum):

@@ -1,19 +1,15 @@
 """Where a query starts, and what it reads from there on, while topics change and it restarts."""
 
-from __future__ import annotations
-
 import itertools
 import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
 from .peer import Held, peer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 BASE: Final = "KafkaSourceSuiteBase"
 PARTITIONS: Final = 5

@@ -1,16 +1,12 @@
 """Running streams, and looking into what they leave in their checkpoints."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 
 def run_once(

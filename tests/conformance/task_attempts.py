@@ -1,18 +1,14 @@
 """Tasks that Spark runs again, and what their first attempts saw."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+from pyspark.sql import Row, SparkSession
 
-    from pyspark.sql import Row, SparkSession
-
-    from .worker_connections import Connections
+from .worker_connections import Connections
 
 
 @contextmanager

@@ -5,12 +5,11 @@ stream. What both kinds refuse is therefore refused in ``load()``, by a stream e
 connector does; what one kind accepts is refused later, by the first action or the started stream.
 """
 
-from __future__ import annotations
-
 import enum
-from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.mark import ParameterSet
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from pyspark_kafka.bootstrap.spark import DefaultSource
@@ -20,10 +19,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from ..spark.queries import OURS, PEER
 from .peer import Held, peer
 from .side_by_side import failure, root_cause
-
-if TYPE_CHECKING:
-    from _pytest.mark import ParameterSet
-    from pyspark.sql import DataFrame, SparkSession
 
 Options = dict[str, str]
 

@@ -1,9 +1,6 @@
 """ConsumerStrategySuite: which partitions a subscription stands for."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,10 +8,8 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.reading import OffsetFetcher
 
+from .conftest import OpenContainer
 from .peer import Held, peer
-
-if TYPE_CHECKING:
-    from .conftest import OpenContainer
 
 SUITE = "ConsumerStrategySuite"
 

@@ -1,7 +1,5 @@
 """Records that are gone when a query goes on: what both sources do, for both flags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

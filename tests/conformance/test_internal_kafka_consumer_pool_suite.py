@@ -4,11 +4,9 @@ A Python worker of Spark runs one task at a time. Only a platform that runs task
 several clients at once.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,10 +23,7 @@ from .one_client import one_client
 from .peer import Held, peer
 from .worker_connections import worker_connections
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    NewPool = Callable[..., "CountedPool"]
+NewPool = Callable[..., "CountedPool"]
 
 SUITE = "InternalKafkaConsumerPoolSuite"
 

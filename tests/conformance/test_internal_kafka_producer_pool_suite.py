@@ -1,17 +1,16 @@
 """InternalKafkaProducerPoolSuite: how long a process keeps what writes."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import SinkContainer
 from pyspark_kafka.bootstrap.pool import MAX_IDLE, ContainerPool
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.testing import await_until
@@ -19,14 +18,7 @@ from pyspark_kafka.testing import await_until
 from ..spark.queries import OURS, read
 from .one_client import one_client
 from .peer import Held, peer
-from .worker_connections import worker_connections
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .worker_connections import Connections
+from .worker_connections import Connections, worker_connections
 
 SUITE = "InternalKafkaProducerPoolSuite"
 

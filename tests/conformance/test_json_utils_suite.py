@@ -1,12 +1,11 @@
 """JsonUtilsSuite: partitions and offsets as JSON."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.offset_limits import Specific, parse_offset_limit
 from pyspark_kafka.domain.subscription import Assign
@@ -16,12 +15,6 @@ from ..spark.queries import OURS, read
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import failure, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 
 SUITE = "JsonUtilsSuite"
 

@@ -1,13 +1,12 @@
 """KafkaContinuousSourceSuite, with the tests that it inherits from KafkaSourceSuiteBase."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka import continuous
+from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record, await_until
@@ -27,11 +26,6 @@ from .start_offsets import (
 )
 from .test_bad_options import NOBODY
 from .test_kafka_source_suite import BAD_OPTIONS, UNSUPPORTED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pyspark_kafka.application.continuous.query import ContinuousQuery
 
 SUITE = "KafkaContinuousSourceSuite"
 

@@ -1,7 +1,5 @@
 """Topics and records that are gone: KafkaContinuousSourceTopicDeletionSuite and its likes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from pyspark_kafka.domain.topic_partition import TopicPartition

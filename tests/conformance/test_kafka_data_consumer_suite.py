@@ -1,12 +1,11 @@
 """KafkaDataConsumerSuite: tasks that read through clients which a process keeps."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
@@ -25,14 +24,7 @@ from .peer import Held, peer
 from .side_by_side import Both, Sides, ends, failure, last_cause
 from .stream_runs import run_once
 from .task_attempts import failing_once, listed_by, task_attempts
-from .worker_connections import worker_connections
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import pyarrow as pa
-
-    from .worker_connections import Connections
+from .worker_connections import Connections, worker_connections
 
 SUITE = "KafkaDataConsumerSuite"
 

@@ -1,13 +1,13 @@
 """KafkaDontFailOnDataLossSuite: queries that start with records that have aged out."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, await_until
@@ -16,11 +16,6 @@ from tests.spark.queries import OURS, PEER, read, read_stream
 from .continuous_runs import SECONDS, Runs, numbered
 from .peer import Held, peer
 from .side_by_side import JvmSource, outcome, read_jvm, sql_conf
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
-
 
 SUITE = "KafkaDontFailOnDataLossSuite"
 NO_DUPLICATES = "failOnDataLoss=false should not return duplicated records"

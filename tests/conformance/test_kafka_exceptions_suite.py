@@ -4,8 +4,6 @@ There a caller may give an exception a state of its own. Nothing does so here, a
 would see it: Spark gives every error of a Python data source the state 38000.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import zipfile

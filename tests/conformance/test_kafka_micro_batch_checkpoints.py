@@ -1,26 +1,19 @@
 """KafkaMicroBatchSourceSuite: what a micro-batch stream leaves for its restart, and finds there."""
 
-from __future__ import annotations
-
 import json
 import uuid
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+from pyspark.sql import DataFrame
 
 from tests.spark.queries import PEER, read
 
+from .live_queries import OpenStream
 from .peer import Held, peer
 from .side_by_side import failure
-from .sources import ONE_CLIENT, agreed, for_each
+from .sources import ONE_CLIENT, Source, agreed, for_each
 from .stream_runs import run_once
 from .test_kafka_micro_batch_source_suite import BASE, sizes
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame
-
-    from .live_queries import OpenStream
-    from .sources import Source
 
 
 @peer(BASE, "(de)serialization of initial offsets", Held.BESIDE_JVM)

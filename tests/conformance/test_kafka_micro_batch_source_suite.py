@@ -1,20 +1,19 @@
 """KafkaMicroBatchSourceSuite: what a micro-batch stream reads, batch for batch."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import window
 
 from pyspark_kafka.domain.reading.errors import MalformedTimestampError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
+from tests.spark.topics import Topics
 
-from .live_queries import numbers
+from .live_queries import LiveQueries, LiveQuery, OpenStream, numbers
 from .peer import Held, peer
 from .side_by_side import failure, java_causes
 from .sources import (
@@ -28,13 +27,6 @@ from .sources import (
     for_each,
 )
 from .stream_runs import run_once, start
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from tests.spark.topics import Topics
-
-    from .live_queries import LiveQueries, LiveQuery, OpenStream
 
 BASE = "KafkaMicroBatchSourceSuiteBase"
 

@@ -1,27 +1,27 @@
 """KafkaMicroBatchSourceSuite: topics that come and go while a micro-batch stream runs."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_kafka.testing import await_until
+from tests.spark.topics import Topics
 
-from .live_queries import numbers
+from .live_queries import Live, LiveQueries, numbers
 from .peer import Held, peer
 from .side_by_side import root_cause
-from .sources import BOTH_CLIENTS, JVM, ONE_CLIENT, OURS, agreed, assert_same_words, for_each
+from .sources import (
+    BOTH_CLIENTS,
+    JVM,
+    ONE_CLIENT,
+    OURS,
+    Source,
+    agreed,
+    assert_same_words,
+    for_each,
+)
 from .test_kafka_micro_batch_source_suite import BASE, sizes
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from tests.spark.topics import Topics
-
-    from .live_queries import Live, LiveQueries
-    from .sources import Source
 
 SHORT_WAITS = {"kafka__request__timeout__ms": "3000", "kafka__default__api__timeout__ms": "3000"}
 

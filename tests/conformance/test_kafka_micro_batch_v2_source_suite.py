@@ -1,36 +1,28 @@
 """KafkaMicroBatchV2SourceSuite: what only the newer of the JVM connector's sources has."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
+from pyspark.sql.streaming.query import StreamingQuery
 
+from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
+from .conftest import OpenContainer
+from .live_queries import OpenStream
 from .peer import Held, peer
 from .side_by_side import failure, root_cause
-from .sources import JVM, ONE_CLIENT, agreed, assert_same_words, for_each
+from .sources import JVM, ONE_CLIENT, Source, agreed, assert_same_words, for_each
 from .stream_runs import start
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
-
-    from .conftest import OpenContainer
-    from .live_queries import OpenStream
-    from .sources import Source
 
 SUITE: Final = "KafkaMicroBatchV2SourceSuite"
 CHECKPOINT: Final = Path(__file__).parent / "checkpoints" / "spark-2.4.8"

@@ -1,18 +1,13 @@
 """KafkaOffsetRangeCalculatorSuite: how ranges are cut into tasks."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from pyspark_kafka.domain.reading.ranges import OffsetRange, TaskLimits, split_ranges
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
+from .jvm_connector import JvmConnector
 from .peer import Held, peer
-
-if TYPE_CHECKING:
-    from .jvm_connector import JvmConnector
 
 SUITE = "KafkaOffsetRangeCalculatorSuite"
 

@@ -1,15 +1,15 @@
 """KafkaOffsetReaderSuite: which ranges a query reads, and how offsets are learnt."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.application.reading.planner import KafkaBatch
 from pyspark_kafka.domain.errors import KafkaRequestError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
@@ -18,18 +18,12 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
+from .conftest import OpenContainer
+from .jvm_connector import JvmConnector, JvmOffsetReader
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import failure, last_cause
 from .unsteady_fetcher import UnsteadyFetcher
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from pyspark_kafka.application.reading.planner import KafkaBatch
-
-    from .conftest import OpenContainer
-    from .jvm_connector import JvmConnector, JvmOffsetReader
 
 SUITE = "KafkaOffsetReaderSuite"
 

@@ -1,11 +1,11 @@
 """KafkaRelationSuite: what a batch query reads, beside the JVM connector in the same session."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, Row
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record
@@ -24,12 +24,6 @@ from .side_by_side import (
     write,
 )
 from .sources import ONE_TASK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark.sql import DataFrame, Row
-
 
 SUITE = "KafkaRelationSuiteBase"
 

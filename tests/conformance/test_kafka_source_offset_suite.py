@@ -1,10 +1,8 @@
 """KafkaSourceOffsetSuite: offsets as a checkpoint holds them."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,12 +10,10 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.queries import OURS, PEER, read_stream
+from .jvm_connector import JvmConnector
 from .one_client import one_client
 from .peer import Held, peer
 from .stream_runs import run_once
-
-if TYPE_CHECKING:
-    from .jvm_connector import JvmConnector
 
 SUITE = "KafkaSourceOffsetSuite"
 

@@ -1,9 +1,7 @@
 """KafkaSourceProviderSuite: how options are spelled, and which of them an operator forbids."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
@@ -36,8 +34,7 @@ from .peer import Held, peer
 from .side_by_side import Sides, ends
 from .stream_runs import run_once
 
-if TYPE_CHECKING:
-    Options = dict[str, str]
+Options = dict[str, str]
 
 SUITE: Final = "KafkaSourceProviderSuite"
 BATCH_MODE: Final = "batch mode - options should be handled as case-insensitive"

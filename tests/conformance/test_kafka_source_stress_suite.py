@@ -1,22 +1,17 @@
 """KafkaSourceStressSuite, and KafkaSourceStressForDontFailOnDataLossSuite."""
 
-from __future__ import annotations
-
 import random
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.testing import KafkaWorld
 
 from .churn import Churn
+from .live_queries import LiveQueries
 from .peer import Held, peer
 from .sources import with_client
 from .start_offsets import write
-
-if TYPE_CHECKING:
-    from .live_queries import LiveQueries
 
 OPTIONS = {"failOnDataLoss": "false", "fetchOffset__numRetries": "10"}
 

@@ -1,19 +1,19 @@
 """KafkaSourceSuiteBase: where a stream starts, how it goes on, and the options that it refuses."""
 
-from __future__ import annotations
-
 import json
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record
 
 from ..spark.queries import OURS, PEER, read
+from .live_queries import LiveQueries
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import Sides, root_cause
@@ -31,13 +31,6 @@ from .start_offsets import (
     write,
 )
 from .test_bad_options import NOBODY, refusal, refusal_of_source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
-
-    from .live_queries import LiveQueries
 
 CLIENTS = ("confluent", "kafka-python")
 

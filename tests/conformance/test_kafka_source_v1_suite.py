@@ -1,15 +1,15 @@
 """KafkaMicroBatchV1SourceSuite: what the legacy source does, batch for batch, without Spark."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.application.reading.kafka_source import KafkaSource
 from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -20,6 +20,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import ReadAllAvailable
 from pyspark_kafka.domain.reading.available_now import EndBeyondLatestError, LostPartitionsError
 from pyspark_kafka.domain.reading.errors import DataLossError
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
@@ -28,13 +29,6 @@ from tests.spark.queries import PEER, read_stream
 from .peer import Held, peer
 from .start_offsets import STARTS, STRATEGIES, filled, write
 from .stream_runs import run_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from pyspark_kafka.application.reading.kafka_source import KafkaSource
-    from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 BASE = "KafkaMicroBatchSourceSuiteBase"
 VALUE = Projection(("value",))

@@ -1,18 +1,13 @@
 """A fetcher of offsets that fails at first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, final
+from collections.abc import Collection, Mapping
+from typing import final
 
 from pyspark_kafka.domain.errors import KafkaRequestError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.subscription import Subscription
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.reading import OffsetFetcher
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-    from pyspark_kafka.domain.subscription import Subscription
-    from pyspark_kafka.domain.topic_partition import TopicPartition
 
 
 @final

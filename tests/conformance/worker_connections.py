@@ -1,18 +1,14 @@
 """The connections of Spark's Python workers to the run's broker, as Linux lists them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from pyspark.sql import SparkSession
 
-    from pyspark.sql import SparkSession
+from pyspark_kafka.brokers import KafkaCluster
 
-    from pyspark_kafka.brokers import KafkaCluster
-
-    Connections = frozenset[tuple[int, int]]
+Connections = frozenset[tuple[int, int]]
 
 ESTABLISHED: Final = "01"
 

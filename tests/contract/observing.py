@@ -1,12 +1,8 @@
 """Where the tests of contracts look for what an adapter has done."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 
 def log_lines(caplog: pytest.LogCaptureFixture, logger: str) -> list[str]:

@@ -1,9 +1,8 @@
 """Every adapter, by its port, with the world of its contract suite."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.confluent.cluster_describer import ConfluentClusterDescriber
@@ -60,6 +59,7 @@ from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
 from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.values.protobuf.encoder import ProtobufEncoder
 from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.checkpoints import EditableLog, MetadataLog
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.cluster import ClusterDescriber
@@ -74,13 +74,8 @@ from pyspark_kafka.ports.writing import RecordWriter, Transactions
 from pyspark_kafka.testing import KafkaWorld, MemoryWorld, World
 from tests.servers.tested_kafka import capabilities_of, version_of_run
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    FreshName = Callable[[], str]
-    Kafka = Callable[[], KafkaCluster]
+FreshName = Callable[[], str]
+Kafka = Callable[[], KafkaCluster]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """The contract of every ``Clock``."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.testing import ClockContract

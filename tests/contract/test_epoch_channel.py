@@ -1,9 +1,5 @@
 """The contract of every ``EpochChannel`` and ``TaskChannel``."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyspark_kafka.adapters.continuous.directory_channel import (
@@ -14,15 +10,13 @@ from pyspark_kafka.adapters.continuous.socket_channel import SocketEpochChannel
 from pyspark_kafka.adapters.continuous.socket_task_channel import SocketTaskChannel
 from pyspark_kafka.adapters.continuous.threads import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.continuous.messages import TaskId
+from pyspark_kafka.ports.continuous import (
+    ChannelAddress,
+    EpochChannel,
+    TaskChannel,
+)
 from pyspark_kafka.testing import EpochChannelContract
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.continuous.messages import TaskId
-    from pyspark_kafka.ports.continuous import (
-        ChannelAddress,
-        EpochChannel,
-        TaskChannel,
-    )
 
 
 class TestMemory(EpochChannelContract):

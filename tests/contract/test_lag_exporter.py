@@ -1,22 +1,17 @@
 """The contract of every ``LagExporter``."""
 
-from __future__ import annotations
-
 import logging
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from pyspark_kafka.adapters.prometheus import PrometheusLagExporter
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter
+from pyspark_kafka.domain.lag.lag import QueryLag
 from pyspark_kafka.testing import LagExporterContract
 
 from .observing import last_number, log_lines
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.lag.lag import QueryLag
 
 
 class TestPrometheusLagExporter(LagExporterContract):

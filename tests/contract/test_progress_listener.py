@@ -1,10 +1,7 @@
 """The contract of every ``ProgressListener``."""
 
-from __future__ import annotations
-
 import logging
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -12,12 +9,10 @@ from prometheus_client import CollectorRegistry
 from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingProgressListener
+from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.testing import ProgressListenerContract
 
 from .observing import last_number, log_lines
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.continuous.progress import QueryIdentity
 
 
 class TestPrometheusProgressListener(ProgressListenerContract):

@@ -1,11 +1,11 @@
 """The registry is complete: every adapter of a port runs its contract suite."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from types import ModuleType
+from typing import Final
 
 import pytest
 
@@ -24,11 +24,6 @@ from .registry import (
     STREAM_CLIENTS,
     TRANSACTIONS,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from types import ModuleType
-
 
 CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
     "confluent": ALL - {Capability.TRANSACTIONAL_WRITES},

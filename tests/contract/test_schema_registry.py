@@ -1,9 +1,8 @@
 """The contract of every ``SchemaRegistry``."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 from urllib.request import Request, urlopen
 
 import pytest
@@ -11,17 +10,12 @@ import pytest
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry, guid_of
 from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.application.values.schema_cache import SchemaCache
-from pyspark_kafka.domain.values.registry import RegistryOptions, registry_settings
+from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, registry_settings
 from pyspark_kafka.testing import SchemaRegistryContract
 from pyspark_kafka.testing.schema_registry_contract import avro
 
 from ..servers.http_server import Response, serving
 from ..servers.registry_stub import RegistryStub
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.domain.values.registry import Schema
 
 PASSWORD: Final = "pass+of/a:test"  # noqa: S105
 

@@ -1,15 +1,14 @@
 """The contract of every ``TokenProvider``, with stand-ins for the issuers on the loopback."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
 import sys
 import time
+from collections.abc import Callable
 from importlib import reload
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -34,9 +33,6 @@ from pyspark_kafka.testing import TokenIssuer, TokenProviderContract
 from tests.servers.http_server import Request, Response, serving
 
 from .wrong.token_provider import Asking, Issuer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SECRET: Final = "hunter2"  # noqa: S105
 LIFE_S: Final = 240

@@ -1,10 +1,8 @@
 """The contract of ``ValueDecoder``, with each format."""
 
-from __future__ import annotations
-
 import io
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import fastavro
 import pytest
@@ -12,13 +10,11 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from pyspark_kafka.bootstrap.plugins import value_format_named
 from pyspark_kafka.domain.values.value_options import ValueOptions
+from pyspark_kafka.ports.values.value_format import ValueDecoder
 from pyspark_kafka.testing import ValueDecoderContract
 from pyspark_kafka.testing.value_decoder_contract import DECODED_TYPE
 
 from .registry import VALUE_DECODERS
-
-if TYPE_CHECKING:
-    from pyspark_kafka.ports.values.value_format import ValueDecoder
 
 AVRO: Final = {
     "type": "record",

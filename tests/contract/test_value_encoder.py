@@ -1,10 +1,8 @@
 """The contract of ``ValueEncoder``, with each format that can be written."""
 
-from __future__ import annotations
-
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fastavro
 import pytest
@@ -14,13 +12,11 @@ from google.protobuf.message_factory import GetMessageClass
 from pyspark_kafka.adapters.values.protobuf.schemas import Messages
 from pyspark_kafka.bootstrap.plugins import value_format_named
 from pyspark_kafka.domain.values.value_options import ValueOptions
+from pyspark_kafka.ports.values.value_format import ValueEncoder
 from pyspark_kafka.testing import ValueEncoderContract
 from pyspark_kafka.testing.value_encoder_contract import ENCODED_TYPE
 
 from .registry import VALUE_ENCODERS
-
-if TYPE_CHECKING:
-    from pyspark_kafka.ports.values.value_format import ValueEncoder
 
 
 def encoder_of(options: ValueOptions) -> ValueEncoder:

@@ -1,14 +1,13 @@
 """The shipped suites fail for adapters that break a promise of their port."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,12 +16,8 @@ from pyspark_kafka.testing.world import PATIENCE_S
 
 from .registry import REGISTRY
 from .wrong import suites
+from .wrong.adapter import WrongAdapter
 from .wrong.registry import FAULTS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from .wrong.adapter import WrongAdapter
 
 PROJECT: Final = Path(__file__).parents[2]
 SUITES: Final = Path(suites.__file__)

@@ -11,8 +11,6 @@ the run. ``--keep-in-repository`` writes the inputs that reached new lines, with
 to ``tests/fuzz/corpus``.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import re

@@ -1,14 +1,13 @@
 """Batches of Avro values that are damaged, and what has to hold for them."""
 
-from __future__ import annotations
-
 import io
 import json
 import random
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import fastavro
 import numpy as np
@@ -21,18 +20,18 @@ from pyspark_kafka.adapters.values.columns import column_set
 from pyspark_kafka.domain.values.data_types import StructType
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
-from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
+from pyspark_kafka.ports.values.value_format import (
+    DecodedValues,
+    Payloads,
+    ValueDecoder,
+    WriterSchema,
+)
 from tests.unit.adapters.values.avro.corpus import CASES, Case
 from tests.unit.adapters.values.avro.decoding import options_of, plain
 
 from .guarded import GuardedNumpy, guarded_copy, replaced
 from .inputs import mutated
 from .parsers import quickly
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder
 
 ROWS: Final = 400
 """The values of a batch."""

@@ -1,7 +1,5 @@
 """The decoder of record batches, held against batches that are made of any bytes."""
 
-from __future__ import annotations
-
 import random
 from typing import Final
 

@@ -1,16 +1,12 @@
 """The inputs in the repository: what was found, and what reaches all lines that were reached."""
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .findings import SUFFIX
 from .parsers import decode_input, encode_input
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 VALID: Final = "valid-"

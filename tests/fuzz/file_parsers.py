@@ -1,8 +1,7 @@
 """The readers of files that are read back, held against any bytes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from fsspec.implementations.memory import MemoryFileSystem
 
@@ -55,9 +54,6 @@ from pyspark_kafka.domain.writing.transaction import Transaction
 from tests.unit.domain.continuous.messages import COMMANDS, MESSAGES
 
 from .parsers import Parser, by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 23, TopicPartition("u", 7): 0})
 _QUERY_ID: Final = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"

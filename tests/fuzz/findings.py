@@ -1,19 +1,13 @@
 """What fuzzers find, in files: one for each place where an error is raised."""
 
-from __future__ import annotations
-
 import hashlib
 import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from pathlib import Path
+from typing import Final, final
 
-from .parsers import TooSlowError, decode_input, encode_input, try_input
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from .parsers import Parser
+from .parsers import Parser, TooSlowError, decode_input, encode_input, try_input
 
 _MAX_TRIES: Final = 400
 SUFFIX: Final = ".input"

@@ -10,8 +10,6 @@ than ten seconds for a case; it keeps the case, says how to replay it, and goes 
 After ``NUMBA_BOUNDSCHECK=1 python -m kernel_build``, the kernels check each index besides.
 """
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import itertools
@@ -23,16 +21,14 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from .batch_parser import warm_up
 from .inputs import Case
 from .kernel_cases import kept_inputs, kernel_case
 from .trial import try_case
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _HUNG_S: Final = 10.0
 _BEGIN_S: Final = 300.0

@@ -4,8 +4,6 @@ A child process tries one batch after another: each is made from the seed and it
 sees that the child ends by itself, or takes too long for a batch, and goes on behind it.
 """
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import itertools
@@ -17,13 +15,11 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from . import avro_batches, encoder_batches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
     "avro": avro_batches.try_batch,

@@ -1,17 +1,13 @@
 """Memory that ends where a forbidden page begins: a step too far ends the process."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from types import ModuleType
+from typing import Any, Final
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
 
 _PAGE: Final = mmap.PAGESIZE
 _PROT_NONE: Final = 0

@@ -4,25 +4,21 @@ It tries inputs until its time is up, or until one ends the process. A Python er
 it: the input is saved, and the next one is tried.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import logging
 import random
 import resource
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import ModuleType
+from typing import Any, Final
 
 from .findings import Findings
 from .mutations import mutate_input, spliced
 from .parsers import try_input
 from .targets import TARGETS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import ModuleType
 
 ROOM_BYTES: Final = 1024**3
 """How much address space inputs may take beyond what the process has at first."""

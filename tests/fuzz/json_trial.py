@@ -1,16 +1,15 @@
 """Trying values in JSON: what has to hold for any bytes."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +26,6 @@ from tests.unit.adapters.values.json.payloads import payloads_of, plain
 from .guarded import GuardedNumpy, guarded_copy, replaced
 from .inputs import mutated
 from .parsers import MAX_BYTES, Parser, by_name, quickly
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 Row = tuple[int, int, Any]
 

@@ -1,10 +1,10 @@
 """Cases for native kernels: made by chance, from inputs that were kept, and from valid batches."""
 
-from __future__ import annotations
-
+import random
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import crc32c
 from kafka.record.util import decode_varint
@@ -15,10 +15,6 @@ from .batch_parser import Dice
 from .corpus import read_covering
 from .inputs import HOSTILE_INTS, HOSTILE_VARINTS, Case, case_from, mutated
 from .parsers import decode_input
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator, Sequence
 
 _MADE: Final = 0.4
 _KEPT: Final = 0.7

@@ -1,15 +1,14 @@
 """The parsers of logins, tokens and TLS material, held against any bytes."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
 import json
 import socket
 import struct
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unittest.mock import patch
 
 from cryptography.hazmat.primitives.serialization import (
@@ -37,9 +36,6 @@ from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority
 
 from .parsers import Parser, by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NONCE: Final = "rOprNGfwEbeRWgbNEkqO"
 _SALT: Final = b"16 bytes of salt"

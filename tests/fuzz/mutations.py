@@ -1,16 +1,12 @@
 """Changes to inputs that keep most of their structure."""
 
-from __future__ import annotations
-
+import random
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from .inputs import mutated
 from .parsers import decode_input, encode_input
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
 
 _TOKEN: Final = re.compile(
     rb'"(?:[^"\\]|\\.)*"|[A-Za-z_][\w.]*|-?[0-9]+(?:\.[0-9]+)?|\s+|.', re.DOTALL

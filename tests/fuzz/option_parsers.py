@@ -1,9 +1,8 @@
 """The parsers of options, JAAS lines and settings, held against any texts."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.adapters.checkpoints.storages import location_of
 from pyspark_kafka.adapters.confluent.settings import client_config as librdkafka_config
@@ -20,9 +19,6 @@ from pyspark_kafka.domain.security.policy import AllowList, allowing, disallowin
 from pyspark_kafka.domain.security.tls import pem
 
 from .parsers import Parser, by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SERVERS: Final = "kafka.bootstrap.servers=b:9092"
 _SCRAM: Final = (

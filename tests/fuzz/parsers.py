@@ -1,15 +1,11 @@
 """What a fuzzer tries: parsers by name, and what has to hold for any bytes."""
 
-from __future__ import annotations
-
 import signal
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, final
 
 CPU_S: Final = 2.0
 """How much processor time one input may take, with all that is held against it."""

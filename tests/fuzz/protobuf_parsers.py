@@ -1,12 +1,11 @@
 """The decoder of Protobuf values, held against upb by messages that are made of any bytes."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow as pa
 from pyspark_kafka.adapters.values.columns import column_set, decoding
 from pyspark_kafka.adapters.values.columns.column_set import ColumnSet
 from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
-from pyspark_kafka.adapters.values.protobuf.spark_types import message_type
+from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.ports.values.value_format import Payloads
 from tests.unit.adapters.values.protobuf.cases import ALL, PLAIN
 from tests.unit.adapters.values.protobuf.oracle import REFUSED, expected, outcomes
@@ -25,11 +24,6 @@ from tests.unit.adapters.values.protobuf.wire import damaged, message_bytes
 
 from .guarded import GuardedNumpy, guarded_copy
 from .parsers import Parser, by_name, quickly
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings
 
 VARIANTS: Final = 16
 """How many messages an input becomes besides itself, of each kind."""

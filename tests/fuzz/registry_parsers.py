@@ -1,10 +1,9 @@
 """The parsers of what schema registries answer, and of framed values, held against any bytes."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +19,6 @@ from tests.unit.adapters.values.framing.plain_framing import plain_payload
 
 from .guarded import guarded_copy
 from .parsers import Parser, by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _VERSION: Final = {
     "subject": "s",

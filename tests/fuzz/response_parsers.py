@@ -1,11 +1,10 @@
 """The parsers of what brokers answer, held against any bytes."""
 
-from __future__ import annotations
-
 import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
@@ -56,9 +55,6 @@ from pyspark_kafka.domain.writing.transaction import Transaction
 
 from .parsers import Parser, by_name
 from .valid_responses import CORRELATION_ID, TOPIC, TOPIC_ID, framed, valid_response, variants
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 PARTITION: Final = TopicPartition(TOPIC, 0)
 TRANSACTION: Final = Transaction("an id", 5, 1)

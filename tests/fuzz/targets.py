@@ -1,14 +1,10 @@
 """The targets of the fuzzer. Parsers are imported only when they are needed: instrumented."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from .parsers import Parser
+from .parsers import Parser
 
 
 def _decoder() -> Mapping[str, Parser]:

@@ -1,7 +1,5 @@
 """What the fuzzer of Avro values makes of valid ones."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from pyspark_kafka.domain.values.errors import FailureReason

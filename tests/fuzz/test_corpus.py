@@ -1,7 +1,5 @@
 """The inputs that fuzzers have found, and those that reach every line that they have reached."""
 
-from __future__ import annotations
-
 import pytest
 
 from .corpus import read_covering, read_found

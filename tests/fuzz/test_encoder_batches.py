@@ -1,16 +1,11 @@
 """What the fuzzer of encoders makes of rows."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from .encoder_batches import ENCODED, ROWS, try_avro, try_json, try_protobuf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BATCHES = 24
 

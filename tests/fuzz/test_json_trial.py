@@ -1,7 +1,5 @@
 """What the fuzzer of JSON values tries."""
 
-from __future__ import annotations
-
 import random
 
 from pyspark_kafka.domain.values.errors import FailureReason

@@ -1,7 +1,5 @@
 """What the fuzzer of native kernels makes of valid batches."""
 
-from __future__ import annotations
-
 import random
 from typing import Final
 

@@ -1,11 +1,10 @@
 """Trying one case: what has to hold for any bytes."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from kafka.errors import CorruptRecordError
@@ -31,13 +30,8 @@ from tests.unit.adapters.kafka_format.batches import CONTROL, TRANSACTIONAL, ZST
 from tests.unit.adapters.kafka_format.reading import T, rows_of, rows_of_peer
 
 from .guarded import GuardedNumpy, guarded_copy, replaced
-from .inputs import END
+from .inputs import END, Case
 from .parsers import DECODE_S, quickly
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .inputs import Case
 
 _CODECS_FAILURE: Final = "cannot be decompressed"
 

@@ -1,13 +1,9 @@
 """Valid responses of each type and version, encoded by kafka-python's classes."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 from uuid import UUID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 CORRELATION_ID: Final = 1
 TOPIC: Final = "t"

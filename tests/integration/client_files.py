@@ -1,12 +1,7 @@
 """Files with client settings, the place for passwords of commands."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path
 
 
 def connection(directory: Path, options: Mapping[str, str]) -> list[str]:

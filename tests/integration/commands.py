@@ -1,21 +1,17 @@
 """Helpers that run this package's commands."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import pyspark_kafka
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HOME = Path(str(pyspark_kafka.__file__)).parents[1]
 SECONDS = 60.0

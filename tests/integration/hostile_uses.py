@@ -1,25 +1,20 @@
 """Every way to use a cluster, against a hostile broker; each returns what an honest one yields."""
 
-from __future__ import annotations
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, final
 
-from typing import TYPE_CHECKING, Final, final
-
+from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
+from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 from pyspark_kafka.testing.world import PATIENCE_S, Record, World
 from pyspark_kafka.testing.writing_contract import batch_of
+from tests.servers.hostile_broker import HostileBroker
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pyspark_kafka.domain.options.sink import SinkOptions
-    from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
-    from tests.servers.hostile_broker import HostileBroker
-
-    Use = Callable[["HostileWorld"], object]
+Use = Callable[["HostileWorld"], object]
 
 INPUT: Final = TopicPartition("t", 0)
 OUTPUT: Final = TopicPartition("t", 1)

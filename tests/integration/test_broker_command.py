@@ -1,12 +1,10 @@
 """``pyspark-kafka broker``."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +15,6 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.records import Projection
 
 from .commands import Running, run, running
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETTINGS = ("kafka.bootstrap.servers=", "kafka.api.", "kafka.broker.")
 

@@ -1,20 +1,20 @@
 """What librdkafka's simple consumer leaves to its caller."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.confluent import record_reader
-from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
+from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle, FetchQueue
 from pyspark_kafka.adapters.confluent.range_consumer import MAX_AHEAD
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.brokers.settings import free_ports
@@ -25,13 +25,6 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pyarrow as pa
-
-    from pyspark_kafka.adapters.confluent.consumer_handle import FetchQueue
 
 RECORDS = 40_000
 OFFSETS = Projection(("offset",))

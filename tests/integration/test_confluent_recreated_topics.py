@@ -1,11 +1,11 @@
 """A topic that is deleted and created again while librdkafka reads a range of it."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
@@ -16,12 +16,7 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    Reader = ConfluentRecordReader
+Reader = ConfluentRecordReader
 
 COLUMNS: Final = Projection(("offset", "value"))
 OLD: Final = b"o" * 500

@@ -1,7 +1,5 @@
 """What librdkafka leaves to the client of continuous queries."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """Dead letters of continuous queries on a real Kafka."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

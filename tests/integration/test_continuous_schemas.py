@@ -1,7 +1,5 @@
 """Continuous queries while the schemas of a real registry change, and while it is away."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 from urllib.parse import urlsplit

@@ -1,10 +1,8 @@
 """The channel in a directory on real storages, and files that are not what they should be."""
 
-from __future__ import annotations
-
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -30,11 +28,8 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.errors import DriverLostError, MetadataLogError
 from pyspark_kafka.testing import await_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ..servers.hdfs import Hdfs
-    from ..servers.s3 import S3Server
+from ..servers.hdfs import Hdfs
+from ..servers.s3 import S3Server
 
 TASK, OTHER = TaskId(1, 0, "0.0"), TaskId(1, 1, "1.0")
 

@@ -1,9 +1,8 @@
 """``pyspark-kafka doctor`` on real brokers, with TLS and logins."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +10,6 @@ from pyspark_kafka.__main__ import main
 from tests.servers.secured import MECHANISMS, PASSWORD, STORE_PASSWORD
 
 from .client_files import connection
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
 
 Findings = list[dict[str, str]]
 

@@ -1,7 +1,5 @@
 """Transactional ids that brokers have forgotten, which they do after a week without a request."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions

@@ -1,15 +1,15 @@
 """Brokers that fail, move and slow down while a range is read."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as ClientPartition
@@ -26,11 +26,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
 from ..servers.listeners import cluster_listening
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
 
 RECORDS = 20_000
 SIZE = 1_000

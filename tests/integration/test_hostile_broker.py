@@ -1,11 +1,10 @@
 """Answers that lie: each ends in an error of this library, or is survived."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import pytest
 
@@ -30,6 +29,7 @@ from .hostile_uses import (
     PATIENT,
     VALUES,
     HostileWorld,
+    Use,
     commit,
     committed,
     list_offsets,
@@ -39,11 +39,6 @@ from .hostile_uses import (
     transact,
     write,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from .hostile_uses import Use
 
 PYTHON: Final = ("kafka-python",)
 CONFLUENT: Final = ("confluent",)

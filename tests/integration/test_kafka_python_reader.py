@@ -1,8 +1,6 @@
 """What the reader over kafka-python's sockets keeps from one range to the next."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 from kafka.net.manager import KafkaConnectionManager
@@ -12,12 +10,8 @@ from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.reading import RecordReader
 from pyspark_kafka.testing import KafkaWorld, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.ports.reading import RecordReader
 
 RECORDS = 50_000
 VALUES = Projection(("offset", "value"))

@@ -1,7 +1,5 @@
 """Continuous reading and writing with kafka-python while brokers go and come."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,10 +1,9 @@
 """The writer over kafka-python's connections: what only a producer of our own has to get right."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError, UnknownTopicError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
@@ -28,11 +28,6 @@ from pyspark_kafka.domain.writing.errors import (
 )
 from pyspark_kafka.testing import await_until
 from pyspark_kafka.testing.world import unique_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 BATCH = 1_000
 

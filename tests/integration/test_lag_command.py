@@ -1,7 +1,5 @@
 """``pyspark-kafka lag`` on handwritten checkpoints."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -10,19 +8,15 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.testing import await_until
 
 from .commands import SECONDS, command, environment, run, running
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 
 METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1795251150969,"conf":{}}'
 

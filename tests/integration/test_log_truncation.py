@@ -1,15 +1,17 @@
 """A log that an unclean election truncates while it is read (KIP-320), the JVM connector too."""
 
-from __future__ import annotations
-
 import logging
 import os
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
+import pyarrow as pa
 import pytest
 from pyspark import InheritableThread
+from pyspark.sql import Row, SparkSession
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
@@ -22,13 +24,6 @@ from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
 from ..spark.queries import PEER, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import pyarrow as pa
-    from pyspark.sql import Row, SparkSession
 
 CLIENTS: Final = ("confluent", "kafka-python")
 FLAGS: Final = ("true", "false")

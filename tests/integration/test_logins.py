@@ -1,16 +1,16 @@
 """Logins by the mechanisms of kafka-python that are our own, at a real broker."""
 
-from __future__ import annotations
-
 import shutil
 import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from socket import create_server
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
@@ -32,13 +32,7 @@ from tests.servers import kdc
 from tests.servers.java_gateway import java_gateway
 from tests.servers.kafka import SharedKafka
 from tests.servers.kdc import Kdc
-from tests.servers.secured import SHORT_SESSION_MS, login_module
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from tests.servers.secured import SecuredBroker
+from tests.servers.secured import SHORT_SESSION_MS, SecuredBroker, login_module
 
 USER = "kerberos-user"
 HAS_GSSAPI = find_spec("gssapi") is not None

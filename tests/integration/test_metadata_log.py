@@ -1,13 +1,11 @@
 """Metadata logs on real storages, with processes that race, fork and are killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,13 +14,8 @@ from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
 
-from ..servers.s3 import Interference, run_s3
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..servers.hdfs import Hdfs
-    from ..servers.s3 import S3Server
+from ..servers.hdfs import Hdfs
+from ..servers.s3 import Interference, S3Server, run_s3
 
 PROGRAMS = Path(__file__).parent / "programs"
 PROCESSES, THREADS, BATCHES = 5, 10, 10

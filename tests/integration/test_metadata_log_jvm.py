@@ -1,10 +1,10 @@
 """Metadata logs between the JVM and this library, in both directions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.entries import (
@@ -14,12 +14,7 @@ from pyspark_kafka.domain.checkpoints.entries import (
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
-
-    from ..servers.hdfs import Hdfs
+from ..servers.hdfs import Hdfs
 
 OFFSETS = PartitionOffsets.from_json('{"orders":{"0":23,"1":0}}')
 

@@ -1,7 +1,5 @@
 """Secrets in every option that takes one, searched for wherever a process leaves something."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -11,10 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from cryptography.hazmat.primitives.serialization import (
@@ -30,14 +29,9 @@ from pyspark_kafka.domain.values.registry import Schema, SchemaType
 
 from ..servers.http_server import serving
 from ..servers.registry_stub import RegistryStub
-from ..servers.secured import PASSWORD, STORE_PASSWORD, TLS_MECHANISM
+from ..servers.s3 import S3Server
+from ..servers.secured import PASSWORD, STORE_PASSWORD, TLS_MECHANISM, SecuredBroker
 from .commands import HOME, command
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ..servers.s3 import S3Server
-    from ..servers.secured import SecuredBroker
 
 SECONDS: Final = 480.0
 """A bound for machines that do much else; the program takes some 40 s alone."""

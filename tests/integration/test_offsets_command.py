@@ -1,7 +1,5 @@
 """``pyspark-kafka offsets`` on handwritten checkpoints."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -10,25 +8,22 @@ import sys
 import time
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.checkpoints.entries import SINK_LOG, BatchState, SinkLogEntry
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options.sink import sink_log_path
 from pyspark_kafka.domain.writing.transaction import Transaction
 
+from ..servers.hdfs import Hdfs
+from ..servers.s3 import S3Server
 from .commands import SECONDS, command, environment
 from .test_lag_command import METADATA, Checkpoint
-
-if TYPE_CHECKING:
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..servers.hdfs import Hdfs
-    from ..servers.s3 import S3Server
 
 PROGRAM = Path(__file__).with_name("programs") / "kill_at_each_step.py"
 RECORDS = 10

@@ -1,10 +1,8 @@
 """Brokers of Kafka 2.4 to 2.6: they compare no leader epochs in fetches, so that readers ask."""
 
-from __future__ import annotations
-
 import struct
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from kafka import errors as kafka_errors
@@ -14,13 +12,10 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.testing import Record
 from tests.servers import lies
-from tests.servers.honest_cluster import APIS
+from tests.servers.honest_cluster import APIS, PartitionLog
 from tests.servers.hostile_broker import Lie, hostile_broker
 
 from .hostile_uses import INPUT, HostileWorld
-
-if TYPE_CHECKING:
-    from tests.servers.honest_cluster import PartitionLog
 
 MAX_VERSIONS: Final = {
     "Produce": 8,

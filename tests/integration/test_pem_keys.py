@@ -1,8 +1,7 @@
 """TLS with keys as PEM, and with host names that are not checked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
@@ -13,13 +12,7 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..servers.certificates import Certificate
-from ..servers.secured import STORE_PASSWORD
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from ..servers.secured import SecuredBroker
+from ..servers.secured import STORE_PASSWORD, SecuredBroker
 
 CLIENTS = pytest.mark.parametrize("client", ["confluent", "kafka-python"])
 KEY_PASSWORD = "key-password"  # noqa: S105

@@ -1,15 +1,15 @@
 """``pyspark-kafka prometheus``, scraped while checkpoints come, fail and are mended."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
 import socket
 import subprocess
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.request import urlopen
 
 import pytest
@@ -18,11 +18,6 @@ from pyspark_kafka.testing import await_until
 from tests.documents import DOCS
 
 from .commands import SECONDS, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 PROMETHEUS: Final = shutil.which("prometheus")
 

@@ -1,7 +1,5 @@
 """Records of more than 100 MB, which a broker of our own sends in some kilobytes."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

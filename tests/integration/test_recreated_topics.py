@@ -1,9 +1,9 @@
 """Topics that are deleted and created again while a range of them is read."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
+import pyarrow as pa
 import pytest
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
@@ -16,19 +16,13 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
+from pyspark_kafka.ports.continuous import StreamClient
+from pyspark_kafka.ports.reading import RecordReader
 from pyspark_kafka.testing import KafkaWorld, Record
 from pyspark_kafka.testing.world import PATIENCE_S
 from tests.servers.hostile_broker import Lie, Line, hostile_broker
 
 from .hostile_uses import INPUT, HostileWorld
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from pyspark_kafka.ports.continuous import StreamClient
-    from pyspark_kafka.ports.reading import RecordReader
 
 COLUMNS: Final = Projection(("offset", "value"))
 

@@ -1,10 +1,10 @@
 """What a cluster that refuses a login, a certificate or a request makes of a query."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -31,7 +31,7 @@ from pyspark_kafka.domain.security.rights import (
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.servers.certificates import Authority
 from tests.servers.counting_proxy import CountingProxy, counted_connections
-from tests.servers.secured import GUEST, MECHANISMS, PASSWORD, login_module
+from tests.servers.secured import GUEST, MECHANISMS, PASSWORD, SecuredBroker, login_module
 from tests.servers.token_issuer import run_token_issuer
 
 from .commands import run
@@ -48,12 +48,6 @@ from .uses import (
     write,
     write_without_id,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from tests.servers.secured import SecuredBroker
 
 T = TypeVar("T")
 

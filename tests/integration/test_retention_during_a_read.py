@@ -1,9 +1,8 @@
 """Records that a real broker deletes while they are read."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.domain.reading.errors import DataLossError
@@ -11,12 +10,6 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
 
 RECORDS = 30_000
 DELETED = 29_000

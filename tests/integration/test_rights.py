@@ -1,9 +1,9 @@
 """What each feature needs: without a right it is refused by name, with the rights it works."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -22,16 +22,10 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.errors import AuthorizationError
+from pyspark_kafka.domain.security.rights import Right
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from pyspark_kafka.domain.security.rights import Right
-    from tests.servers.secured import SecuredBroker
+from tests.servers.secured import SecuredBroker
 
 ROWS = pa.RecordBatch.from_pydict({"value": [b"a", b"b"]})
 QUERY_ID = "q1"

@@ -1,11 +1,9 @@
 """A real schema registry that goes away and comes back, and what it does not have."""
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -23,11 +21,9 @@ from pyspark_kafka.domain.values.registry import (
     SchemaType,
 )
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
+from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.testing import await_until
 from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
-
-if TYPE_CHECKING:
-    from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 
 DOWN: Final = Rules(refuses=True)
 RESETTING: Final = Rules(to_client=Traffic(reset_after=20))

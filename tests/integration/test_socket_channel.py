@@ -1,7 +1,5 @@
 """What the channel over TCP does with peers that are not what they should be."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -9,10 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -44,10 +42,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous import ChannelAddress
 from pyspark_kafka.testing import await_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Talk = Callable[[socket.socket, bytes], None]
+Talk = Callable[[socket.socket, bytes], None]
 
 PROGRAMS = Path(__file__).parent / "programs"
 HELD, OTHER = TaskId(1, 0, "held"), TaskId(1, 1, "other")

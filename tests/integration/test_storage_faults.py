@@ -1,7 +1,5 @@
 """Metadata logs on storages that fail, lose responses, and answer with old lists."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """``pyspark-kafka tail`` on a real Kafka."""
 
-from __future__ import annotations
-
 import json
 import signal
 from typing import Any

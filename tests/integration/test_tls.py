@@ -1,14 +1,13 @@
 """Certificates that are replaced while a query runs, and versions and suites of TLS."""
 
-from __future__ import annotations
-
 import os
 import socket
 import ssl
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -35,12 +34,7 @@ from pyspark_kafka.testing import KafkaWorld
 from pyspark_kafka.testing.stream_task import StreamTask, echo
 from pyspark_kafka.testing.world import numbered
 from tests.servers.certificates import Authority, Certificate, truststore
-from tests.servers.secured import ROTATED_SUITE, STORE_PASSWORD, TLS_MECHANISM
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.servers.secured import SecuredBroker
+from tests.servers.secured import ROTATED_SUITE, STORE_PASSWORD, TLS_MECHANISM, SecuredBroker
 
 TRUSTSTORE = "listener.name.rotated.ssl.truststore.location"
 OTHER_SUITE = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"

@@ -1,17 +1,16 @@
 """Logins by tokens, on a real broker; the lives of tokens are shorter than the test."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.security.providers import token_provider
-from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
@@ -22,13 +21,8 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
+from pyspark_kafka.ports.security.token_provider import Token
 from pyspark_kafka.testing import KafkaWorld, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.ports.security.token_provider import Token
 
 LIFE_S: Final = 6
 """A client that logs in before a token is renewed, at 80 % of its life, has a session of 1.2 s; no

@@ -1,7 +1,5 @@
 """``pyspark-kafka topics`` on a real Kafka."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,10 +1,8 @@
 """Values of each format in a real Kafka, and both clients: what becomes of bad records."""
 
-from __future__ import annotations
-
 import io
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import fastavro
 import pytest
@@ -28,8 +26,7 @@ from pyspark_kafka.testing import KafkaWorld, Record
 from ..servers.http_server import serving
 from ..servers.registry_stub import RegistryStub
 
-if TYPE_CHECKING:
-    Rows = list[tuple[Any, ...]]
+Rows = list[tuple[Any, ...]]
 
 USER: Final[dict[str, Any]] = {"name": "user", "type": "string"}
 ID: Final[dict[str, Any]] = {"name": "id", "type": "long", "default": -1}

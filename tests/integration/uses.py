@@ -1,9 +1,8 @@
 """What queries use a cluster for, each as one call of options and a topic."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import pyarrow as pa
 
@@ -17,9 +16,6 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
 

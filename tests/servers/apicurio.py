@@ -1,13 +1,12 @@
 """A real schema registry on a loopback port: Apicurio, whose API includes Confluent's."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -15,9 +14,6 @@ from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
 from pyspark_kafka.brokers.java import JavaProcess, require_java
 from pyspark_kafka.brokers.settings import free_ports
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _VERSION: Final = "3.0.9"
 _ARCHIVE: Final = Artifact("io.apicurio", "apicurio-registry-app", _VERSION, "tar.gz", "all")

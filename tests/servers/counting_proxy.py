@@ -1,14 +1,9 @@
 """A TCP proxy that counts connections: one that is refused counts as a login."""
 
-from __future__ import annotations
-
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class CountingProxy:

@@ -5,8 +5,6 @@
 Debian's package is downloaded and unpacked into the user's cache, which needs no root.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from pathlib import Path

@@ -4,22 +4,18 @@ Without MIT Kerberos's headers, Debian's are downloaded, which needs no root. Wh
 none, the tests of Kerberos check that it is refused.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.brokers.jars import cache_directory
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PACKAGE: Final = "gssapi>=1.9"
 _PIP: Final = (sys.executable, "-m", "pip")

@@ -1,7 +1,5 @@
 """A real HDFS on loopback ports: one NameNode, one DataNode."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import shutil
@@ -10,7 +8,8 @@ import time
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import TracebackType
+from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -18,9 +17,6 @@ from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
 from pyspark_kafka.brokers.java import JavaProcess, require_java
 from pyspark_kafka.brokers.settings import free_ports
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _START_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1

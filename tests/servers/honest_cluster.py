@@ -4,13 +4,12 @@ It holds what this library and its clients ask for, and no more: no groups with 
 compaction, no replication.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -61,9 +60,6 @@ from pyspark_kafka.domain.options.option import INT64_MAX
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 NODE: Final = 0
 LEADER_EPOCH: Final = 5

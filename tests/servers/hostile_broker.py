@@ -1,20 +1,16 @@
 """A broker on loopback that speaks Kafka's protocol, and lies where a test wants it to."""
 
-from __future__ import annotations
-
 import math
 import socket
 import struct
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from .honest_cluster import APIS, HonestCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 HOST: Final = "127.0.0.1"
 MAX_CONNECTIONS: Final = 500

@@ -1,17 +1,12 @@
 """A small HTTP server on the loopback interface, in a thread."""
 
-from __future__ import annotations
-
 import ssl
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _POLL_S = 0.01
 

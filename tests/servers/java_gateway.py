@@ -1,11 +1,10 @@
 """A JVM whose classes a test uses, by Py4J."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from py4j.java_gateway import (  # type: ignore[import-untyped]
     GatewayParameters,
@@ -14,9 +13,6 @@ from py4j.java_gateway import (  # type: ignore[import-untyped]
 )
 
 from pyspark_kafka.brokers.java import require_java
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OPTIONS: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 

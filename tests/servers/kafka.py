@@ -1,13 +1,7 @@
 """The run's Kafka, as a process sees it that did not start it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pyspark_kafka.brokers import KafkaCluster
-
-if TYPE_CHECKING:
-    from pyspark_kafka.brokers.settings import Node
+from pyspark_kafka.brokers.settings import Node
 
 
 class SharedKafka(KafkaCluster):

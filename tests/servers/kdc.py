@@ -1,21 +1,17 @@
 """A real Kerberos KDC on a loopback port: Apache Kerby, which Py4J's gateway runs."""
 
-from __future__ import annotations
-
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
 from pyspark_kafka.brokers.settings import free_ports
 
 from .java_gateway import java_gateway
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _JARS: Final = JarSet(
     "kerby-2.1.1",

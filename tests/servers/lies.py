@@ -1,16 +1,12 @@
 """Lies that answers may tell, by what is wrong with them."""
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from .hostile_broker import Lie, Line, framed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 DAYS_MS: Final = 20 * 86_400_000
 UNKNOWN_ERROR_CODE: Final = 32_000

@@ -1,19 +1,14 @@
 """Brokers that listen where a test wants them to."""
 
-from __future__ import annotations
-
 import socket
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pyspark_kafka.brokers.settings import Node
+from pyspark_kafka.brokers.settings import Node
 
 HOST: Final = "127.0.0.1"
 

@@ -1,15 +1,11 @@
 """librdkafka's mock cluster: brokers in this process, in milliseconds and without Java."""
 
-from __future__ import annotations
-
 import ctypes
 from ctypes import c_char_p, c_int, c_int32, c_void_p
-from typing import TYPE_CHECKING, Any, Final, Self
+from types import TracebackType
+from typing import Any, Final, Self
 
 from pyspark_kafka.adapters.confluent.librdkafka import PRODUCER, load
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "cluster_new": (c_void_p, (c_void_p, c_int)),

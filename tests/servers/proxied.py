@@ -1,15 +1,15 @@
 """Brokers whose clients connect to proxies: a plain listener, and one with TLS and logins."""
 
-from __future__ import annotations
-
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
 from pyspark_kafka.brokers.settings import free_ports
@@ -18,11 +18,6 @@ from .certificates import Authority, truststore
 from .fault_proxy import FaultProxies, FaultProxy
 from .listeners import BrokerListener, brokers_listening
 from .secured import PASSWORD, SESSION_MS, STORE_PASSWORD, login_module
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 PLAIN_LISTENER: Final = "PROXIED"
 SECURED_LISTENER: Final = "SECURED"

@@ -1,10 +1,8 @@
 """Confluent's HTTP API over a registry in memory, for what real registries here lack."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 from urllib.parse import unquote
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
@@ -13,12 +11,9 @@ from pyspark_kafka.domain.values.errors import (
     RegistryRefusedError,
     UnknownSchemaError,
 )
-from pyspark_kafka.domain.values.registry import Schema, SchemaReference, SchemaType
+from pyspark_kafka.domain.values.registry import Schema, SchemaReference, SchemaType, SubjectVersion
 
 from .http_server import Request, Response
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.values.registry import SubjectVersion
 
 _NOT_FOUND: Final = 40403
 

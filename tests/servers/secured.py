@@ -1,12 +1,11 @@
 """A broker with TLS, logins by every mechanism, and ACLs."""
 
-from __future__ import annotations
-
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient
 from kafka.admin import (
@@ -23,7 +22,7 @@ from kafka.admin import (
 )
 
 from pyspark_kafka.brokers.admin import admin_client
-from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.brokers.settings import Node, free_ports
 from pyspark_kafka.ports.clock import Deadline
 
 from .certificates import Authority, truststore
@@ -31,11 +30,6 @@ from .kafka import SharedKafka
 from .kdc import SERVICE, Kdc, keytab_login, start_kdc
 from .listeners import cluster_listening
 from .token_issuer import AUDIENCE, ISSUER, run_token_issuer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pyspark_kafka.brokers.settings import Node
 
 MODULES: Final = "org.apache.kafka.common.security"
 STORE_PASSWORD: Final = "store-password"  # noqa: S105

@@ -1,19 +1,14 @@
 """Servers that a run starts once, at their first use, and shares among its processes."""
 
-from __future__ import annotations
-
 import os
 import threading
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-
-    from pyspark_kafka.brokers.settings import Node
+from pyspark_kafka.brokers.settings import Node
 
 _BROKER_CONFIG: Final = {
     # Compaction is looked at every 15 s by default, which a test would have to wait for.

@@ -1,14 +1,10 @@
 """Listeners on loopback that accept connections, and then stall."""
 
-from __future__ import annotations
-
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Final, final
 
 _END_S: Final = 10.0
 

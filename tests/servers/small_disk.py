@@ -1,19 +1,15 @@
 """A file system of a few megabytes, which tests fill."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, final
 
 _COMMAND_S: Final = 30.0
 _PAGE_BYTES: Final = 4_096

@@ -1,15 +1,14 @@
 """A real Spark Connect server on a loopback port, with a local master."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.adapters.spark.log_filter import SENSITIVE
 from pyspark_kafka.adapters.spark.session import REDACTION
@@ -18,9 +17,6 @@ from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.security.policy import AllowList
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DISALLOWED: Final = "client.rack"
 """The option of the Kafka client that the server's environment forbids."""

@@ -1,21 +1,16 @@
 """The Kafka that a run tests: the newest one, or the version that ``tests.matrix`` asks for."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
+from pyspark_kafka.brokers.settings import Node
 from pyspark_kafka.testing import ALL, Capability
 
 from .kafka import SharedKafka
 from .zookeeper_kafka import SharedZooKeeperKafka, ZooKeeperKafka
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark_kafka.brokers.settings import Node
 
 VARIABLE: Final = "PYSPARK_KAFKA_TESTED_BROKER"
 """The environment variable with its version."""

@@ -1,21 +1,17 @@
 """An issuer of OAuth tokens: client credentials for a JWT, and the keys that verify it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qs
 
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 ISSUER: Final = "https://issuer.test"
 AUDIENCE: Final = "kafka"

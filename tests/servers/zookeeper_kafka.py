@@ -1,9 +1,8 @@
 """Brokers of Kafka before KRaft, with ZooKeeper."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from kafka.errors import TopicAlreadyExistsError
 
@@ -11,16 +10,11 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.jars import kafka_jars
 from pyspark_kafka.brokers.java import JavaProcess
-from pyspark_kafka.brokers.settings import as_properties_file
+from pyspark_kafka.brokers.settings import Node, as_properties_file
 from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.ports.clock import Deadline
 
 from .kafka import SharedKafka
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark_kafka.brokers.settings import Node
 
 _ZOOKEEPER: Final = "org.apache.zookeeper.server.ZooKeeperServerMain"
 

@@ -18,18 +18,17 @@ machine or these brokers cannot have are left out; ``python -m tests.servers.fak
 what clocks need. With ``--write-stage``, executors are lost while they write a micro-batch.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
@@ -47,9 +46,6 @@ from .numbers import SoakError
 from .secured_soak import SECURED_QUERIES, SecuredSoak
 from .soak import BROKERS, QUERIES, Soak
 from .write_stage_soak import BROKER_CONFIG, WriteStageSoak
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Say: TypeAlias = "Callable[[str], None]"
 

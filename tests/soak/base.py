@@ -1,15 +1,11 @@
 """What all soaks share: rounds that are lines of JSON, and what is open for a block."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Self
 
 
 @dataclass(slots=True)

@@ -1,21 +1,17 @@
 """A driver of continuous queries: one process, from its start to its end."""
 
-from __future__ import annotations
-
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from .driver import TRANSACTION_TIMEOUT_MS, QueryPlan
 from .driver_process import DriverProcess
 from .epoch_points import EpochPoints
 from .processes import Process, session_of
 from .tracked_function import tracked_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_continuous.py"
 

@@ -1,29 +1,23 @@
 """Rounds of faults under continuous queries, and a look for each record after each."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
+
+from pyspark_kafka.brokers import KafkaCluster
 
 from .base import JsonLine, Opened
 from .continuous_driver import DriverSetup
 from .driver import QueryPlan
-from .faults import FAULTS
+from .faults import FAULTS, Fault
+from .ledger import Counts
 from .numbers import SoakError
 from .stage import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import ExitStack
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .faults import Fault
-    from .ledger import Counts
 
 CONTINUOUS_QUERIES: Final = tuple(
     QueryPlan(client, guarantee)

@@ -1,18 +1,14 @@
 """A driver of streaming queries."""
 
-from __future__ import annotations
-
 import json
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from . import kill_points
 from .driver_process import DriverProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_queries.py"
 

@@ -1,19 +1,15 @@
 """A driver as a process that can be killed whole."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyspark_kafka
 
 from .processes import Process, kill_session, workers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PATHS: Final = (Path(__file__).parents[2], Path(str(pyspark_kafka.__file__)).parents[1])
 _LAST_WORDS: Final = 6_000

@@ -4,22 +4,17 @@ They are around what the driver writes into its metadata logs. Other processes a
 a directory.
 """
 
-from __future__ import annotations
-
 import enum
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, final
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.ports.checkpoints import MetadataLog
 
 from .trap import Trap
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
 _HELD_S: Final = 60.0
 

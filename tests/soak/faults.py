@@ -4,26 +4,26 @@ Each fault ends with queries that run and numbers that flow; what is lost or dou
 afterwards.
 """
 
-from __future__ import annotations
-
+import random
 import signal
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from .continuous_driver import CLUSTER, KEEP_STOPPED_WORKERS, LOCAL, THREADS, DriverSetup
+from .continuous_driver import (
+    CLUSTER,
+    KEEP_STOPPED_WORKERS,
+    LOCAL,
+    THREADS,
+    ContinuousDriver,
+    DriverSetup,
+)
 from .epoch_points import EpochPoint, LogOutage
 from .ledger import REPLICATED, SOURCE
 from .numbers import SoakError
 from .processes import kill, send_signal, session_of
-from .stage import BROKERS, MAX_PARTITIONS, PARTITIONS
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator, Sequence
-
-    from .continuous_driver import ContinuousDriver
-    from .stage import Stage
+from .stage import BROKERS, MAX_PARTITIONS, PARTITIONS, Stage
 
 _OUTAGE_S: Final = 10.0
 _BACKLOG_S: Final = 2.0

@@ -4,29 +4,24 @@ It comes by the entry point of ``pyspark_kafka.sink_containers``, into each proc
 is made. What is armed is a file, as Spark commits in a worker, and may use another for each batch.
 """
 
-from __future__ import annotations
-
 import enum
 import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
+from pyspark_kafka.bootstrap.container import SinkContainer
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
+from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
 from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.writing import Transactions
 
 from .trap import Trap
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from pyspark_kafka.bootstrap.container import SinkContainer
-    from pyspark_kafka.domain.options.sink import SinkOptions
-    from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
 
 DIRECTORY: Final = "SOAK_DIRECTORY"
 """The variable of the environment that names the directory of what is armed."""

@@ -3,23 +3,18 @@
 Both are librdkafka's with any client of the queries: what is tested does not judge itself.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from array import array
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import confluent_kafka
 import numpy as np
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 DIGITS: Final = 12
 _PADDING: Final = b"." * 88

@@ -1,7 +1,5 @@
 """The processes of a session of the system's, as Linux tells of them in ``/proc``."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

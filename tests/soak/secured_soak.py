@@ -1,27 +1,21 @@
 """Queries that log in for minutes, while sessions, tokens and tickets end under them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ..servers.kdc import KRB5_CONFIG
-from ..servers.secured import MECHANISMS
+from ..servers.secured import MECHANISMS, SecuredBroker
 from .base import Opened
 from .driver import Driver, QueryPlan
 from .ledger import SOURCE, Ledger
 from .numbers import SoakError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..servers.secured import SecuredBroker
 
 LIFETIME_S: Final = 60
 """How long tokens and tickets are valid; a session ends after ``SESSION_MS`` of the broker."""

@@ -1,16 +1,11 @@
 """A small Spark session for the drivers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 import pyspark_kafka
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 def session(

@@ -1,33 +1,27 @@
 """Rounds of kills under load, each with a check of every record."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
+
+from pyspark_kafka.brokers import KafkaCluster
 
 from .base import JsonLine, Opened
 from .driver import Driver, QueryPlan
 from .kill_points import Point
 from .ledger import REPLICATED, SOURCE, Ledger
 from .numbers import SoakError
-from .processes import kill
+from .processes import Process, kill
 from .trap import Trap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .processes import Process
 
 QUERIES: Final = (
     QueryPlan("kafka-python", "exactly-once"),

@@ -1,27 +1,21 @@
 """A cluster, a driver of continuous queries, and those who write and look for numbers."""
 
-from __future__ import annotations
-
 import shutil
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final, final
+from pathlib import Path
+from types import TracebackType
+from typing import Final, final
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
 
 from .base import Opened
 from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup
+from .driver import QueryPlan
 from .ledger import REPLICATED, SOURCE, Ledger
 from .numbers import SoakError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-    from types import TracebackType
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .driver import QueryPlan
 
 BROKERS: Final = 3
 PARTITIONS: Final = 4

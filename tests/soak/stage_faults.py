@@ -1,27 +1,22 @@
 """What happens to the tasks that write one micro-batch: they wait, or kill their executors."""
 
-from __future__ import annotations
-
 import enum
 import json
 import math
 import os
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
+import pyarrow as pa
 from pyspark import TaskContext
 
 from pyspark_kafka.adapters.spark.sink_writers import BATCH_ID
 from pyspark_kafka.ports.clock import Deadline
 
 from .processes import kill, session_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pyarrow as pa
 
 _AWAITED_S: Final = 25.0
 """How long a task waits for another one, which may never come."""

@@ -1,7 +1,5 @@
 """The faults that tell most about continuous queries; ``make soak ARGS=--continuous`` has more."""
 
-from __future__ import annotations
-
 import random
 import sys
 from typing import Final

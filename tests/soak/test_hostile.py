@@ -1,7 +1,5 @@
 """A short round of each fault; ``make soak ARGS=--hostile`` has longer ones."""
 
-from __future__ import annotations
-
 import random
 import sys
 from typing import Final

@@ -1,7 +1,5 @@
 """A round of kills, and a run to the end; ``make soak`` runs more rounds."""
 
-from __future__ import annotations
-
 import random
 import sys
 

@@ -1,7 +1,5 @@
 """Workers of a query with dead letters are killed."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

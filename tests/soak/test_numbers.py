@@ -1,7 +1,5 @@
 """The producer of numbers, without a broker."""
 
-from __future__ import annotations
-
 import threading
 from typing import Final, final
 

@@ -1,7 +1,5 @@
 """Counting the threads, sockets and files of this process."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading

@@ -1,21 +1,16 @@
 """Settings of topics that change under load."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable
+from typing import Final, final
 
 import pytest
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.clock import Deadline
 
 from ..servers.kafka import SharedKafka
 from .hostile.topic_settings import is_set, topic_configured
 from .numbers import SoakError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 COMPACTED: Final = {"cleanup.policy": "compact", "segment.ms": "500"}
 _LATE: Final = 3

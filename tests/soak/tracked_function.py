@@ -1,22 +1,18 @@
 """The function of the queries: it returns the records, and tells which process runs it."""
 
-from __future__ import annotations
-
 import os
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+import pyarrow as pa
 
-    import pyarrow as pa
+from pyspark_kafka.ports.continuous import RecordFunction
 
-    from pyspark_kafka.ports.continuous import RecordFunction
-
-    from .processes import Process
+from .processes import Process
 
 COLUMNS: Final = ("value", "partition")
 

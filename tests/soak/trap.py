@@ -1,18 +1,14 @@
 """A place at which a driver is killed or held, or fails, armed by another process."""
 
-from __future__ import annotations
-
 import enum
 import os
-from typing import TYPE_CHECKING, Final, final
+from pathlib import Path
+from typing import Final, final
 
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.ports.clock import Deadline
 
 from .processes import kill_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _POLL_S: Final = 0.01
 _HELD_S: Final = 60.0

@@ -1,17 +1,18 @@
 """Rounds in which executors are lost while a micro-batch is written, and a look for each record."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.clock import Deadline
 
 from . import kill_points
@@ -23,13 +24,6 @@ from .numbers import NumberProducer, NumberReader, SoakError
 from .stage_faults import StageFaults, count_twins
 from .stage_stories import SHORT_TIMEOUT_MS, Story
 from .trap import Reaction, Trap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import ExitStack
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_write_stage.py"
 

@@ -1,7 +1,5 @@
 """Values in JSON whose meaning Spark's ``from_json`` decides."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final, final
 

@@ -1,15 +1,10 @@
 """The same query for this source and for the JVM connector."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
+from pyspark.sql import DataFrame, SparkSession
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers import KafkaCluster
 
 OURS, PEER = "pyspark_kafka", "kafka"
 

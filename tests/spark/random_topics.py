@@ -1,32 +1,26 @@
 """Topics whose records, batches, codecs, writers and transactions are chosen at random."""
 
-from __future__ import annotations
-
 import string
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
 from kafka.protocol.consumer import OffsetSpec
+from pyspark.sql import SparkSession
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record, await_until
 from pyspark_kafka.testing.kafka_world import produce_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from types import TracebackType
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SIZES = (1, 1, 2, 7, 50, 300, 1_500)

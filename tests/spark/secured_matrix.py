@@ -1,7 +1,5 @@
 """What works by which login and with which client, and what is refused."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Final
 

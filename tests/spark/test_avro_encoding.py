@@ -1,7 +1,5 @@
 """Encoding rows as Avro, beside Spark's ``to_avro``."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Batch queries in Spark, beside the JVM connector."""
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

@@ -1,28 +1,20 @@
 """Continuous queries as Spark jobs, on the real broker."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 
-from typing import TYPE_CHECKING
-
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from pyspark_kafka import continuous
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.ports.continuous import RecordFunction
 from pyspark_kafka.testing.world import await_until
 
 from .queries import OURS, read, read_stream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.ports.continuous import RecordFunction
-
-    from .topics import Topics
+from .topics import Topics
 
 
 def keep(records: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,7 +1,5 @@
 """Records that cannot be decoded, in Spark's queries and in their dead-letter topic."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pytest

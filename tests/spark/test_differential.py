@@ -4,14 +4,12 @@ Topics are random, from a seed that each test's name tells. The environment vari
 ``PYSPARK_KAFKA_SEEDS`` gives others: ``PYSPARK_KAFKA_SEEDS=7,8``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -21,16 +19,12 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.reading import RecordReader
 from pyspark_kafka.ports.record_schema import record_schema
 
 from .queries import OURS, PEER, read
 from .random_topics import LEVELS, RandomTopics, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.ports.reading import RecordReader
 
 SEEDS = [int(seed) for seed in os.environ.get("PYSPARK_KAFKA_SEEDS", "1,2").split(",")]
 

@@ -1,7 +1,5 @@
 """What a user sees when something is wrong."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

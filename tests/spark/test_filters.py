@@ -1,21 +1,14 @@
 """Filters and columns that choose what is read."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from .queries import OURS, assert_same_rows, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import DataFrame, SparkSession
-
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 

@@ -1,7 +1,5 @@
 """A consumer group that shows how far a query is."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from functools import partial

@@ -1,20 +1,13 @@
 """What a query reads after its first batch failed and either source restarted it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
 
 from ..conformance.stream_runs import run_once
 from .queries import OURS, PEER, read_stream
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame
-
 
 FAILURE = "the first batch fails"
 BEFORE, AFTER = "before it is planned", "after it is planned"

@@ -1,7 +1,5 @@
 """The tasks of a continuous query as a Spark job."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,23 +1,17 @@
 """Encoding rows as JSON, beside Spark's ``to_json``."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
 from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.value_options import ValueOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import SparkSession
 
 LONGS = [0, 1, -1, 9, 10, 99_999_999, 100_000_000, 10**16, 10**16 - 1, -(10**18), 2**63 - 1]
 DAYS = [0, -1, 18_262, 11_016, -719_529, -719_528, 2_932_896, 2_932_897, -2_000_000, 11_017]

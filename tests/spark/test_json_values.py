@@ -1,11 +1,10 @@
 """JSON values decode to what Spark's ``from_json`` returns."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # its usual name
 
 from pyspark_kafka.adapters.values.json.value_format import VALUE_FORMAT
@@ -13,9 +12,6 @@ from pyspark_kafka.domain.values.value_options import ValueOptions
 from tests.unit.adapters.values.json.payloads import payloads_of, plain
 
 from .json_corpus import CASES, CORRUPT, DECIDED, Cases
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 Row = dict[str, Any] | None
 ROOT_OPTION: Final = "columnNameOfCorruptRecord"

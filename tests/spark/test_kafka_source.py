@@ -1,13 +1,13 @@
 """The legacy source on Spark: batches as data frames, and a driver that goes down."""
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.application.reading.micro_batch_execution import MicroBatchExecution
@@ -21,13 +21,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .queries import OURS, PEER, assert_same_rows, read, read_stream
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    GivesOptions = Callable[..., SourceOptions]
+GivesOptions = Callable[..., SourceOptions]
 
 
 @pytest.fixture

@@ -1,37 +1,30 @@
 """The lag of queries in Spark: the listener, and the command on a checkpoint."""
 
-from __future__ import annotations
-
 import json
 import logging
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
 from confluent_kafka import Producer
 from prometheus_client import CollectorRegistry
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import pyspark_kafka
 from pyspark_kafka import LagExporter, LoggingLagExporter, PrometheusLagExporter, continuous
+from pyspark_kafka.adapters.spark.lag_listener import LagListener
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.domain.lag.lag import QueryLag
 
 from ..integration.commands import running
+from ..servers.s3 import S3Server
 from .queries import OURS, PEER, read_stream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from pyspark_kafka.adapters.spark.lag_listener import LagListener
-    from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.domain.lag.lag import QueryLag
-
-    from ..servers.s3 import S3Server
 
 SECONDS = 60
 

@@ -1,16 +1,11 @@
 """Tasks that read several partitions."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from .queries import OURS, assert_same_rows, read, read_stream, run_available_now
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 PARTITIONS = 12
 SIZES = {number: 7 * number for number in range(PARTITIONS)}

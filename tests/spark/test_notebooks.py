@@ -1,7 +1,5 @@
 """The notebooks run, and show what they say."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

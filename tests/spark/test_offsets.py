@@ -1,22 +1,15 @@
 """Queries in Spark that resume after ``pyspark-kafka offsets rewrite``."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame
+
+from pyspark_kafka.brokers import KafkaCluster
 
 from ..integration.commands import run
 from .queries import OURS, PEER, read_stream, run_available_now
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 
 RECORDS = 10
 

@@ -1,25 +1,17 @@
 """What Spark 4.0 and 4.1 offer to Python sources: these tests run in environments with them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
+from pyspark_kafka.brokers import KafkaCluster
 
 from .queries import OURS, read, read_stream, run_available_now
 from .test_stream import numbers
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 
 pytestmark = pytest.mark.skipif(HAS_READ_LIMITS, reason="this Spark tells its trigger")
 

@@ -1,21 +1,16 @@
 """What the operator of Spark allows the options of queries to do, by every way to set them."""
 
-from __future__ import annotations
-
 import _ctypes_test  # type: ignore[import-not-found]
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
 from pyspark_kafka.adapters.spark.session import register_source
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.security.policy import RESTRICTED, AllowList
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark.sql import SparkSession
 
 LIBRARY: Final = str(_ctypes_test.__file__)
 QUERY: Final = {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent", "subscribe": "t"}

@@ -1,23 +1,17 @@
 """A Declarative Pipeline from a topic to tables and to another topic."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.documents import ROOT
 
 from .queries import OURS, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 pytestmark = pytest.mark.skipif(
     find_spec("pyspark.pipelines") is None, reason="this Spark has no pipelines"

@@ -1,19 +1,21 @@
 """Typed queries and a real schema registry: many schemas, changes of schemas, outages."""
 
-from __future__ import annotations
-
 import io
 import json
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import fastavro
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix, parse_framing
 from pyspark_kafka.bootstrap.values import open_registry
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.values.errors import FailureReason, describe_failure
 from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.testing import await_until
@@ -21,16 +23,7 @@ from pyspark_kafka.testing import await_until
 from ..servers.apicurio import Apicurio
 from ..servers.fault_proxy import OPEN, Rules, proxied
 from .queries import OURS, read, read_stream, run_available_now
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .topics import Topics
+from .topics import Topics
 
 DOWN: Final = Rules(refuses=True)
 UNKNOWN_ID: Final = 2**31 - 1

@@ -1,11 +1,10 @@
 """Every login, with both clients, in all that a Spark query does."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_kafka.bootstrap.tools import lag_monitor_for
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -16,12 +15,6 @@ from tests.servers.secured import MECHANISMS
 
 from .queries import OURS
 from .secured_matrix import CLIENTS, OPERATIONS, refusal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
 
 ROWS = 20
 

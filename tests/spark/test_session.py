@@ -1,7 +1,5 @@
 """Sessions with performance settings."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

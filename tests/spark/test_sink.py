@@ -1,7 +1,5 @@
 """Writing with Spark, beside the JVM connector's sink."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import random
@@ -10,21 +8,16 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructType
 
 from pyspark_kafka.bootstrap.spark import DefaultSource
 
 from .queries import OURS, PEER, read
 from .sinks import Sinks, refusal, rows_of
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from pyspark.sql import DataFrame, SparkSession
-
 
 PROGRAM = Path(__file__).parent / "programs" / "write_with_failures.py"
 

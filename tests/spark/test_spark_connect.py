@@ -1,36 +1,29 @@
 """A real Spark Connect server: what works with this source, and docs/deploy/spark-connect.md."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 
 import pyspark_kafka
 from pyspark_kafka import continuous
 from pyspark_kafka.adapters.spark.session import RUNTIME_DEFAULTS, TUNED_DEFAULTS
 from pyspark_kafka.adapters.spark.spark_api import HAS_READ_LIMITS
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import OptionsError
 
 from ..servers.spark_connect import DISALLOWED, SPARK_ALLOWED, SPARK_DISALLOWED
 from .queries import OURS, read, read_stream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
 
 FILTERS = RUNTIME_DEFAULTS.get("spark.sql.python.filterPushdown.enabled")
 PROGRAM = Path(__file__).parent / "programs" / "connect_sessions.py"

@@ -1,18 +1,12 @@
 """SQL statements on this source, and what they are refused with."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from tests.documents import ROOT
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 PAGE = ROOT / "docs" / "guides" / "sql-and-pipelines.md"
 

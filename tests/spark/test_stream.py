@@ -1,14 +1,10 @@
 """Streaming queries in Spark, beside the JVM connector."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
 
 from .queries import OURS, PEER, assert_same_rows, read_stream, run_available_now
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def numbers(table: DataFrame) -> list[int]:

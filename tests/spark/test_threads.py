@@ -1,18 +1,13 @@
 """Batch writes from threads other than the one that made the session."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 import pyspark_kafka
+from pyspark_kafka.brokers import KafkaCluster
 
 from .queries import OURS, read
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 
 def write(spark: SparkSession, kafka: KafkaCluster, topic: str, number: int) -> None:

@@ -1,22 +1,16 @@
 """Writing struct columns with Spark."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_kafka import continuous
 
 from .queries import OURS, read
 from .sinks import Sinks, refusal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
 
 FIELDS = (
     "id, cast(id as string) name, id / 4 ratio, timestamp_seconds(id) at, array(id, null) ids, "

@@ -1,14 +1,14 @@
 """Typed values in Spark: their schema, the modes, streams and restarts."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import fastavro
 import pytest
 from hypothesis import HealthCheck, given, settings
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -24,7 +24,7 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.values.data_types import StructType, parse_struct
 from pyspark_kafka.domain.values.registry import (
     RegistryOptions,
     Schema,
@@ -37,15 +37,7 @@ from pyspark_kafka.ports.values.value_types import typed_record_schema
 
 from ..unit.domain.values.strategies import struct_types
 from .queries import OURS, PEER, assert_same_rows, read, read_stream, run_available_now
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
-
-    from pyspark_kafka.domain.values.data_types import StructType
-
-    from .topics import Topics
+from .topics import Topics
 
 JSON: Final = {"valueFormat": "json", "valueSchema": "id bigint, user string"}
 ADA: Final = b'{"id":1,"user":"ada"}'

@@ -1,16 +1,11 @@
 """Topics with records of every shape."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers import KafkaCluster
 
 Headers = list[tuple[str, str | bytes | None]]
 

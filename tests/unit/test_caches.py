@@ -1,15 +1,11 @@
 """Memory that lives as long as a process has a bound."""
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyspark_kafka
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 REASONS: Final[dict[str, str]] = {

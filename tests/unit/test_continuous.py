@@ -1,7 +1,5 @@
 """Starting a continuous query: what its options must be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

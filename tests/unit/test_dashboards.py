@@ -1,13 +1,12 @@
 """The dashboard and the alert rules: they use series that are exported, and are explained."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -20,9 +19,6 @@ from pyspark_kafka.adapters.prometheus import (
 from tests.documents import DOCS, ROOT
 
 from .adapters.test_prometheus import BAD, FAILED, MEASURED, PROGRESS, lag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RULES: Final = DOCS / "operate" / "prometheus-alerts.yml"
 DASHBOARD: Final = json.loads((DOCS / "operate" / "grafana-dashboard.json").read_text())

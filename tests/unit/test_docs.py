@@ -1,7 +1,5 @@
 """The documents: their examples, links and generated pages, and the picture of the layers."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

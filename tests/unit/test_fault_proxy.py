@@ -1,21 +1,16 @@
 """The proxy of the soak does to connections what its rules say."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.brokers.settings import free_ports
 
 from ..servers.fault_proxy import OPEN, FaultProxies, FaultProxy, Rules, Traffic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TIMEOUT_S = 5.0
 SHORT_S = 0.1

@@ -1,7 +1,5 @@
 """Which packages each part of the library imports, and what it does without the optional ones."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -9,9 +7,10 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import grimp
 from packaging.requirements import Requirement
@@ -20,10 +19,6 @@ from packaging.utils import canonicalize_name
 import pyspark_kafka
 from tests.capability_contract import CapabilityContract
 from tests.matrix.project import ROOT, Project
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 PROGRAM: Final = Path(__file__).parent / "programs" / "base_install.py"

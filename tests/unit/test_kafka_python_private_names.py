@@ -1,7 +1,5 @@
 """The private names of kafka-python that the adapter uses: a new release may change each."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import socket

@@ -1,11 +1,10 @@
 """Files of a checkpoint that another program wrote: each gives a value or an error of the log."""
 
-from __future__ import annotations
-
 import json
 import math
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -34,9 +33,6 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import Transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OFFSETS = PartitionOffsets({TopicPartition("t", 0): 23})
 SINK_OPTIONS = parse_sink_options(

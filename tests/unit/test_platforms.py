@@ -1,10 +1,8 @@
 """The options on the page of platforms: both clients take them."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,6 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from tests.documents import ROOT, sources
 from tests.servers.certificates import Authority, truststore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = ROOT / "docs" / "connect" / "platforms.md"
 SECRETS = "/secrets/"

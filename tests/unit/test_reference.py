@@ -1,7 +1,5 @@
 """The reference pages: every public name has an entry."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pkgutil import walk_packages

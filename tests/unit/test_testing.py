@@ -1,11 +1,9 @@
 """The contract suites, as authors of adapters use them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from dependency_injector import providers
@@ -15,9 +13,6 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, Record, unique_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SUITE = """
 import itertools

@@ -1,15 +1,14 @@
 """An error that nobody expects ends no thread in silence: it is logged, or a caller gets it."""
 
-from __future__ import annotations
-
 import ast
 import logging
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -28,10 +27,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Plant = Callable[[pytest.MonkeyPatch], object]
+Plant = Callable[[pytest.MonkeyPatch], object]
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 TEXT: Final = "planted in a thread"

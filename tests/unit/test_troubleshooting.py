@@ -1,7 +1,5 @@
 """The page of errors: every condition of the code has an entry."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,27 +1,21 @@
 """What faults act on, and what they may wait for."""
 
-from __future__ import annotations
-
+import random
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, final
+from pathlib import Path
+from typing import Final, final
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
 
+from ...servers.fault_proxy import FaultProxy, Rules
+from ...servers.proxied import ProxiedCluster
+from ..ledger import Ledger
 from ..numbers import SoakError
 from .checkpoints import Checkpoints
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ...servers.fault_proxy import FaultProxy, Rules
-    from ...servers.proxied import ProxiedCluster
-    from ..ledger import Ledger
-    from .queries import HostileQuery
+from .queries import HostileQuery
 
 _READ_S: Final = 0.01
 

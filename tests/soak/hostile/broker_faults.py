@@ -1,11 +1,10 @@
 """Faults of brokers, of their leaders and coordinators, and of their security settings."""
 
-from __future__ import annotations
-
 import os
 import signal
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final
 
 from kafka.admin import ConfigResource, ConfigResourceType
 
@@ -16,13 +15,8 @@ from ...servers.proxied import SECURED_LISTENER
 from ...servers.secured import PASSWORD
 from ..ledger import SOURCE
 from ..numbers import SoakError
+from .arena import Arena
 from .fault import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-
-    from .arena import Arena
 
 THREE_BROKERS: Final = "three brokers"
 """What an arena offers whose partitions have leaders without any one broker."""

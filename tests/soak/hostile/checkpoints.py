@@ -1,27 +1,19 @@
 """Where the queries of a soak keep their checkpoints, and what can happen to these storages."""
 
-from __future__ import annotations
-
 import tempfile
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
-from ...servers.hdfs import HdfsCluster
-from ...servers.s3 import run_s3
+from ...servers.hdfs import Hdfs, HdfsCluster
+from ...servers.s3 import S3Server, run_s3
 from ...servers.small_disk import SmallDisk, can_mount, mounted_at
 from ...servers.storage_proxy import StorageProxy, storage_behind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from ...servers.hdfs import Hdfs
-    from ...servers.s3 import S3Server
 
 S3: Final = "s3"
 HDFS: Final = "hdfs"

@@ -1,14 +1,15 @@
 """What happens to a cluster as a whole: moves, elections, full disks, clocks, and an upgrade."""
 
-from __future__ import annotations
-
+import random
 import shutil
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
@@ -16,16 +17,9 @@ from ...servers import faketime
 from ...servers.small_disk import can_mount, mounted_at
 from ..ledger import SOURCE
 from ..numbers import SoakError
+from .arena import Arena
 from .broker_faults import THREE_BROKERS
 from .fault import Fault
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .arena import Arena
 
 MOUNTS: Final = "mounts"
 FAKETIME: Final = "libfaketime"

@@ -16,16 +16,12 @@ looks for lost and repeated numbers, wrong lags and long waits itself, after eac
     FAULTS: Final = (Fault("log cleaner stopped", stop_cleaner),)
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from .arena import Arena
+from .arena import Arena
 
 
 @final

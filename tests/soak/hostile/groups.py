@@ -1,17 +1,12 @@
 """What consumer groups have committed, as an independent client sees it."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 _ADMIN_S: Final = 30.0
 

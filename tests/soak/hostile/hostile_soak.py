@@ -1,23 +1,22 @@
 """Rounds of faults under queries that live through all of them, with a check after each."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import PysparkKafkaError
 
-from ...servers.proxied import MECHANISM
+from ...servers.proxied import MECHANISM, ProxiedCluster
 from ..base import JsonLine, Opened
 from ..driver import QueryPlan
 from ..ledger import REPLICATED, Counts, Ledger
@@ -26,18 +25,13 @@ from .arena import Arena
 from .broker_faults import THREE_BROKERS
 from .checkpoints import Checkpoints
 from .cluster_faults import machine_offers
+from .fault import Fault
 from .groups import committed_offsets
 from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery, committed
 from .registry import FAULTS, fitting
 from .resources import Resources
 from .spark_queries import SparkQueries
 from .topic_faults import OWN_THREADS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from ...servers.proxied import ProxiedCluster
-    from .fault import Fault
 
 HOSTILE_QUERIES: Final = tuple(
     QueryPlan(client, guarantee, login)

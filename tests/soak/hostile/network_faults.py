@@ -1,18 +1,12 @@
 """Faults of the network between clients and brokers."""
 
-from __future__ import annotations
-
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 from ...servers.fault_proxy import Rules, Traffic
+from .arena import Arena
 from .fault import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    from .arena import Arena
 
 _HELD: Final = Traffic(is_held=True)
 _LATE: Final = Traffic(delay_s=0.5)

@@ -4,13 +4,13 @@ They do what Spark's driver and tasks do with the same use cases. A call that fa
 with new clients, as a task is that Spark runs again.
 """
 
-from __future__ import annotations
-
+import random
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from dependency_injector import providers
 
@@ -24,6 +24,7 @@ from pyspark_kafka.bootstrap.container import (
     metadata_log_at,
     sink_container_for,
 )
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
@@ -32,22 +33,13 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.writing.transaction import SinkTaskId
+from pyspark_kafka.domain.writing.transaction import SinkTaskId, WriteResult
+from pyspark_kafka.ports.checkpoints import MetadataLog
 
-from ..ledger import SOURCE
+from ..driver import QueryPlan
+from ..ledger import SOURCE, Ledger
 from ..numbers import DIGITS, SoakError
 from .waits import Timed, Waits
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-    from pyspark_kafka.domain.writing.transaction import WriteResult
-    from pyspark_kafka.ports.checkpoints import MetadataLog
-
-    from ..driver import QueryPlan
-    from ..ledger import Ledger
 
 MAX_OFFSETS: Final = 20_000
 """Of a micro-batch: what gathers in a fault has to be caught up with."""

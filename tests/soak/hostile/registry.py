@@ -1,21 +1,16 @@
 """All faults, and which of them are available; a module of faults adds its tuple here."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ..numbers import SoakError
 from .broker_faults import BROKER_FAULTS, THREE_BROKERS
 from .checkpoints import HDFS, S3, SMALL_DISK
 from .cluster_faults import CLUSTER_FAULTS, FAKETIME, MOUNTS, OLDER_BROKERS
+from .fault import Fault
 from .network_faults import NETWORK_FAULTS
 from .storage_faults import STORAGE_FAULTS
 from .topic_faults import OWN_THREADS, TOPIC_FAULTS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .fault import Fault
 
 FAULTS: Final[tuple[Fault, ...]] = (
     *NETWORK_FAULTS,

@@ -1,20 +1,13 @@
 """Micro-batch queries in a Spark of their own, which is started again when one of them fails."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, final
 
-from ..driver import Driver
-from ..ledger import SOURCE
+from ..driver import Driver, QueryPlan
+from ..ledger import SOURCE, Ledger
 from .queries import HostileQuery
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from ..driver import QueryPlan
-    from ..ledger import Ledger
 
 _CONDITION: Final = re.compile(r"\[(KAFKA_[A-Z_]+)")
 _UNKNOWN: Final = "another error"

@@ -1,20 +1,14 @@
 """Faults of the storages of checkpoints."""
 
-from __future__ import annotations
-
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+import random
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 from ...servers.storage_proxy import Behavior, Failure
+from .arena import Arena
 from .checkpoints import HDFS, S3, SMALL_DISK
 from .fault import Fault
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    from .arena import Arena
 
 _FREE_PAGES: Final = 4
 """At most: with none, nothing is written; with some, the offset log is, or the sink's log."""

@@ -1,19 +1,14 @@
 """Faults of the topic of numbers: it is compacted, its records are deleted, it is created again."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from ..ledger import SOURCE
+from .arena import Arena
 from .fault import Fault
 from .topic_settings import topic_configured
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from .arena import Arena
 
 OWN_THREADS: Final = "queries in threads"
 """What an arena offers whose queries go on behind a loss of data."""

@@ -1,21 +1,16 @@
 """Settings of a topic that change while records are written."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import DescribeConfigsRequest
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import _ask, admin_client
 
 from ..numbers import SoakError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pyspark_kafka.brokers import KafkaCluster
 
 _ADMIN_S: Final = 30.0
 _SOURCES_VERSION: Final = 1

@@ -1,7 +1,5 @@
 """How long the calls of queries take, those included that have not returned yet."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

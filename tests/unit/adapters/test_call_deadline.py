@@ -1,12 +1,11 @@
 """One deadline for all that a call waits for."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -21,9 +20,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 PARTITION: Final = TopicPartition("t", 0)
 OPTIONS: Final = parse_source_options(

@@ -1,7 +1,5 @@
 """Values that belong to the process that created them."""
 
-from __future__ import annotations
-
 import os
 import weakref
 

@@ -1,14 +1,12 @@
 """Errors of options that have secrets, and what is pickled of a query."""
 
-from __future__ import annotations
-
 import ast
 import os
 import pickle
 import traceback
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -36,9 +34,6 @@ from pyspark_kafka.domain.security.secrets import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import RegistryOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SOURCE = Path(pyspark_kafka.__file__).parent
 SECRET = "canary-6f1c"  # noqa: S105

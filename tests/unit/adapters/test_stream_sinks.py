@@ -1,8 +1,6 @@
 """The rule of exactly-once delivery, which is the same for every client."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 import pytest
@@ -12,9 +10,6 @@ from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous import PolledRecords
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

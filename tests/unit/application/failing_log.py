@@ -1,15 +1,11 @@
 """A metadata log whose storage fails."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, final
+from collections.abc import Sequence
+from typing import final
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.ports.checkpoints import MetadataLog
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class PassingLog(MetadataLog):

@@ -1,14 +1,14 @@
 """A continuous query whose tasks follow a script, in a time that passes only while it waits."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import time_ns
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, final
+from typing import final
+
+import pytest
 
 from pyspark_kafka.application.continuous import epochs
 from pyspark_kafka.application.continuous import execution as continuous_execution
@@ -19,31 +19,23 @@ from pyspark_kafka.application.continuous.progress import ProgressRecorder
 from pyspark_kafka.domain.checkpoints.checkpoint_log import read_batch_end
 from pyspark_kafka.domain.continuous.messages import (
     StopTask,
+    TaskCommand,
     TaskDrained,
     TaskFailed,
     TaskId,
+    TaskMessage,
     TaskReport,
     TaskStarted,
 )
-from pyspark_kafka.domain.continuous.progress import QueryIdentity, TaskProgress
+from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity, TaskProgress
+from pyspark_kafka.domain.continuous.settings import ExecutionLimits
+from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports import clock
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskRunner
 
-from .conftest import tp
+from .conftest import Kit, tp
 from .failing_log import FailingLog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import pytest
-
-    from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskMessage
-    from pyspark_kafka.domain.continuous.progress import EpochProgress
-    from pyspark_kafka.domain.continuous.settings import ExecutionLimits
-    from pyspark_kafka.domain.errors import PysparkKafkaError
-
-    from .conftest import Kit
 
 MAX_S = 3_600.0
 """A query that has not ended after these virtual seconds never ends."""

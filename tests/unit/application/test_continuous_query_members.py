@@ -1,11 +1,9 @@
 """What a continuous query tells its user, with tasks that follow a script."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +16,6 @@ from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.ports import clock
 
 from .scripted_query import Script, ScriptedQuery, at, task, virtual_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Remembering which partitions there are."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock

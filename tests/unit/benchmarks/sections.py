@@ -1,7 +1,5 @@
 """Sections for tests to print."""
 
-from __future__ import annotations
-
 from benchmarks.results import (
     MILLISECONDS,
     RECORDS_PER_SECOND,

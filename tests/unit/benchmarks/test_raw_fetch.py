@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from benchmarks.raw_fetch import next_offset
 
 

@@ -1,7 +1,5 @@
 """The composition root."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

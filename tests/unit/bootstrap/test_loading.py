@@ -1,7 +1,5 @@
 """What each of Spark's Python processes loads of this package and its dependencies."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

@@ -1,7 +1,5 @@
 """Where the operator's list of forbidden options is read: the environment, and Spark's setting."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

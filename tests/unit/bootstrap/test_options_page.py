@@ -3,11 +3,10 @@
 The settings of Kafka's clients have tests of their own, by the client.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
@@ -27,9 +26,10 @@ from pyspark_kafka.bootstrap.pool import POOL
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import value_table
-from pyspark_kafka.domain.options.option import REGISTRY_PREFIX, QueryKind
+from pyspark_kafka.domain.options.option import REGISTRY_PREFIX, Option, QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.options.sink_table import SINK_TABLE
+from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.options.source_table import STRATEGIES, TABLE
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import (
@@ -38,16 +38,10 @@ from pyspark_kafka.domain.values.registry import (
     SchemaType,
     registry_settings,
 )
+from pyspark_kafka.domain.values.value_options import ValueOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.domain.options.option import Option
-    from pyspark_kafka.domain.options.source import SourceOptions
-    from pyspark_kafka.domain.values.value_options import ValueOptions
-
-    Options = dict[str, str]
-    Plan = Callable[[str, str, Options], SourceOptions | SinkOptions]
+Options = dict[str, str]
+Plan = Callable[[str, str, Options], SourceOptions | SinkOptions]
 
 SERVERS: Final = {"kafka.bootstrap.servers": "dummy:9092"}
 SUBSCRIBED: Final = {**SERVERS, "subscribe": "dummy"}

@@ -1,7 +1,5 @@
 """Clients and formats by their names, and plug-ins of other distributions."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints

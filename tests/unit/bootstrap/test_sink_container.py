@@ -1,7 +1,5 @@
 """The containers of sinks."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

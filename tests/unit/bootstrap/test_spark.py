@@ -1,7 +1,5 @@
 """What the data source of Spark refuses before there is a task."""
 
-from __future__ import annotations
-
 import gc
 from functools import cache
 from typing import Any

@@ -1,17 +1,12 @@
 """The archive of the classes that Kafka's brokers load."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.jars import archive_options, archive_path, make_once
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def written_to(options: Sequence[str]) -> Path:

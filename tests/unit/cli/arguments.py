@@ -1,16 +1,12 @@
 """Parsed command lines, and what is wrong with others."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.cli.parser import command_parser
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def parsed(*argv: str) -> dict[str, Any]:

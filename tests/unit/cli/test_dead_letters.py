@@ -1,7 +1,5 @@
 """The command line of ``dead-letters``."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What the laws of the domain are tried on."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The page of versions."""
 
-from __future__ import annotations
-
 from pyspark_kafka.adapters.spark.spark_api import FEATURES
 from tests.matrix.cells import Cell, Environment
 from tests.matrix.page import notes_of, page_of

@@ -1,15 +1,10 @@
 """How the matrix finds Pythons."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.matrix.pythons import find_python
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Results of the matrix, and their file."""
 
-from __future__ import annotations
-
 from tests.matrix.results import (
     Counts,
     Outcome,

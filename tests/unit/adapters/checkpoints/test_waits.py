@@ -1,15 +1,14 @@
 """Storages that stall: how long logs wait for them."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from operator import le
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -21,9 +20,6 @@ from pyspark_kafka.testing import await_until
 
 from ....servers.http_server import Response, serving
 from ....servers.silent_listeners import StallingListener, silent_listener, trickling_listener
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 OPERATION_S: Final = 0.3
 

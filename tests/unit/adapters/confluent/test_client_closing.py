@@ -1,13 +1,13 @@
 """Closing a client of librdkafka's has a deadline, also if librdkafka's threads never end."""
 
-from __future__ import annotations
-
 import _thread
+import ctypes
 import gc
 import os
 import threading
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import Any, Final, cast, final
 
 import pytest
 
@@ -35,10 +35,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
 from ..conftest import CloseError, broken_parts
-
-if TYPE_CHECKING:
-    import ctypes
-    from collections.abc import Callable
 
 SERVERS: Final = {"bootstrap.servers": "127.0.0.1:1"}
 OPTIONS: Final = parse_source_options(

@@ -1,7 +1,5 @@
 """What is said of records that were not delivered, and of topics that cannot be asked for."""
 
-from __future__ import annotations
-
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 

@@ -1,12 +1,11 @@
 """Messages that no broker would have sent, and functions that count how they are called."""
 
-from __future__ import annotations
-
 import ctypes
 from collections import Counter
+from collections.abc import Sequence
 from ctypes import CFUNCTYPE, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,9 +26,6 @@ from pyspark_kafka.adapters.kafka_format.column_mask import column_mask
 from pyspark_kafka.domain.reading.record_limits import RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NOENT = -156
 BAD_MESSAGE = -199

@@ -1,13 +1,11 @@
 """librdkafka's handles, which ask for tokens by themselves and report why there is none."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import time
 import weakref
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from confluent_kafka import Producer
@@ -22,10 +20,7 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.ports.clock import Deadline
-from pyspark_kafka.ports.security.token_provider import Token
-
-if TYPE_CHECKING:
-    from pyspark_kafka.ports.security.token_provider import TokenProvider
+from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
 
 TOKEN = "not-to-be-shown"  # noqa: S105
 

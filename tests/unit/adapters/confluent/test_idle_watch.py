@@ -1,22 +1,18 @@
 """The thread that handles the events of idle clients."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from pyspark_kafka.adapters.confluent import idle_watch
+from pyspark_kafka.adapters.confluent.cluster_settings import ClusterSettings
 from pyspark_kafka.adapters.confluent.idle_watch import IdleWatch
 from pyspark_kafka.testing import await_until
-
-if TYPE_CHECKING:
-    from pyspark_kafka.adapters.confluent.cluster_settings import ClusterSettings
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """Finding librdkafka's C API."""
 
-from __future__ import annotations
-
 import ctypes
 import ctypes.util
 import sys

@@ -1,7 +1,5 @@
 """librdkafka's lines about topics that were created again, and errors about truncated logs."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

@@ -1,10 +1,9 @@
 """The thread of a partition's transactions, with a producer whose calls do not return."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 import pytest
 
@@ -12,14 +11,10 @@ from pyspark_kafka.adapters.confluent.transactions import (
     PartitionTransactions,
     PendingOutputs,
     ProducerStoppedError,
+    TransactionalProducer,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing.world import await_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.adapters.confluent.transactions import TransactionalProducer
 
 T0 = TopicPartition("t", 0)
 

@@ -1,8 +1,7 @@
 """The rows of a batch, by topic and by partition."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +12,6 @@ from pyspark_kafka.adapters.confluent.produce_kernel import uncounted_bytes
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.partitioning.row_partitioner import PartitionedColumns
 from pyspark_kafka.adapters.partitioning.topic_rows import RowTopics
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 

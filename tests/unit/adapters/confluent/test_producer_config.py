@@ -1,7 +1,5 @@
 """The configuration of librdkafka's producer from a sink's settings."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

@@ -1,7 +1,5 @@
 """What librdkafka fetches of ranges before they are read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

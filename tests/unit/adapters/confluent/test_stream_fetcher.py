@@ -1,8 +1,7 @@
 """One consumer for all partitions of a task, with librdkafka's mock cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Producer
@@ -18,9 +17,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
 from ....servers.mock_cluster import MockCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 PARTITIONS: Final = [TopicPartition("t", number) for number in range(100)]
 FIRST, SECOND = PARTITIONS[:2]

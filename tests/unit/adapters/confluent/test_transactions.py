@@ -1,15 +1,14 @@
 """Transactions of librdkafka's producer, with its mock cluster."""
 
-from __future__ import annotations
-
 import time
 from contextlib import closing
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import pytest
 
+from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 from pyspark_kafka.adapters.confluent.stream_sinks import ExactlyOnceSink, SinkProducers
 from pyspark_kafka.adapters.confluent.transactions import (
     PartitionTransactions,
@@ -27,9 +26,6 @@ from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import await_until
 
 from ....servers.mock_cluster import MockCluster
-
-if TYPE_CHECKING:
-    from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 
 T0 = TopicPartition("input", 0)
 

@@ -1,7 +1,5 @@
 """What frames and handshakes let through."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

@@ -3,12 +3,11 @@
 Run as a module, it prints what becomes of each.
 """
 
-from __future__ import annotations
-
 import resource
 import struct
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.reading.errors import OversizedRecordError
@@ -17,9 +16,6 @@ from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
 from .batches import GZIP, LZ4, SNAPPY, ZSTD, Batch, compress, message, varint
 from .reading import END, T
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MIB: Final = 1024 * 1024
 BYTES: Final = 512 * MIB

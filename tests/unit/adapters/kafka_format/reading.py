@@ -1,22 +1,17 @@
 """Rows as tests compare them: what the decoder gives, and what kafka-python's reader gives."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from kafka.record.memory_records import MemoryRecords
 
+from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
+from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
-    from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 
 T: Final = TopicPartition("t", 3)
 END: Final = 2**63 - 1

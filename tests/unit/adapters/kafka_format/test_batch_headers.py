@@ -1,7 +1,5 @@
 """Which records a reader of committed transactions sees."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction

@@ -1,9 +1,7 @@
 """Bytes that are not those that were written."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,9 +24,6 @@ from .batches import (
     wrapped,
 )
 from .reading import END, Row, T, rows, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RECORDS = [Record(1, b"value", b"key", headers=(("h", b"x"),)), Record(2, None, b"")]
 MESSAGES = [Record(1, b"value", b"key"), Record(2, None, b"")]

@@ -1,7 +1,5 @@
 """The memory of columns, and their texts."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import numpy as np

@@ -1,9 +1,7 @@
 """Codecs as producers write them."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import lz4.frame
 import pytest
@@ -13,9 +11,6 @@ from kafka.codec import gzip_decode, lz4_decode, snappy_decode, snappy_encode, z
 
 from pyspark_kafka.adapters.kafka_format.compression import LEVELS, Codec, Compressor
 from pyspark_kafka.adapters.kafka_format.decompression import open_stream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PLAIN = b"".join(b"%d;" % number for number in range(40_000))
 """More than one block of each codec."""

@@ -1,10 +1,8 @@
 """Codecs as streams."""
 
-from __future__ import annotations
-
 import gzip
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import lz4.frame
 import pytest
@@ -13,9 +11,6 @@ import zstandard
 from pyspark_kafka.adapters.kafka_format.decompression import FAILURES, open_stream
 
 from .batches import GZIP, LZ4, SNAPPY, ZSTD, compress, raw_snappy, sizeless_zstd
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PLAIN = b"".join(b"%d;" % number for number in range(40_000))
 """More than one block of each codec."""

@@ -1,7 +1,5 @@
 """What records of each format and codec become."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 

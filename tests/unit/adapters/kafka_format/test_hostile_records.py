@@ -1,7 +1,5 @@
 """Records and messages that say what cannot be, in batches whose checksums are right."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zlib

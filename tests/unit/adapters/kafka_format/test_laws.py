@@ -1,12 +1,10 @@
 """What holds for all records, and for all bytes."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords
 from pyspark_kafka.domain.reading.errors import CorruptBatchError, MalformedTimestampError
@@ -15,9 +13,6 @@ from tests.fuzz.trial import try_case
 
 from .batches import CODECS, GZIP, LZ4, NONE, SNAPPY, Batch, Record, log, message_set, wrapped
 from .reading import END, Row, rows, rows_of_peer
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
 
 MOST = (2**63 - 1) // 1_000
 

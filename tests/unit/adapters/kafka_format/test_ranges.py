@@ -1,7 +1,5 @@
 """Which of a stretch's records belong to a range."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

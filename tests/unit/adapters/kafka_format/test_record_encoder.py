@@ -1,17 +1,17 @@
 """What is made of Arrow batches to be sent."""
 
-from __future__ import annotations
-
 import struct
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from pyspark_kafka.adapters.kafka_format import producer_columns as outgoing_columns
@@ -27,11 +27,6 @@ from pyspark_kafka.ports.record_schema import HEADERS
 
 from .batches import ROOM, T0, Record
 from .reading import Row, rows, rows_of_peer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hypothesis.strategies import DrawFn
 
 MOST: Final = (2**63 - 1) // 1_000
 BINARY: Final = pa.binary()

@@ -1,7 +1,5 @@
 """Records beyond limits: an error or a report, in little memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any

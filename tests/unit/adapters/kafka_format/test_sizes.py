@@ -1,10 +1,8 @@
 """Batches and records of all sizes, and the memory that they take."""
 
-from __future__ import annotations
-
 import tracemalloc
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -38,9 +36,6 @@ from .batches import (
     wrapped,
 )
 from .reading import END, T, decoded, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MIB = 1024 * 1024
 

@@ -1,7 +1,5 @@
 """Ranges that are fetched by one request, and leaders that are asked whether their log differs."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any, Final
 

@@ -1,20 +1,14 @@
 """Making kafka-python's clients."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
-from tests.servers.hostile_broker import Lie, framed, hostile_broker
-
-if TYPE_CHECKING:
-    from tests.servers.hostile_broker import Line
+from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 
 PROGRAM = """
 import sys, threading

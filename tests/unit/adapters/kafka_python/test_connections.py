@@ -1,7 +1,5 @@
 """Sending and receiving over sockets that kafka-python opened."""
 
-from __future__ import annotations
-
 import resource
 import selectors
 import socket
@@ -9,8 +7,9 @@ import ssl
 import struct
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 from uuid import UUID
 
@@ -46,9 +45,6 @@ from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
 
 from ..kafka_format.batches import Batch, Record, log
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TIMEOUT_S = 0.3
 LONG_S = 20.0

@@ -1,7 +1,5 @@
 """kafka-python's errors as the producer's rules class them, and calls that are repeated."""
 
-from __future__ import annotations
-
 import pytest
 from kafka import errors as kafka_errors
 

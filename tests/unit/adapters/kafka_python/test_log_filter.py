@@ -1,7 +1,5 @@
 """What kafka-python logs of a login."""
 
-from __future__ import annotations
-
 import logging
 from importlib import import_module
 from typing import Any

@@ -1,9 +1,8 @@
 """Offsets that a broker sends without having been asked for them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Coroutine, Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import pytest
 from kafka import TopicPartition as ClientPartition
@@ -15,9 +14,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.subscription import Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
 
 ASKED, OTHER = ClientPartition("t", 0), ClientPartition("other", 7)
 WANTED = TopicPartition("t", 0)

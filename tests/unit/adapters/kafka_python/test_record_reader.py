@@ -1,37 +1,36 @@
 """What kafka-python's reader does when a broker's log differs from what it has read."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from unittest.mock import Mock
 
 import pytest
 from kafka import errors as kafka_errors
 
+from pyspark_kafka.adapters.fetching import Fetched
 from pyspark_kafka.adapters.kafka_python import brokers as brokers_module
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers
+from pyspark_kafka.adapters.kafka_python.connections import FetchConnection, ReceiveBuffer
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
-from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchResponse
+from pyspark_kafka.adapters.kafka_python.wire import (
+    NO_REPLICA,
+    FetchedData,
+    FetchPosition,
+    FetchResponse,
+)
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.errors import LogTruncatedError
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.clock import Deadline
 
 from ..kafka_format.batches import Batch, Record, log
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pyspark_kafka.adapters.fetching import Fetched
-    from pyspark_kafka.adapters.kafka_python.connections import FetchConnection, ReceiveBuffer
-    from pyspark_kafka.adapters.kafka_python.wire import FetchPosition
-    from pyspark_kafka.ports.clock import Deadline
 
 PARTITION: Final = TopicPartition("t", 0)
 NODE: Final = 3

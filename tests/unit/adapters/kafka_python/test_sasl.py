@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 from kafka.errors import SaslAuthenticationFailedError
@@ -9,9 +7,6 @@ from kafka.errors import SaslAuthenticationFailedError
 from pyspark_kafka.adapters.kafka_python.sasl import scram_messages
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.security.secrets import Secret
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 SERVER_NONCE = f"{NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"

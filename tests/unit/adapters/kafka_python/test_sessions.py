@@ -1,7 +1,5 @@
 """How long a connection is used, whose login the broker has bounded in time."""
 
-from __future__ import annotations
-
 import socket
 from types import SimpleNamespace
 from unittest.mock import Mock

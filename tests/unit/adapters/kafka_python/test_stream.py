@@ -1,13 +1,11 @@
 """The thread of a continuous query with kafka-python: what it serves, and for how long it waits."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pytest
@@ -15,6 +13,8 @@ import pytest
 from pyspark_kafka.adapters import call_deadline
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers, FetchedBatches
+from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
+from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_sinks import _TransactionalWriter
@@ -33,10 +33,6 @@ from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener
 
 from ..conftest import CloseError, broken_parts
-
-if TYPE_CHECKING:
-    from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
-    from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 
 FIRST, SECOND = (TopicPartition("t", number) for number in (0, 1))
 EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}

@@ -1,14 +1,13 @@
 """The sockets of kafka-python's connections."""
 
-from __future__ import annotations
-
 import gc
 import socket
 import ssl
 import struct
 import types
+from collections.abc import Coroutine, Generator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.errors import KafkaProtocolError
@@ -20,9 +19,6 @@ from pyspark_kafka.adapters.kafka_python.transports import (
     open_transport,
 )
 from pyspark_kafka.ports.clock import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
 
 
 @types.coroutine

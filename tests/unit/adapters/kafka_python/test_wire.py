@@ -1,9 +1,8 @@
 """Fetch and produce requests and responses, held against kafka-python's own."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -34,9 +33,6 @@ from pyspark_kafka.adapters.kafka_python.wire import (
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.batch import Failure, ProduceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NAMED = range(MIN_FETCH_VERSION, MAX_FETCH_VERSION + 1)
 VERSIONS = pytest.mark.parametrize("version", [*NAMED, BY_ID_VERSION])

@@ -1,7 +1,5 @@
 """How Python calls machine code."""
 
-from __future__ import annotations
-
 import pickle
 import struct
 from concurrent.futures import ThreadPoolExecutor

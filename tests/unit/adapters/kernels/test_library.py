@@ -1,7 +1,5 @@
 """The library of kernels: what is loaded, and what is refused in words."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

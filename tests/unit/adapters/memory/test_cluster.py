@@ -1,10 +1,9 @@
 """What the cluster in memory offers beside topics and records: waiting, ids, transactions."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -13,9 +12,6 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import ProducerFencedError
 from pyspark_kafka.testing import MemoryWorld, await_until, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARTITION: Final = TopicPartition("t", 0)
 LONG_S: Final = 30.0

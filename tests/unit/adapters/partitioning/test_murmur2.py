@@ -1,7 +1,5 @@
 """Which partition rows go to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Keys and certificates: their formats, what is wrong with them, and files that change."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

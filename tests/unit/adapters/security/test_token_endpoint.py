@@ -1,16 +1,15 @@
 """Token endpoints that answer well, late, too much, or something else."""
 
-from __future__ import annotations
-
 import base64
 import json
 import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -22,9 +21,6 @@ from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
 from tests.servers.http_server import Request, Response, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SECRET: Final = "p&ss:w/rd"  # noqa: S105
 

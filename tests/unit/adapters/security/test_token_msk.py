@@ -1,7 +1,5 @@
 """Which AWS credentials sign a token for Amazon MSK, and for which region."""
 
-from __future__ import annotations
-
 import base64
 from typing import Final
 from urllib.parse import parse_qs, urlsplit

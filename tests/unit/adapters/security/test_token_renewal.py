@@ -1,7 +1,5 @@
 """How long a token is kept, and what follows a failed renewal."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

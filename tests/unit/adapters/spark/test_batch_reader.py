@@ -1,7 +1,5 @@
 """Bounds from Spark's filters."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

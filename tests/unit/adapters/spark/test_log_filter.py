@@ -1,7 +1,5 @@
 """What Spark's driver logs of a query's options."""
 
-from __future__ import annotations
-
 import base64
 import logging
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Which sessions a builder of Spark's makes, without making one."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import pytest

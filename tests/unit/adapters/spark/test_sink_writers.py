@@ -1,10 +1,9 @@
 """Spark's writers over use cases in memory."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import NoReturn, final
 
 import pyarrow as pa
 import pytest
@@ -26,9 +25,6 @@ from pyspark_kafka.domain.security.policy import UNRESTRICTED, OptionPolicy
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import NullTopicError
 from pyspark_kafka.domain.writing.transaction import WriteResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """What is asked of the running Spark, and what is refused without it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Errors as Spark's Python workers show them."""
 
-from __future__ import annotations
-
 import traceback
 
 import pytest

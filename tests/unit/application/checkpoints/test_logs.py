@@ -1,7 +1,5 @@
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +10,6 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports.checkpoints import MetadataLog
 
 from ..conftest import tp
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def begin(log: MemoryMetadataLog, batch_id: int, *ends: str) -> None:

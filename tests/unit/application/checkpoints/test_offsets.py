@@ -1,10 +1,8 @@
 """Changing offsets in a checkpoint, and what is left if that is interrupted."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,7 +14,7 @@ from pyspark_kafka.application.checkpoints.offsets import (
     QueryIsRunningError,
     UnusableOffsetsError,
 )
-from pyspark_kafka.domain.checkpoints.offset_rewrite import Backup
+from pyspark_kafka.domain.checkpoints.offset_rewrite import Backup, ResumePoint
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.errors import NoCommittedOffsetError
@@ -32,11 +30,6 @@ from pyspark_kafka.ports.checkpoints import EditableLog
 
 from ..conftest import Kit, tp
 from ..failing_log import PassingLog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pyspark_kafka.domain.checkpoints.offset_rewrite import ResumePoint
 
 NOW_MS = 1_795_251_150_969
 OLD, NEW = 7, 3

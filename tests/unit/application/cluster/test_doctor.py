@@ -1,7 +1,5 @@
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.cluster.doctor import Doctor, Resources, Surroundings
@@ -21,9 +19,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError
 from pyspark_kafka.domain.security.rights import Operation, group_right, topic_right
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
 
 HERE = Environment("driver", "3.12.1", {"pyspark-kafka": "0.1.0", **MIN_VERSIONS})
 READ = frozenset({Operation.DESCRIBE, Operation.READ})

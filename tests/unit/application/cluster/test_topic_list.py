@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.cluster_describer import MemoryClusterDescriber
 from pyspark_kafka.application.cluster.topic_list import TopicList

@@ -1,7 +1,5 @@
 """The logs of a continuous query, through crashes, rivals and hand-overs."""
 
-from __future__ import annotations
-
 import logging
 import time
 

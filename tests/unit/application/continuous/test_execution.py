@@ -1,11 +1,9 @@
 """The driver of a continuous query, with tasks that follow a script, in virtual time."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -31,10 +29,6 @@ from pyspark_kafka.domain.reading.errors import DataLossError
 
 from ..conftest import tp
 from ..scripted_query import Script, ScriptedQuery, at, offsets, task, virtual_time
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 LIMITS = ExecutionLimits(restarts=RestartLimits(3, first_delay_s=4.0))
 UNREACHABLE = BrokerUnreachableError("memory", 1)

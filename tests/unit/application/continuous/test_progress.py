@@ -1,11 +1,8 @@
 """Who is told the progress of a continuous query, and when."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +13,18 @@ from pyspark_kafka.application.continuous import progress as continuous_progress
 from pyspark_kafka.application.continuous.progress import ProgressRecorder, WorkMeter, timestamps_of
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.epochs import Epoch
-from pyspark_kafka.domain.continuous.progress import BUCKETS, QueryIdentity, TaskProgress
+from pyspark_kafka.domain.continuous.progress import (
+    BUCKETS,
+    EpochProgress,
+    QueryIdentity,
+    TaskProgress,
+)
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag import ProgressListener
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.continuous.progress import EpochProgress
 
 
 def test_rows_and_latencies_add_up_until_they_are_taken():

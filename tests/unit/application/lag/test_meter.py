@@ -1,24 +1,17 @@
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
+import pyarrow as pa
 import pytest
 
+from pyspark_kafka.application.lag.meter import LagMeter
 from pyspark_kafka.domain.lag.lag import Lag, PartitionLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.errors import FetchTimeoutError
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.ports.reading import RecordReader
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from pyspark_kafka.application.lag.meter import LagMeter
-    from pyspark_kafka.domain.reading.ranges import OffsetRange
-    from pyspark_kafka.domain.reading.records import Projection
 
 COMMITTED = {"kafka.isolation.level": "read_committed"}
 

@@ -1,10 +1,8 @@
 """Rounds of measurements of several checkpoints."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,9 +21,6 @@ from pyspark_kafka.domain.lag.trend import Direction
 from pyspark_kafka.testing.world import await_until
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class FakeQuery:

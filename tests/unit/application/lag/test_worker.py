@@ -1,13 +1,12 @@
-from __future__ import annotations
-
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.application.lag.meter import LagMeter
 from pyspark_kafka.application.lag.worker import (
     MAX_BUFFERED,
     LagFeed,
@@ -24,11 +23,6 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.lag import LagExporter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.application.lag.meter import LagMeter
 
 SECONDS = 20.0
 NAME = "pyspark-kafka-lag"

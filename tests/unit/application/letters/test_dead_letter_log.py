@@ -1,10 +1,9 @@
 """Letters are read, counted and replayed."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import pytest
 
@@ -23,9 +22,6 @@ from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import WHEN, bad
 from pyspark_kafka.testing.writing_contract import MIXED_HEADERS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ALL: Final = LetterFilter()
 ORDERS: Final = TopicPartition("orders", 1)

@@ -1,10 +1,9 @@
 """Counting the letters of queries for the driver."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import pytest
 
@@ -12,6 +11,7 @@ from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.lag.worker import LagWorker, QueryProgress, SourceProgress
 from pyspark_kafka.application.letters.dead_letter_log import DeadLetterLog, LetterCounter
 from pyspark_kafka.domain.errors import UnknownTopicError
+from pyspark_kafka.domain.lag.lag import QueryLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import TaskIdentity
@@ -21,11 +21,6 @@ from pyspark_kafka.ports.lag import LagExporter
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import bad
 from pyspark_kafka.testing.writing_contract import keys_of_partition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark_kafka.domain.lag.lag import QueryLag
 
 SECONDS: Final = 20.0
 TOPIC: Final = TopicPartition("letters", 0)

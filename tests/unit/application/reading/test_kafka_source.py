@@ -1,14 +1,13 @@
 """The legacy source: offsets that it remembers, and batches that it makes."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
+from pyspark_kafka.application.reading.kafka_source import KafkaSource
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import (
@@ -29,12 +28,7 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from ..conftest import Kit, tp
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.application.reading.kafka_source import KafkaSource
-
-    Ranges = tuple[OffsetRange, ...]
+Ranges = tuple[OffsetRange, ...]
 
 EARLIEST = {"startingOffsets": "earliest"}
 GO_ON = {"failOnDataLoss": "false"}

@@ -1,10 +1,8 @@
 """Running a source's batches over two logs, through failures and restarts."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -19,9 +17,6 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Batch = tuple[OffsetRange, ...]
 

@@ -1,13 +1,13 @@
 """Learning offsets with patience."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
+from pyspark_kafka.application.reading.offsets import KafkaOffsetReader
+from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,
@@ -32,16 +32,10 @@ from pyspark_kafka.domain.reading.offset_limits import (
     OnMissingCommit,
     OnNoMatch,
     Specific,
+    StartingOffsets,
 )
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark_kafka.application.reading.offsets import KafkaOffsetReader
-    from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
-    from pyspark_kafka.domain.reading.offset_limits import StartingOffsets
 
 
 def reader(kit: Kit, **options: str) -> KafkaOffsetReader:

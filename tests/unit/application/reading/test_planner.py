@@ -1,15 +1,14 @@
 """Ranges of batch queries."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
 
 import pytest
 
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.application.reading.planner import ALL_RECORDS
 from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.errors import (
     NoOffsetForTimestampError,
     OffsetsMismatchError,
@@ -22,11 +21,6 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import RecordFilter, Span
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
 
 def plan(kit: Kit, **options: str) -> tuple[OffsetRange, ...]:

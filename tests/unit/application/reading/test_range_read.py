@@ -1,13 +1,13 @@
 """Reading ranges in a task."""
 
-from __future__ import annotations
+from collections.abc import Collection, Iterator
 
-from typing import TYPE_CHECKING
-
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher, MemoryRecordReader
 from pyspark_kafka.domain.errors import UnknownTopicError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.errors import (
     DataLossError,
@@ -20,16 +20,9 @@ from pyspark_kafka.domain.reading.errors import (
 )
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    import pyarrow as pa
-
-    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-    from pyspark_kafka.domain.topic_partition import TopicPartition
 
 OFFSET = Projection(("offset",))
 GO_ON = {"failOnDataLoss": "false"}

@@ -1,16 +1,20 @@
 """How much of what Kafka has the next batch takes."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher, MemoryRecordReader
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.application.reading.stream import RETRY_MS, RecordSizes
+from pyspark_kafka.application.reading.stream import (
+    RETRY_MS,
+    Admission,
+    KafkaMicroBatchStream,
+    RecordSizes,
+)
 from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.domain.lag.lag import Lag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -41,13 +45,6 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.ports.reading import RecordReader
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from pyspark_kafka.application.reading.stream import Admission, KafkaMicroBatchStream
 
 ALL = ReadAllAvailable()
 AT_LEAST_15 = ReadMinRows(15, 5_000)

@@ -1,11 +1,10 @@
 """What the cache of schemas keeps, and for how long."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -21,9 +20,6 @@ from pyspark_kafka.domain.values.registry import (
 )
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 URL: Final = "http://registry"
 THREADS: Final = 8

@@ -1,9 +1,8 @@
 """Records with decoded values, and what happens to those that cannot be decoded."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,7 @@ from dependency_injector import providers
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
-from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
@@ -30,11 +29,6 @@ from pyspark_kafka.ports.values.value_types import typed_record_schema
 from tests.line_values import MAX_ROWS, VALUE_FORMAT
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark_kafka.bootstrap.container import Container
 
 SCHEMA = "id bigint, user string"
 BAD = FailureReason.TYPE_MISMATCH

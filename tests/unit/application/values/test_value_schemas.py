@@ -1,9 +1,5 @@
 """The schemas of typed values, found on the driver."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
@@ -22,10 +18,8 @@ from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import UnknownSchemaError
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
+from pyspark_kafka.domain.values.typed_schema import TypedSchema
 from tests.line_values import VALUE_FORMAT
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.values.typed_schema import TypedSchema
 
 REGISTRY = {"schema.registry.url": "http://127.0.0.1:1"}
 

@@ -1,10 +1,9 @@
 """Committing micro-batches exactly once when drivers and tasks die."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import NoReturn, final
 
 import pyarrow as pa
 import pytest
@@ -20,19 +19,21 @@ from pyspark_kafka.domain.options.option import INT64_MAX, QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options, sink_log_path
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.writing.errors import TransactionLostError
-from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, SinkTaskId, WriteResult, end_of
+from pyspark_kafka.domain.writing.transaction import (
+    LANES,
+    SLOTS,
+    SinkTaskId,
+    Transaction,
+    TransactionDescription,
+    WriteResult,
+    end_of,
+)
 from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.clock import epoch_ms
 from pyspark_kafka.ports.writing import Transactions
 
+from ..conftest import Kit
 from ..failing_log import PassingLog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
-
-    from ..conftest import Kit
 
 OPTIONS = parse_sink_options(
     {

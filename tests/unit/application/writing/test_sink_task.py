@@ -1,8 +1,7 @@
 """What the function of a continuous query may return."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -16,15 +15,11 @@ from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.writing.errors import NullTopicError, SinkSchemaError
 from pyspark_kafka.domain.writing.transaction import DeliveryStats, WriteResult
+from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.ports.record_schema import record_schema
+from pyspark_kafka.ports.writing import Transactions
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark_kafka.ports.reading import SourceEvents
-    from pyspark_kafka.ports.writing import Transactions
-
-    from ..conftest import Kit
+from ..conftest import Kit
 
 
 def sink(**options: str) -> SinkOptions:

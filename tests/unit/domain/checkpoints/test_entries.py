@@ -1,7 +1,5 @@
 """The log of the schema versions of a stream."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 

@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -18,9 +16,6 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..strategies import logged_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 BEGUN_MS = 1_795_251_150_969
 METADATA = f'{{"batchWatermarkMs":0,"batchTimestampMs":{BEGUN_MS},"conf":{{}}}}'

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pyspark_kafka.domain.cluster.topics import PartitionDescription, TopicDescription, summarize

@@ -1,7 +1,5 @@
 """One of each message between a driver and its tasks."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyspark_kafka.domain.continuous.messages import (

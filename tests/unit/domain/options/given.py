@@ -1,8 +1,7 @@
 """What the tests of options begin with, and the texts that several of them expect."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 import pytest
 
@@ -13,9 +12,6 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.offset_limits import Specific
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)

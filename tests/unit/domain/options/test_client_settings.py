@@ -3,10 +3,9 @@
 What is expected was seen with ``ProducerConfig`` of Kafka's client 3.9.2, Spark 4.2's.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -32,10 +31,6 @@ from pyspark_kafka.domain.options.settings_table import (
 from pyspark_kafka.domain.security.oauth import ClientCredentials
 from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 SECRET = Secret("hush")
 SERVERS = {"bootstrap.servers": "b:9092"}

@@ -1,11 +1,10 @@
 """From the texts of all options of a sink to its values, or to all that is wrong with them."""
 
-from __future__ import annotations
-
 import pickle
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -27,10 +26,6 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.options.source_table import TABLE
 
 from .given import BASE, BOTH, SERVERS, sink_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 NO_SERVERS: Final = (
     "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"

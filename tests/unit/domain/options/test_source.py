@@ -1,9 +1,8 @@
 """From the texts of all options of a query to its values, or to all that is wrong with them."""
 
-from __future__ import annotations
-
 import pickle
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 from unittest.mock import Mock
 
 import pytest
@@ -77,9 +76,6 @@ from .given import (
     problems,
     specific,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def test_limits_of_tasks():

@@ -1,10 +1,9 @@
 """Every option alone: its default, what it is read from, and what it refuses."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -20,10 +19,6 @@ from pyspark_kafka.domain.reading.offset_limits import (
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .given import BASE, OFFSETS_EXAMPLE, T0, T1, TIMESTAMPS_EXAMPLE, named, problems, specific
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 TIME_HELP = (
     "Time must be specified as seconds (s), milliseconds (ms), microseconds (us), "

@@ -1,9 +1,8 @@
 """The options of typed values, of a read and of a write."""
 
-from __future__ import annotations
-
 import pickle
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pytest
 
@@ -32,10 +31,6 @@ from pyspark_kafka.domain.values.value_options import (
 )
 
 from .given import BASE, BOTH, SERVERS, problems, sink_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 URL: Final = "https://registry:8081"
 JSON: Final = {"valueFormat": "json", "valueSchema": "a int"}

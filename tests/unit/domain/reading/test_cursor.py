@@ -1,7 +1,5 @@
 """What brokers' answers mean for a partition that is read, and whether its topic is the same."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

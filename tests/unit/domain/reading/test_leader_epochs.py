@@ -1,7 +1,5 @@
 """Leader epochs, and the offset from which on two logs differ."""
 
-from __future__ import annotations
-
 from itertools import takewhile
 from typing import NamedTuple
 

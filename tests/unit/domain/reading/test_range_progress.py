@@ -1,7 +1,5 @@
 """How far ranges are read, and which come next."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

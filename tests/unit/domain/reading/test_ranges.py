@@ -1,7 +1,5 @@
 """Ranges that one task reads."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from itertools import chain, pairwise

@@ -1,7 +1,5 @@
 """What queries may set with the operator's permission only, and the lists that give it."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

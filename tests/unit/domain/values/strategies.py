@@ -1,7 +1,5 @@
 """Data types to try laws on."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from hypothesis import strategies as st

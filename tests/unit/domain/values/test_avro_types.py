@@ -1,7 +1,5 @@
 """Tests of the Spark types of Avro schemas, and of the schemas derived from types."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

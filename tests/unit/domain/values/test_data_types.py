@@ -1,7 +1,5 @@
 """Tests of data types and their DDL."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

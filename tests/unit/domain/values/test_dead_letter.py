@@ -1,7 +1,5 @@
 """What the headers of dead letters say."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the failures of typed values: errors and counts."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 from typing import Final

@@ -1,7 +1,5 @@
 """The settings of a schema registry's client."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

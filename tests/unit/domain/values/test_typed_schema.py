@@ -1,7 +1,5 @@
 """The columns of a read with typed values."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

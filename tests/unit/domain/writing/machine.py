@@ -1,8 +1,7 @@
 """The producer's rules against a model broker, through any interleaving."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 from unittest.mock import patch
 
 from hypothesis import strategies as st
@@ -38,9 +37,6 @@ from .model_broker import (
     failure,
     is_written,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 PARTITIONS: Final = [TopicPartition("t", number) for number in range(3)]
 NODES: Final = 2

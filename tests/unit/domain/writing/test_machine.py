@@ -1,7 +1,5 @@
 """No interleaving loses a record, writes one twice or out of order, or keeps memory."""
 
-from __future__ import annotations
-
 import os
 from typing import Final
 

@@ -1,8 +1,7 @@
 """The machine finds faults: each of these is planted, and has to be found."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -13,11 +12,7 @@ from pyspark_kafka.domain.writing.sender import Sender
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 from .machine import ProducerMachine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .model_broker import Numbers
+from .model_broker import Numbers
 
 SEARCH: Final = settings(
     max_examples=3_000,

@@ -1,9 +1,8 @@
 """Each rule of the producer on its own."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 import pytest
 
@@ -41,9 +40,6 @@ from pyspark_kafka.domain.writing.sender import Sender
 from pyspark_kafka.domain.writing.transaction import DeliveryStats, Transaction
 
 from .model_broker import HEADER, Numbers, encode, failure
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 P0: Final = TopicPartition("t", 0)
 P1: Final = TopicPartition("t", 1)

@@ -1,7 +1,5 @@
 """Which columns can be written, and what is said of those that cannot."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

@@ -1,7 +1,5 @@
 """What was delivered, summed up."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

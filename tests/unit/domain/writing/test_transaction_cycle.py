@@ -1,7 +1,5 @@
 """Each rule of the transactions of a continuous query."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

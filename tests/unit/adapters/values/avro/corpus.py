@@ -1,7 +1,5 @@
 """Values that Spark's ``from_avro`` and the decoder of Avro must read alike."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

@@ -1,9 +1,8 @@
 """Decoding Avro values in tests."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +11,12 @@ from pyspark_kafka.adapters.values.avro.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
-from pyspark_kafka.ports.values.value_format import Payloads
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder, WriterSchema
+from pyspark_kafka.ports.values.value_format import (
+    DecodedValues,
+    Payloads,
+    ValueDecoder,
+    WriterSchema,
+)
 
 
 def options_of(schema: str | None, settings: Mapping[str, str] | None = None) -> ValueOptions:

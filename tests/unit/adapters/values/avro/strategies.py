@@ -1,17 +1,13 @@
 """Schemas of writers and readers, and values of them, made by hypothesis."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Draw = Callable[[st.SearchStrategy[Any]], Any]
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 INT32: Final = st.integers(-(2**31), 2**31 - 1)
 INT64: Final = st.integers(-(2**63), 2**63 - 1)

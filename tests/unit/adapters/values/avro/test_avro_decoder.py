@@ -1,10 +1,9 @@
-from __future__ import annotations
-
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from pyspark_kafka.adapters.values.columns.map_kernel import MAX_COMPARED
 from pyspark_kafka.domain.values.avro_defaults import encode_long
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
-from pyspark_kafka.ports.values.value_format import WriterSchema
+from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder, WriterSchema
 
 from .corpus import (
     CASES,
@@ -36,11 +35,6 @@ from .corpus import (
     record,
 )
 from .decoding import decoder_of, payloads_of, plain, reasons_of, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder
 
 
 def text(value: str) -> bytes:

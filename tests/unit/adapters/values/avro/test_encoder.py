@@ -1,7 +1,5 @@
 """Encoding rows as Avro."""
 
-from __future__ import annotations
-
 import io
 import json
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A kernel that puts what a script says: the numbers of a step are an action, a column, a value."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from kernel_build.development import compile_now

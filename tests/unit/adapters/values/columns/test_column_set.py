@@ -1,7 +1,5 @@
 """Columns that kernels fill."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

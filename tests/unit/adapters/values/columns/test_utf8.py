@@ -1,7 +1,5 @@
 """The check of UTF-8 in kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,15 +1,11 @@
 """A parser of framed values that is slow and plain."""
 
-from __future__ import annotations
-
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from pyspark_kafka.domain.values.value_options import Framing
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 HEADER: Final = "__value_schema_id"
 

@@ -1,8 +1,7 @@
 """The payloads of batches, and the schemas that their framing names."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +17,9 @@ from pyspark_kafka.domain.values.errors import RegistryUnavailableError
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from pyspark_kafka.ports.record_schema import HEADERS
-from pyspark_kafka.ports.values.value_format import WriterSchema
+from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
 
 from .plain_framing import HEADER, plain_payload
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.ports.values.value_format import Payloads
 
 SCHEMAS: Final = [Schema(SchemaType.AVRO, text) for text in ('"int"', '"long"', '"string"')]
 GUIDS: Final = list(map(guid_of, SCHEMAS))

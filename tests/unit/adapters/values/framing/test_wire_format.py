@@ -1,7 +1,5 @@
 """Confluent's wire format, in the bytes that its documentation and ``SchemaId`` define."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

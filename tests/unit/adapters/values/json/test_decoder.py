@@ -1,7 +1,5 @@
 """Decoding JSON values: batches, room, reasons and fields."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """Encoding rows as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """Offsets of time zones at local times."""
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta

@@ -1,8 +1,6 @@
 # ruff: noqa: E501  # a table
 """Messages by hand, each with what is expected of it besides the same result as the oracle's."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings

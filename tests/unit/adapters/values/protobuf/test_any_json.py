@@ -1,7 +1,5 @@
 """``Any`` messages as JSON."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pytest

@@ -1,21 +1,16 @@
 """The corpus: each message as upb parses it and Spark converts it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from pyspark_kafka.adapters.values.protobuf.spark_types import message_type
+from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values.errors import FailureReason
 
 from .cases import CASES, Case
 from .oracle import REFUSED, decoded, decoder_of, expected
 from .schemas import message_named
-
-if TYPE_CHECKING:
-    from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings
 
 
 def _results(cases: list[Case]) -> list[Any]:

@@ -1,10 +1,8 @@
 """What the decoder does with batches, besides what is in the corpus."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pytest
@@ -14,16 +12,13 @@ from pyspark_kafka.adapters.values.protobuf import decoder as decoder_module
 from pyspark_kafka.adapters.values.protobuf.schemas import InvalidDescriptorError
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values import data_types as types
-from pyspark_kafka.domain.values.data_types import ArrayType, StructField, StructType
+from pyspark_kafka.domain.values.data_types import ArrayType, DataType, StructField, StructType
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
 from .oracle import decoded, decoder_of, expected, outcomes, payloads_of
 from .schemas import message_in, message_named
 from .wire import damaged, group, message_bytes, number, sized, tag, varint
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.values.data_types import DataType
 
 PLAIN: Final = ProtobufSettings(max_recursion=3)
 

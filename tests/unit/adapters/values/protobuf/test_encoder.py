@@ -1,7 +1,5 @@
 """Encoding rows as Protobuf, beside upb."""
 
-from __future__ import annotations
-
 import base64
 import random
 from decimal import Decimal

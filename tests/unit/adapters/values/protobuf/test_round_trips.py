@@ -1,7 +1,5 @@
 """Messages of any schema that upb writes are read as they were written."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

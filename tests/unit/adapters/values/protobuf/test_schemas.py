@@ -1,7 +1,5 @@
 """Descriptors of messages, and compiling them from texts."""
 
-from __future__ import annotations
-
 import tempfile
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The Spark types of messages."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

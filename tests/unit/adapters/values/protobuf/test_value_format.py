@@ -1,7 +1,5 @@
 """Protobuf as a format, by options."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

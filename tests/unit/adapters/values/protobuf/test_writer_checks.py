@@ -1,12 +1,12 @@
 """Schemas of writers that differ from the query's."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
+from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.values.protobuf.schemas import compiled_messages
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
@@ -16,11 +16,6 @@ from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
 from .oracle import decoder_of, outcomes, payloads_of
 from .schemas import registered
 from .wire import number, sized
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
 
 FIRST: Final = "message Order { int64 id = 1; string name = 2; Line line = 4; }"
 NEXT: Final = "message Order { int64 id = 1; string title = 2; int32 added = 3; Line line = 4; }"

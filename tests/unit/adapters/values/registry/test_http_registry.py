@@ -1,13 +1,12 @@
 """Schema registries that answer well, late, too much, or something else."""
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl
 import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -39,9 +38,6 @@ from pyspark_kafka.domain.values.registry import (
 from tests.servers.certificates import Authority, truststore
 from tests.servers.http_server import Request, Response, serving
 from tests.servers.silent_listeners import silent_listener, trickling_listener
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 SECRET: Final = "p&ss:w/rd"  # noqa: S105
 INT: Final = Schema(SchemaType.AVRO, '"int"')
