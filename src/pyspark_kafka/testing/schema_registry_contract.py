@@ -10,6 +10,7 @@ import pytest
 
 from ..domain.values.errors import (
     IncompatibleSchemaError,
+    RegistryRefusedError,
     RegistryUnavailableError,
     UnknownSchemaError,
 )
@@ -172,6 +173,16 @@ class SchemaRegistryContract:
         assert same(registry.by_id(schema_id), schema)
         assert registry.version(subject).schema.references == (reference,)
         assert registry.look_up(subject, schema).version == 1
+
+    @pytest.mark.parametrize(("suffix", "version"), [("-imported", 1), ("", 2)])
+    def test_what_a_schema_imports_has_to_be_registered(
+        self, registry: SchemaRegistry, subject: str, suffix: str, version: int
+    ) -> None:
+        """A schema is refused if it refers to a subject or a version that is not there."""
+        registry.register(subject, protobuf("Imported"))
+        reference = SchemaReference("imported.proto", f"{subject}{suffix}", version)
+        with pytest.raises(RegistryRefusedError):
+            registry.register(f"{subject}-event", protobuf("Event", reference))
 
     def test_names_of_subjects(self, registry: SchemaRegistry, subject: str) -> None:
         """Subjects may have any name that a topic or a record has, and are told apart."""
