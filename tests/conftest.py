@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -204,6 +205,15 @@ def fresh_name():
 def client(request):
     """Return each client in turn."""
     return request.param
+
+
+@pytest.fixture
+def world(client, fresh_name, kafka):
+    """Yield the run's Kafka, which each client reads and writes in turn."""
+    from pyspark_kafka.testing import KafkaWorld
+
+    with contextlib.closing(KafkaWorld(client, fresh_name, kafka)) as world:
+        yield world
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import pytest
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
-from pyspark_kafka.testing import KafkaWorld
 
 from ..spark.queries import PEER
 from .jvm_connector import JvmConnector
@@ -63,14 +62,6 @@ def _record_formats(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def jvm(spark):
     """Return the JVM connector's classes."""
     return JvmConnector(spark)
-
-
-@pytest.fixture
-def world(kafka, fresh_name, client):
-    """Yield a function to create and write topics."""
-    made = KafkaWorld(client, fresh_name, kafka)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -3,21 +3,11 @@
 import json
 from typing import Any
 
-import pytest
-
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import ERROR, bad
 from pyspark_kafka.testing.writing_contract import MIXED_HEADERS
-
-
-@pytest.fixture
-def world(client, fresh_name, kafka):
-    """Yield the run's Kafka, with each client."""
-    world = KafkaWorld(client, fresh_name, kafka)
-    yield world
-    world.close()
 
 
 def write(world: KafkaWorld, topic: str, *rows: dict[str, Any]) -> None:

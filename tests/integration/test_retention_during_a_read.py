@@ -9,7 +9,7 @@ from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, Record
+from pyspark_kafka.testing import Record
 
 RECORDS = 30_000
 DELETED = 29_000
@@ -23,14 +23,6 @@ LITTLE_AHEAD = {
     },
     "kafka-python": {"kafka.max.partition.fetch.bytes": "100000"},
 }
-
-
-@pytest.fixture
-def world(kafka, fresh_name, client):
-    """Yield a function to write to the run's broker."""
-    made = KafkaWorld(client, fresh_name, kafka)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -17,14 +17,6 @@ from .commands import running
 SCHEMA = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
 
 
-@pytest.fixture
-def world(client, fresh_name, kafka):
-    """Yield the run's Kafka, with each client."""
-    world = KafkaWorld(client, fresh_name, kafka)
-    yield world
-    world.close()
-
-
 def given(world: KafkaWorld, topic: str, *more: str) -> list[str]:
     servers = ("--bootstrap-servers", world.addresses["kafka.bootstrap.servers"])
     return ["tail", topic, *servers, "--client", world.client, *more]

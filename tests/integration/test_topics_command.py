@@ -8,17 +8,9 @@ import pytest
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.brokers import EmbeddedBroker
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, numbered
+from pyspark_kafka.testing import numbered
 
 from .client_files import connection
-
-
-@pytest.fixture
-def world(client, fresh_name, kafka):
-    """Yield the run's Kafka, with each client."""
-    world = KafkaWorld(client, fresh_name, kafka)
-    yield world
-    world.close()
 
 
 @pytest.fixture(autouse=True)

@@ -118,14 +118,6 @@ class Reader:
         return rows, reports
 
 
-@pytest.fixture
-def world(client, fresh_name, kafka):
-    """Yield the run's Kafka, with each client."""
-    world = KafkaWorld(client, fresh_name, kafka)
-    yield world
-    world.close()
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.value_format)
 def test_a_bad_record_in_each_mode(world, schema_registry, case):
     """A bad record fails the read, is kept with its error, is dropped, or is a letter."""

@@ -20,14 +20,6 @@ ORIGIN: Final = "__connect.errors."
 
 
 @pytest.fixture
-def world(client, fresh_name, kafka):
-    """Yield the run's Kafka, with each client."""
-    world = KafkaWorld(client, fresh_name, kafka)
-    yield world
-    world.close()
-
-
-@pytest.fixture
 def one_client(fresh_name, kafka):
     """Yield the run's Kafka, with the client that is the default."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
