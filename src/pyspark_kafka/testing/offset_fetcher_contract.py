@@ -124,8 +124,7 @@ class OffsetFetcherContract(WorldContract):
 
     def test_the_latest_offset_follows_what_is_written(self, world: World) -> None:
         """The latest offset is the one after the last record, and is fetched each time."""
-        topic = world.topic(2)
-        first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+        first, second = sorted(_all_of(world.topic(2), 2))
         made = _fetcher(world)
         world.produce(first, numbered(0, 5))
         assert made.latest([first, second]) == {first: 5, second: 0}
@@ -135,8 +134,7 @@ class OffsetFetcherContract(WorldContract):
     def test_the_earliest_offset_follows_what_is_deleted(self, world: World) -> None:
         """The earliest offset is the first remaining record's; the latest stays."""
         world.require(Capability.DELETE_RECORDS)
-        topic = world.topic(2)
-        first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+        first, second = sorted(_all_of(world.topic(2), 2))
         world.produce(first, numbered(0, 5))
         world.produce(second, numbered(0, 2))
         world.delete_records(first, 3)
@@ -193,8 +191,7 @@ class OffsetFetcherContract(WorldContract):
     def test_each_partition_has_its_timestamp(self, world: World) -> None:
         """Partitions of one request are looked up by different timestamps."""
         world.require(Capability.TIMESTAMPS)
-        topic = world.topic(3)
-        partitions = sorted(_all_of(topic, 3))
+        partitions = sorted(_all_of(world.topic(3), 3))
         for partition in partitions:
             times = (1_000, 2_000, 3_000)
             world.produce(partition, [Record(b"v", timestamp=time) for time in times])

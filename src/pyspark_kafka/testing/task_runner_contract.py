@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -54,8 +55,12 @@ class Rendezvous:
 
     def await_release(self) -> None:
         """Wait as a task until a test releases it, and fail if it never does."""
-        if not Deadline.after(self.max_seconds).poll(self.is_released, 0.02):
-            raise TimeoutError("the task was not released")
+        self.wait_until(self.is_released, "the task was not released")
+
+    def wait_until(self, condition: Callable[[], bool], problem: str) -> None:
+        """Wait as a task until a condition is true, and fail if it is not in time."""
+        if not Deadline.after(self.max_seconds).poll(condition, 0.02):
+            raise TimeoutError(problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +72,20 @@ class MeetingTask:
     def __call__(self, slot: int, attempt: str) -> None:
         """Run as a task."""
         self.rendezvous.arrive(slot, attempt)
-        if not Deadline.after(self.rendezvous.max_seconds).poll(
-            self.rendezvous.have_all_arrived, 0.02
-        ):
-            raise TimeoutError("the tasks do not run at once")
+        self.rendezvous.wait_until(self.rendezvous.have_all_arrived, "the tasks do not run at once")
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingTask:
-    """Waits until it is released, and fails if it never is."""
+    """Waits in some slots until it is released, and returns at once in others."""
 
     rendezvous: Rendezvous
+    slots: Collection[int] = range(TASKS)
 
     def __call__(self, slot: int, attempt: str) -> None:
         """Run as a task."""
         self.rendezvous.arrive(slot, attempt)
-        self.rendezvous.await_release()
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingSlot:
-    """Waits in one slot until it is released, and returns at once in others."""
-
-    rendezvous: Rendezvous
-    slot: int
-
-    def __call__(self, slot: int, attempt: str) -> None:
-        """Run as a task."""
-        self.rendezvous.arrive(slot, attempt)
-        if slot == self.slot:
+        if slot in self.slots:
             self.rendezvous.await_release()
 
 
@@ -169,25 +159,19 @@ class TaskRunnerContract:
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
         """The start returns while tasks wait, which end by what comes after it."""
-        runner.start(TASKS, WaitingTask(rendezvous))
-        self._await_all(rendezvous)
+        self._start(runner, WaitingTask(rendezvous))
         assert runner.is_running()
-        rendezvous.release()
-        await_end(runner, self.max_seconds)
-        assert runner.failure() is None
+        self._end_well(runner, rendezvous)
 
     @pytest.mark.parametrize("slot", range(TASKS))
     def test_a_job_runs_until_its_last_task_ends(
         self, runner: TaskRunner, rendezvous: Rendezvous, slot: int
     ) -> None:
         """A job whose other tasks have ended is running."""
-        runner.start(TASKS, WaitingSlot(rendezvous, slot))
-        self._await_all(rendezvous)
+        self._start(runner, WaitingTask(rendezvous, {slot}))
         # The end of the other tasks is not reported.
         assert not Deadline.after(_SETTLED_SECONDS).poll(lambda: not runner.is_running(), 0.02)
-        rendezvous.release()
-        await_end(runner, self.max_seconds)
-        assert runner.failure() is None
+        self._end_well(runner, rendezvous)
 
     def test_a_second_job_at_the_same_time_is_refused(
         self, runner: TaskRunner, rendezvous: Rendezvous
@@ -198,15 +182,12 @@ class TaskRunnerContract:
         with pytest.raises(RuntimeError, match="still running"):
             runner.start(1, fail_in_every_slot)
         assert runner.is_running()
-        rendezvous.release()
-        await_end(runner, self.max_seconds)
-        assert runner.failure() is None
+        self._end_well(runner, rendezvous)
         assert len(rendezvous.arrivals()) == 1
 
     def test_a_task_that_fails_ends_the_job(self, runner: TaskRunner) -> None:
         """The failure names the task's exception, on one line."""
-        runner.start(TASKS, fail_in_slot_1)
-        await_end(runner, self.max_seconds)
+        self._fail(runner)
         failure = runner.failure()
         assert failure is not None
         assert failure.startswith("ValueError: slot 1 fails")
@@ -224,8 +205,7 @@ class TaskRunnerContract:
 
     def test_a_failure_is_kept(self, runner: TaskRunner) -> None:
         """A cancellation of a job that has failed changes nothing."""
-        runner.start(TASKS, fail_in_slot_1)
-        await_end(runner, self.max_seconds)
+        self._fail(runner)
         failure = runner.failure()
         runner.cancel(0)
         assert failure is not None
@@ -233,8 +213,7 @@ class TaskRunnerContract:
 
     def test_a_job_can_follow_another(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
         """A job that ends well after one that failed has no failure, and new attempts."""
-        runner.start(TASKS, fail_in_slot_1)
-        await_end(runner, self.max_seconds)
+        self._fail(runner)
         for _ in range(2):
             runner.start(1, MeetingTask(rendezvous))
             await_until(lambda: bool(rendezvous.arrivals()), self.max_seconds)
@@ -248,8 +227,7 @@ class TaskRunnerContract:
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
         """A cancellation waits for the end of tasks; that they fail meanwhile is no failure."""
-        runner.start(TASKS, FailingTask(rendezvous, _SETTLED_SECONDS))
-        self._await_all(rendezvous)
+        self._start(runner, FailingTask(rendezvous, _SETTLED_SECONDS))
         timer = threading.Timer(_SETTLED_SECONDS, rendezvous.release)
         timer.start()
         runner.cancel(self.max_seconds)
@@ -261,24 +239,29 @@ class TaskRunnerContract:
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
         """Its failures are failures again."""
-        runner.start(TASKS, WaitingTask(rendezvous))
-        self._await_all(rendezvous)
+        self._start(runner, WaitingTask(rendezvous))
         runner.cancel(0)
         rendezvous.release()
         await_end(runner, self.max_seconds)
-        runner.start(TASKS, fail_in_slot_1)
-        await_end(runner, self.max_seconds)
+        self._fail(runner)
         assert runner.failure() is not None
 
     def test_a_cancellation_ends_in_time(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
         """Tasks that do not end in time leave the job running, and are no failure."""
-        runner.start(TASKS, WaitingTask(rendezvous))
-        self._await_all(rendezvous)
+        self._start(runner, WaitingTask(rendezvous))
         runner.cancel(0)
         assert runner.is_running()
+        self._end_well(runner, rendezvous)
+
+    def _fail(self, runner: TaskRunner) -> None:
+        runner.start(TASKS, fail_in_slot_1)
+        await_end(runner, self.max_seconds)
+
+    def _end_well(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
         rendezvous.release()
         await_end(runner, self.max_seconds)
         assert runner.failure() is None
 
-    def _await_all(self, rendezvous: Rendezvous) -> None:
-        await_until(rendezvous.have_all_arrived, self.max_seconds)
+    def _start(self, runner: TaskRunner, task: WaitingTask | FailingTask) -> None:
+        runner.start(TASKS, task)
+        await_until(task.rendezvous.have_all_arrived, self.max_seconds)
