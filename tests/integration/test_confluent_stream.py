@@ -91,7 +91,7 @@ def test_unreachable_brokers_are_reported_in_time(*, takes_records):
     started = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):
         client.poll(20.0, takes_records=takes_records)
-    assert 1.0 <= time.monotonic() - started < 8.0
+    assert 1.0 <= time.monotonic() - started < 16.0
     client.close()
 
 

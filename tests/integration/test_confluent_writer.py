@@ -301,7 +301,7 @@ def test_a_topic_that_does_not_exist_is_reported_in_time(writer_of, fresh_name):
     start = time.monotonic()
     with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
         writer.write(values(b"v"), unknown)
-    assert 1 < time.monotonic() - start < 5
+    assert 1 < time.monotonic() - start < 20
 
 
 def test_a_topic_that_comes_to_be_is_written_to(kafka, writer_of, fresh_name):
@@ -504,7 +504,7 @@ def test_why_no_broker_is_reached_is_said(capfd):
     with pytest.raises(BrokerUnreachableError, match=r"within 1 s .*Connection refused"):
         writer.write(values(b"v"), "t")
     writer.close()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
     assert capfd.readouterr().err == ""
 
 
@@ -541,7 +541,7 @@ def test_a_writer_that_is_dropped_gives_back_its_threads(kafka, topic_of):
     while threads() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threads() <= before
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
 
 
 def test_a_writer_writes_on_in_a_child_and_in_its_parent(kafka, writer_of, topic_of):
@@ -633,4 +633,4 @@ def test_records_that_no_broker_takes_in_time_are_reported(fresh_name):
         assert (caught.value.partition, caught.value.size) == (0, 4)
         start = time.monotonic()
         writer.close()
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 20

@@ -75,7 +75,7 @@ def test_a_partition_is_not_assigned_again_before_its_outputs_are_committed(own_
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=f"transaction of {source} has not ended"):
         task.assign({source: 10})
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25
     own_kafka.start_broker(0)
     later = StreamTask(world.stream_client(sink, group_id), echo)
     later.assign({source: 0})

@@ -165,7 +165,7 @@ def test_a_refused_query(secured, world_of):
     started = time.monotonic()
     with pytest.raises(AuthenticationError, match="'stranger@") as caught:
         values(world_of(options))
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert caught.value.condition == "KAFKA_AUTHENTICATION_FAILED"
 
 

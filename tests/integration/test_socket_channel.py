@@ -288,7 +288,7 @@ def test_a_server_that_is_no_driver_is_left(talk, reason, fake_driver):
     began = time.monotonic()
     with pytest.raises(DriverLostError, match=reason):
         SocketTaskChannel(fake_driver(talk), connect_timeout_s=0.5)
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < 20
 
 
 def test_a_frame_that_is_not_from_the_driver_ends_a_task(fake_driver):

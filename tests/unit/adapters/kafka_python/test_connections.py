@@ -102,7 +102,7 @@ def test_a_response_that_comes_a_byte_at_a_time(sockets):
     try:
         with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not answer in time"):
             connection.receive(ReceiveBuffer())
-        assert time.monotonic() - begun < 2 * TIMEOUT_S + 1
+        assert time.monotonic() - begun < LONG_S
     finally:
         has_ended.set()
         sending.join()
@@ -110,11 +110,11 @@ def test_a_response_that_comes_a_byte_at_a_time(sockets):
 
 def test_a_deadline_that_is_earlier(sockets):
     """A call may have less time left than a response would have."""
-    connection = opened(sockets[0])
+    connection = opened(sockets[0], LONG_S)
     begun = time.monotonic()
     with pytest.raises(TimeoutError):
         connection.receive(ReceiveBuffer(), Deadline(begun))
-    assert time.monotonic() - begun < TIMEOUT_S
+    assert time.monotonic() - begun < LONG_S
 
 
 def test_a_broker_that_reads_nothing(sockets):
@@ -123,7 +123,7 @@ def test_a_broker_that_reads_nothing(sockets):
     begun = time.monotonic()
     with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not take a request in time"):
         connection._send(bytes(100 * MIB))
-    assert time.monotonic() - begun < 2 * TIMEOUT_S + 1
+    assert time.monotonic() - begun < LONG_S
 
 
 def test_a_large_request_arrives(sockets):

