@@ -161,9 +161,8 @@ class QueryLag:
 
     ``sources`` are its Kafka sources, by position among all sources of the query;
     ``timestamp_ms`` is the batch's start in milliseconds since the epoch, 0 if it is not known.
-    ``bad_records`` are those
-    that could not be decoded, ``None`` if they are not counted: of this run of a continuous query,
-    and of another query the ones that have dead letters.
+    ``bad_records`` are those that could not be decoded, ``None`` if they are not counted: of this
+    run of a continuous query, and of another query the ones that have dead letters.
     """
 
     query_id: str
