@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -60,6 +60,8 @@ from pyspark_kafka.domain.options.option import INT64_MAX
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
+
+_Fields: TypeAlias = dict[str, Any]
 
 NODE: Final = 0
 LEADER_EPOCH: Final = 5
@@ -186,17 +188,11 @@ class HonestCluster:
             InitProducerIdRequest: self._producer_id,
             OffsetForLeaderEpochRequest: self._epoch_ends,
             AddPartitionsToTxnRequest: self._add_partitions,
-            AddOffsetsToTxnRequest: lambda *_: AddOffsetsToTxnResponse(
-                throttle_time_ms=0, error_code=0
-            ),
+            AddOffsetsToTxnRequest: lambda *_: AddOffsetsToTxnResponse(),
             EndTxnRequest: self._end,
             TxnOffsetCommitRequest: self._commit_in_transaction,
-            listing.ListTransactionsRequest: lambda *_: listing.ListTransactionsResponse(
-                throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[]
-            ),
-            listing.DescribeTransactionsRequest: lambda *_: listing.DescribeTransactionsResponse(
-                throttle_time_ms=0, transaction_states=[]
-            ),
+            listing.ListTransactionsRequest: lambda *_: listing.ListTransactionsResponse(),
+            listing.DescribeTransactionsRequest: lambda *_: listing.DescribeTransactionsResponse(),
         }
 
     def answer(self, request: Any, version: int) -> Any:
@@ -233,13 +229,12 @@ class HonestCluster:
         return by_id.get(theirs.topic_id) or theirs.topic or _NO_TOPIC
 
     def _versions(self, _: Any, version: int) -> Any:
-        key = ApiVersionsResponse.ApiVersion
         is_known = version <= APIS[ApiVersionsRequest][1]
-        return ApiVersionsResponse(
+        return _made(
+            ApiVersionsResponse,
             error_code=0 if is_known else kafka_errors.UnsupportedVersionError.errno,
-            throttle_time_ms=0,
             api_keys=[
-                key(api_key=api.API_KEY, min_version=lowest, max_version=highest)
+                {"api_key": api.API_KEY, "min_version": lowest, "max_version": highest}
                 for api, (lowest, highest) in APIS.items()
             ],
         )
@@ -247,260 +242,154 @@ class HonestCluster:
     def _metadata(self, request: Any, version: int) -> Any:
         wanted = [topic.name for topic in request.topics or ()]
         # An empty list is all topics in version 0, and none later.
-        names = (
-            list(self.topic_ids) if request.topics is None or not (wanted or version) else wanted
-        )
-        broker = MetadataResponse.MetadataResponseBroker
-        return MetadataResponse(
-            throttle_time_ms=0,
-            brokers=[broker(node_id=NODE, host=self._host, port=self._port, rack=None)],
+        is_all = request.topics is None or not (wanted or version)
+        return _made(
+            MetadataResponse,
+            brokers=[{"node_id": NODE, "host": self._host, "port": self._port, "rack": None}],
             cluster_id="a cluster",
             controller_id=NODE,
-            topics=[self._described(name) for name in names],
+            topics=[self._described(name) for name in (self.topic_ids if is_all else wanted)],
         )
 
-    def _described(self, name: str) -> Any:
-        topic = MetadataResponse.MetadataResponseTopic
+    def _described(self, name: str) -> _Fields:
         unknown = kafka_errors.UnknownTopicOrPartitionError.errno
-        return topic(
-            error_code=0 if name in self.topic_ids else unknown,
-            name=name,
-            topic_id=self.topic_ids.get(name, UUID(int=0)),
-            is_internal=False,
-            partitions=[
-                topic.MetadataResponsePartition(
-                    error_code=0,
-                    partition_index=partition.partition,
-                    leader_id=NODE,
-                    leader_epoch=LEADER_EPOCH,
-                    replica_nodes=[NODE],
-                    isr_nodes=[NODE],
-                    offline_replicas=[],
-                )
-                for partition in self.logs
-                if partition.topic == name
+        places = {"leader_id": NODE, "replica_nodes": [NODE], "isr_nodes": [NODE]}
+        return {
+            "error_code": 0 if name in self.topic_ids else unknown,
+            "name": name,
+            "topic_id": self.topic_ids.get(name, UUID(int=0)),
+            "partitions": [
+                {**places, "partition_index": each.partition, "leader_epoch": LEADER_EPOCH}
+                for each in self.logs
+                if each.topic == name
             ],
-        )
+        }
 
     def _fetch(self, request: Any, _: int) -> Any:
-        topic = FetchResponse.FetchableTopicResponse
-        return FetchResponse(
-            throttle_time_ms=0,
-            error_code=0,
-            session_id=0,
-            responses=[
-                topic(
-                    topic=each.topic,
-                    topic_id=each.topic_id,
-                    partitions=[
-                        self._fetched(TopicPartition(self._topic(each), one.partition), one)
-                        for one in each.partitions
-                    ],
-                )
-                for each in request.topics
-            ],
-        )
+        topics = [
+            {
+                "topic": each.topic,
+                "topic_id": each.topic_id,
+                "partitions": [
+                    self._fetched(TopicPartition(self._topic(each), one.partition), one)
+                    for one in each.partitions
+                ],
+            }
+            for each in request.topics
+        ]
+        return _made(FetchResponse, responses=topics)
 
-    def _fetched(self, partition: TopicPartition, wanted: Any) -> Any:
+    def _fetched(self, partition: TopicPartition, wanted: Any) -> _Fields:
         log = self.logs.get(partition, PartitionLog())
         is_held = log.start <= wanted.fetch_offset <= log.end
         error: Any = kafka_errors.NoError if is_held else kafka_errors.OffsetOutOfRangeError
         if partition not in self.logs:
             is_held, error = False, kafka_errors.UnknownTopicIdError
-        return FetchResponse.FetchableTopicResponse.PartitionData(
-            partition_index=partition.partition,
-            error_code=error.errno,
-            high_watermark=log.end,
-            last_stable_offset=log.end,
-            log_start_offset=log.start,
-            aborted_transactions=[],
-            preferred_read_replica=-1,
-            records=log.read(wanted.fetch_offset) if is_held else b"",
-        )
+        return {
+            "partition_index": partition.partition,
+            "error_code": error.errno,
+            "high_watermark": log.end,
+            "last_stable_offset": log.end,
+            "log_start_offset": log.start,
+            "records": log.read(wanted.fetch_offset) if is_held else b"",
+        }
 
     def _list_offsets(self, request: Any, _: int) -> Any:
-        topic = ListOffsetsResponse.ListOffsetsTopicResponse
-        return ListOffsetsResponse(
-            throttle_time_ms=0,
-            topics=[
-                topic(
-                    name=each.name,
-                    partitions=[
-                        topic.ListOffsetsPartitionResponse(
-                            partition_index=one.partition_index,
-                            error_code=0,
-                            timestamp=-1,
-                            offset=self._offset(each.name, one),
-                            leader_epoch=LEADER_EPOCH,
-                        )
-                        for one in each.partitions
-                    ],
-                )
-                for each in request.topics
-            ],
-        )
+        def found(partition: TopicPartition, wanted: Any) -> _Fields:
+            log = self.logs[partition]
+            # Any other time is before the first record.
+            offset = log.end if wanted.timestamp == _LATEST else log.start
+            return {"offset": offset, "leader_epoch": LEADER_EPOCH}
 
-    def _offset(self, topic: str, wanted: Any) -> int:
-        log = self.logs[TopicPartition(topic, wanted.partition_index)]
-        # Any other time is before the first record.
-        return log.end if wanted.timestamp == _LATEST else log.start
+        return _made(ListOffsetsResponse, topics=_of_topics(request, found))
 
     def _epoch_ends(self, request: Any, _: int) -> Any:
-        topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
-        return OffsetForLeaderEpochResponse(
-            throttle_time_ms=0,
-            topics=[
-                topic(
-                    topic=each.topic,
-                    partitions=[
-                        topic.EpochEndOffset(
-                            error_code=0,
-                            partition=one.partition,
-                            leader_epoch=LEADER_EPOCH,
-                            end_offset=self.logs[TopicPartition(each.topic, one.partition)].end,
-                        )
-                        for one in each.partitions
-                    ],
-                )
-                for each in request.topics
-            ],
-        )
+        topics = [
+            {
+                "topic": each.topic,
+                "partitions": [
+                    {
+                        "partition": one.partition,
+                        "leader_epoch": LEADER_EPOCH,
+                        "end_offset": self.logs[TopicPartition(each.topic, one.partition)].end,
+                    }
+                    for one in each.partitions
+                ],
+            }
+            for each in request.topics
+        ]
+        return _made(OffsetForLeaderEpochResponse, topics=topics)
 
     def _produce(self, request: Any, _: int) -> Any:
-        topic = ProduceResponse.TopicProduceResponse
-        return ProduceResponse(
-            responses=[
-                topic(
-                    name=each.name,
-                    partition_responses=[
-                        self._appended(TopicPartition(each.name, one.index), bytes(one.records))
-                        for one in each.partition_data
-                    ],
-                )
-                for each in request.topic_data
-            ],
-            throttle_time_ms=0,
-        )
+        topics = [
+            {
+                "name": each.name,
+                "partition_responses": [
+                    self._appended(TopicPartition(each.name, one.index), bytes(one.records))
+                    for one in each.partition_data
+                ],
+            }
+            for each in request.topic_data
+        ]
+        return _made(ProduceResponse, responses=topics)
 
-    def _appended(self, partition: TopicPartition, batch: bytes) -> Any:
-        error_code, base_offset = 0, -1
+    def _appended(self, partition: TopicPartition, batch: bytes) -> _Fields:
+        answer = {"index": partition.partition, "log_start_offset": 0, "error_message": None}
         try:
-            base_offset = self.logs[partition].append(batch)
+            return answer | {"base_offset": self.logs[partition].append(batch)}
         except kafka_errors.OutOfOrderSequenceNumberError as error:
-            error_code = error.errno
-        return ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
-            index=partition.partition,
-            error_code=error_code,
-            base_offset=base_offset,
-            log_append_time_ms=-1,
-            log_start_offset=0,
-            record_errors=[],
-            error_message=None,
-        )
+            return answer | {"base_offset": -1, "error_code": error.errno}
 
     def _coordinator(self, request: Any, version: int) -> Any:
-        place = {"node_id": NODE, "host": self._host, "port": self._port}
+        place = {"node_id": NODE, "host": self._host, "port": self._port, "error_message": None}
         if version <= 3:
-            return FindCoordinatorResponse(
-                throttle_time_ms=0, error_code=0, error_message=None, **place
-            )
-        found = FindCoordinatorResponse.Coordinator
-        return FindCoordinatorResponse(
-            throttle_time_ms=0,
-            coordinators=[
-                found(key=key, error_code=0, error_message=None, **place)
-                for key in request.coordinator_keys
-            ],
-        )
+            return FindCoordinatorResponse(**place)
+        coordinators = [{"key": key, **place} for key in request.coordinator_keys]
+        return _made(FindCoordinatorResponse, coordinators=coordinators)
 
     def _producer_id(self, request: Any, _: int) -> Any:
-        epoch = self._epochs[request.transactional_id] = (
-            self._epochs.get(request.transactional_id, -1) + 1
-        )
-        return InitProducerIdResponse(
-            throttle_time_ms=0, error_code=0, producer_id=1_000, producer_epoch=epoch
-        )
+        epoch = self._epochs.get(request.transactional_id, -1) + 1
+        self._epochs[request.transactional_id] = epoch
+        return InitProducerIdResponse(producer_id=1_000, producer_epoch=epoch)
 
     def _add_partitions(self, request: Any, _: int) -> Any:
-        topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
-        return AddPartitionsToTxnResponse(
-            throttle_time_ms=0,
-            results_by_topic_v3_and_below=[
-                topic(
-                    name=each.name,
-                    results_by_partition=[
-                        topic.AddPartitionsToTxnPartitionResult(
-                            partition_index=number, partition_error_code=0
-                        )
-                        for number in each.partitions
-                    ],
-                )
-                for each in request.v3_and_below_topics
-            ],
-        )
+        topics = [
+            {
+                "name": each.name,
+                "results_by_partition": [{"partition_index": number} for number in each.partitions],
+            }
+            for each in request.v3_and_below_topics
+        ]
+        return _made(AddPartitionsToTxnResponse, results_by_topic_v3_and_below=topics)
 
     def _end(self, request: Any, _: int) -> Any:
         self.ended.append((request.transactional_id, request.committed))
-        return EndTxnResponse(throttle_time_ms=0, error_code=0)
+        return EndTxnResponse()
 
     def _commit(self, request: Any, _: int) -> Any:
-        return self._committed_topics(request, OffsetCommitResponse)
+        return _made(OffsetCommitResponse, topics=self._committed_topics(request))
 
     def _commit_in_transaction(self, request: Any, _: int) -> Any:
-        return self._committed_topics(request, TxnOffsetCommitResponse)
+        return _made(TxnOffsetCommitResponse, topics=self._committed_topics(request))
 
-    def _committed_topics(self, request: Any, response: Any) -> Any:
-        topic = next(
-            made for name, made in vars(response).items() if name.endswith("ResponseTopic")
-        )
-        partition = next(
-            made for name, made in vars(topic).items() if name.endswith("ResponsePartition")
-        )
-        for each in request.topics:
-            for one in each.partitions:
-                where = TopicPartition(each.name, one.partition_index)
-                self.committed[request.group_id][where] = one.committed_offset
-        return response(
-            throttle_time_ms=0,
-            topics=[
-                topic(
-                    name=each.name,
-                    partitions=[
-                        partition(partition_index=one.partition_index, error_code=0)
-                        for one in each.partitions
-                    ],
-                )
-                for each in request.topics
-            ],
-        )
+    def _committed_topics(self, request: Any) -> list[_Fields]:
+        def commit(partition: TopicPartition, wanted: Any) -> _Fields:
+            self.committed[request.group_id][partition] = wanted.committed_offset
+            return {}
+
+        return _of_topics(request, commit)
 
     def _committed(self, request: Any, version: int) -> Any:
-        response = OffsetFetchResponse
         if version < 8:
-            return response(
-                throttle_time_ms=0,
-                error_code=0,
-                topics=self._offsets_of(
-                    request, request.group_id, response.OffsetFetchResponseTopic
-                ),
-            )
-        group = response.OffsetFetchResponseGroup
-        return response(
-            throttle_time_ms=0,
-            groups=[
-                group(
-                    group_id=each.group_id,
-                    error_code=0,
-                    topics=self._offsets_of(each, each.group_id, group.OffsetFetchResponseTopics),
-                )
-                for each in request.groups
-            ],
-        )
+            topics = self._offsets_of(request, request.group_id)
+            return _made(OffsetFetchResponse, topics=topics)
+        groups = [
+            {"group_id": each.group_id, "topics": self._offsets_of(each, each.group_id)}
+            for each in request.groups
+        ]
+        return _made(OffsetFetchResponse, groups=groups)
 
-    def _offsets_of(self, wanted: Any, group_id: str, topic: Any) -> list[Any]:
-        partition = next(
-            made for name, made in vars(topic).items() if name.startswith("OffsetFetchResponse")
-        )
+    def _offsets_of(self, wanted: Any, group_id: str) -> list[_Fields]:
         offsets = self.committed[group_id]
         asked = [
             TopicPartition(each.name, number)
@@ -508,18 +397,38 @@ class HonestCluster:
             for number in each.partition_indexes
         ] or sorted(offsets)
         return [
-            topic(
-                name=name,
-                partitions=[
-                    partition(
-                        partition_index=each.partition,
-                        committed_offset=offsets.get(each, -1),
-                        committed_leader_epoch=-1,
-                        metadata="",
-                        error_code=0,
-                    )
+            {
+                "name": name,
+                "partitions": [
+                    {"partition_index": each.partition, "committed_offset": offsets.get(each, -1)}
                     for each in partitions
                 ],
-            )
+            }
             for name, partitions in groupby(asked, lambda each: each.topic)
         ]
+
+
+def _made(kind: Any, **fields: Any) -> Any:
+    """Return a response with fields, in lists of dictionaries, too; the rest has its default."""
+    for name, value in fields.items():
+        field = kind.fields[name]
+        if field.is_struct_array():
+            fields[name] = [_made(field.data_class, **each) for each in value]
+    return kind(**fields)
+
+
+def _of_topics(request: Any, answer: Callable[[TopicPartition, Any], _Fields]) -> list[_Fields]:
+    """Return the answers for each partition of a request's topics."""
+    return [
+        {
+            "name": each.name,
+            "partitions": [
+                {
+                    "partition_index": one.partition_index,
+                    **answer(TopicPartition(each.name, one.partition_index), one),
+                }
+                for one in each.partitions
+            ],
+        }
+        for each in request.topics
+    ]
