@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_kafka.domain.errors import DriverLostError, OptionsError
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.text import (
     QuotedError,
     Rendering,
@@ -29,11 +29,6 @@ from pyspark_kafka.domain.text import (
 def test_an_error_is_one_line(error, line):
     """Only errors of other libraries need the name of their class."""
     assert describe_error(error) == line
-
-
-def test_the_condition_of_our_errors_stays():
-    """The condition is searched for in the docs."""
-    assert describe_error(DriverLostError("it closed")).startswith("[KAFKA_DRIVER_LOST] ")
 
 
 def test_our_error_is_found_in_a_traceback_that_spark_quotes():
