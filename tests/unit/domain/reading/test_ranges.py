@@ -388,13 +388,13 @@ def of(number: int, start: int, end: int) -> OffsetRange:
     return OffsetRange(TopicPartition("t", number), start, end)
 
 
-def test_without_a_limit_each_range_has_a_task():
+@pytest.mark.parametrize("limit", [None, 2, 3])
+def test_without_a_limit_each_range_has_a_task(limit):
     """So has each if there are as many tasks as ranges."""
     ranges = [of(0, 0, 5), of(1, 3, 4)]
-    for limit in (None, 2, 3):
-        assert not needs_join(ranges, limit)
-        assert join_ranges(ranges, limit) == ((ranges[0],), (ranges[1],))
-    assert join_ranges([], 1) == ()
+    assert not needs_join(ranges, limit)
+    assert join_ranges(ranges, limit) == ((ranges[0],), (ranges[1],))
+    assert join_ranges([], limit) == join_ranges([], 1) == ()
 
 
 def test_small_ranges_share_a_task():

@@ -90,15 +90,18 @@ def test_times_by_name():
     )
 
 
-def test_messages_that_grow_exponentially():
+@pytest.mark.parametrize(
+    ("names", "count", "problem"), [("ab", 40, "10000 fields"), ("a", 200, "100 deep")]
+)
+def test_messages_that_grow_exponentially(names, count, problem):
     """The number of fields and the depth are bounded."""
-    doubled = "".join(f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }}" for n in range(40))
-    chain = "".join(f"message M{n} {{ M{n + 1} a = 1; }}" for n in range(200))
-    for text, problem in ((doubled + "message M40 { int32 a = 1; }", "10000 fields"),
-                          (chain + "message M200 { int32 a = 1; }", "100 deep")):  # fmt: skip
-        message = compiled_messages(registered(f'syntax = "proto3"; {text}')).named("M0")
-        with pytest.raises(InvalidDescriptorError, match=problem):
-            message_type(message, ProtobufSettings())
+    text = f'syntax = "proto3"; message M{count} {{ int32 a = 1; }}'
+    for number in range(count):
+        fields = (f"M{number + 1} {name} = {place};" for place, name in enumerate(names, 1))
+        text += f"message M{number} {{ {' '.join(fields)} }}"
+    message = compiled_messages(registered(text)).named("M0")
+    with pytest.raises(InvalidDescriptorError, match=problem):
+        message_type(message, ProtobufSettings())
 
 
 def test_settings():
