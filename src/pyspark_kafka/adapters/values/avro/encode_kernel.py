@@ -30,7 +30,7 @@ from ...kernels.parts import inlined
 from ..columns.bytes_kernel import put_varint
 from ..encoding import row_encoder as out
 from ..encoding.input_columns import data, is_null, offset, read_bool, values
-from ..encoding.row_encoder import find_symbol, stop
+from ..encoding.row_encoder import find_symbol, popped, push, stop
 
 STRIDE: Final = 64
 OPERATION, COLUMN, END, NULL_BRANCH, BRANCH, SIZE, SYMBOLS = range(0, 56, 8)
@@ -51,7 +51,6 @@ branch."""
 _ROOM = 48
 """The bytes of what is written at once besides texts: a branch, a length and a number."""
 
-_FRAME = 40
 _MICROS_PER_MILLI = 1_000
 
 U = np.uint64
@@ -94,10 +93,8 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                     place += 1
                 if stack == bottom:
                     break
-                stack -= _FRAME
-                kind, element = load_int64(stack), load_int64(stack + 8)
-                following, end = load_int64(stack + 16), load_int64(stack + 24)
-                index = load_int64(stack + 32)
+                kind, element, following, end, index = popped(stack)
+                stack -= out.FRAME_BYTES
                 continue
             if kind == RECORD:
                 node = program + following * STRIDE
@@ -163,12 +160,7 @@ def encode_avro(program: int, table: int, output: int, rows: int) -> int:
                 store_uint8(place, np.uint8(read_bool(table, column, item)))
                 place += 1
             elif operation >= RECORD:
-                store_int64(stack, kind)
-                store_int64(stack + 8, element)
-                store_int64(stack + 16, following)
-                store_int64(stack + 24, end)
-                store_int64(stack + 32, index)
-                stack += _FRAME
+                stack = push(stack, kind, element, following, end, index)
                 kind = operation
                 element = (node - program) // STRIDE + 1
                 if kind == RECORD:

@@ -112,11 +112,6 @@ class EncodeProgram:
         self._add(schema.type, struct, 0)
         self.words: Int64Array = np.array(self._nodes, np.int64)
 
-    @property
-    def containers(self) -> int:
-        """How deeply records, arrays and maps are nested, at most."""
-        return sum(node[layout.OPERATION // 8] >= layout.RECORD for node in self._nodes)
-
     def _add(self, avro: AvroType, data_type: DataType, column: int) -> None:
         type_, branch, null_branch = _resolved(avro)
         type_ = self._schema.resolve(type_)
@@ -280,9 +275,6 @@ def _shown(type_: AvroType) -> str:
     return type_.name if logical is None else f"{type_.name} ({logical.value})"
 
 
-_FRAME_BYTES = 40
-
-
 @final
 class AvroEncoder(ValueEncoder):
     """Encodes rows of one type with one schema."""
@@ -302,10 +294,7 @@ class AvroEncoder(ValueEncoder):
         self._columns = columns_of(arrow_type(data_type))
         parsed = parse_schema(self._schema)
         self._program = EncodeProgram(parsed, data_type, self._columns, options)
-        scratch = _FRAME_BYTES * (self._program.containers + 1)
-        self._rows = RowEncoder(
-            layout.encode_avro, self._program.words, scratch, self._columns, column
-        )
+        self._rows = RowEncoder(layout.encode_avro, self._program.words, self._columns, column)
 
     @property
     def schema(self) -> Schema:

@@ -145,7 +145,7 @@ class ColumnSet:
             raise DecodedTooLargeError(self._rows)
         memory = self._memory[column]
         size = min(max(2 * len(memory.data), used + more), MAX_SIZE)
-        memory.data = _resized(memory.data, used, size)
+        memory.data = resized(memory.data, used, size)
 
     def _grow_elements(self, column: int) -> None:
         """Grow a struct with its fields: they have the same capacity."""
@@ -155,8 +155,8 @@ class ColumnSet:
         larger = min(max(2 * capacity, 64), MAX_SIZE)
         for number in _group(self._columns, column):
             one, memory = self._columns[number], self._memory[number]
-            memory.values = _resized(memory.values, len(memory.values), _value_bytes(one, larger))
-            memory.validity = _resized(memory.validity, len(memory.validity), larger)
+            memory.values = resized(memory.values, len(memory.values), _value_bytes(one, larger))
+            memory.validity = resized(memory.validity, len(memory.validity), larger)
             self._table[number, layout.CAPACITY // 8] = larger
             self._point(number)
 
@@ -204,7 +204,8 @@ def _value_bytes(column: Column, rows: int) -> int:
     return column.width * (rows + has_offsets)
 
 
-def _resized(old: UInt8Array, used: int, size: int) -> UInt8Array:
+def resized(old: UInt8Array, used: int, size: int) -> UInt8Array:
+    """Return memory of another size that begins with the bytes that are used."""
     new = np.empty(size, np.uint8)
     new[:used] = old[:used]
     return new

@@ -1,7 +1,7 @@
 """The columns of a struct array: a table of them, and functions by which kernels read it.
 
 Each column has six numbers of 64 bits; offsets in an entry are in bytes. Columns are numbered as
-``value_columns.layout`` numbers them. ``table`` is the address of an ``InputColumns``.
+``columns.layout`` numbers them. ``table`` is the address of an ``InputColumns``.
 """
 
 from __future__ import annotations

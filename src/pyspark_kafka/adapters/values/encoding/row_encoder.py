@@ -11,6 +11,8 @@ from ....domain.values.errors import UnencodableValueError
 from ...kernels.memory import load_int64, store_int64
 from ...kernels.parts import inlined
 from ..columns.bytes_kernel import are_equal
+from ..columns.column_set import resized
+from ..columns.layout import LIST, STRUCT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,6 +68,30 @@ def stop(output: int, row: int, column: int, status: int) -> int:
     return status
 
 
+FRAME_BYTES: Final = 48
+"""The bytes of a container on a kernel's stack; a format may use the last eight."""
+
+
+@inlined
+def push(stack: int, kind: int, node: int, following: int, end: int, index: int) -> int:
+    """Put the container that is being written on the stack, and return the stack's end."""
+    store_int64(stack, kind)
+    store_int64(stack + 8, node)
+    store_int64(stack + 16, following)
+    store_int64(stack + 24, end)
+    store_int64(stack + 32, index)
+    return stack + FRAME_BYTES
+
+
+@inlined
+def popped(stack: int) -> Any:
+    """Return the container at the end of the stack, as it was pushed."""
+    frame = stack - FRAME_BYTES
+    kind, node = load_int64(frame), load_int64(frame + 8)
+    following, end = load_int64(frame + 16), load_int64(frame + 24)
+    return kind, node, following, end, load_int64(frame + 32)
+
+
 _WORDS: Final = 8
 _MIN_BYTES: Final = 4096
 _MAX_OFFSET: Final = 2**31 - 1
@@ -83,19 +109,21 @@ class RowEncoder:
         self,
         kernel: Callable[[int, int, int, int], int],
         program: Int64Array,
-        scratch: int,
         columns: Sequence[Column],
         name: str,
+        scratch: int = 0,
     ) -> None:
-        """Take a kernel, its program, and how many bytes of scratch memory it needs.
+        """Take a kernel, its program, and the columns of the rows.
 
-        ``columns`` are of the rows, and ``name`` is the column of the records, for errors.
+        ``name`` is the column of the records, for errors. ``scratch`` is how many bytes of memory
+        the kernel needs before its stack.
         """
+        nested = sum(column.kind in {STRUCT, LIST} for column in columns)
         self._kernel = kernel
         self._columns = columns
         self._name = name
         self._program = program
-        self._scratch_bytes = scratch
+        self._scratch_bytes = scratch + FRAME_BYTES * (nested + 1)
         self._bytes_per_row = 64.0
 
     def encode(self, column: pa.Array[Any], table: int, prefix: bytes) -> pa.Array[Any]:
@@ -118,18 +146,12 @@ class RowEncoder:
             state[ADDRESS // 8], state[CAPACITY // 8] = data.ctypes.data, len(data)
             status = self._kernel(self._program.ctypes.data, table, state.ctypes.data, rows)
             if status == FULL:
-                data = _grown(data, int(offsets[state[ROW // 8]]))
+                data = resized(data, int(offsets[state[ROW // 8]]), 2 * len(data))
         if status != DONE:
             field = self._columns[int(state[COLUMN // 8])].path
             raise UnencodableValueError(self._name, int(state[ROW // 8]), field, REFUSALS[status])
         self._bytes_per_row = max(int(offsets[-1]) / max(rows, 1), 1.0)
         return _array(column, offsets, data)
-
-
-def _grown(data: UInt8Array, used: int) -> UInt8Array:
-    larger = np.empty(2 * len(data), np.uint8)
-    larger[:used] = data[:used]
-    return larger
 
 
 def _array(column: pa.Array[Any], offsets: Int64Array, data: UInt8Array) -> pa.Array[Any]:

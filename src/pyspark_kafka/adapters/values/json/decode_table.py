@@ -1,6 +1,6 @@
 """The table by which the kernel decodes: an entry for each column, and the names of fields.
 
-Entries are in the order of ``value_columns.layout``. Offsets are in bytes.
+Entries are in the order of ``columns.layout``. Offsets are in bytes.
 """
 
 from __future__ import annotations

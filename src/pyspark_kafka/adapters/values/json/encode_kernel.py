@@ -19,7 +19,7 @@ from ...kernels.memory import (
 )
 from ..encoding import row_encoder as out
 from ..encoding.input_columns import data, is_null, local_values, offset, read_bool, values
-from ..encoding.row_encoder import stop
+from ..encoding.row_encoder import popped, push, stop
 from . import encode_table as slot
 from .number_writing_kernel import (
     SCRATCH_BYTES,
@@ -36,8 +36,6 @@ _COMMA = np.uint8(44)
 _COLON = np.uint8(58)
 _QUOTE = np.uint8(34)
 _NULL = np.uint32(int.from_bytes(b"null", "little"))
-
-_FRAME = 40
 
 
 @kernel(*["int64"] * 4)
@@ -79,10 +77,8 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 place += 1
                 if stack == scratch + SCRATCH_BYTES:
                     break
-                stack -= _FRAME
-                kind, container = load_int64(stack), load_int64(stack + 8)
-                following, end = load_int64(stack + 16), load_int64(stack + 24)
-                index = load_int64(stack + 32)
+                kind, container, following, end, index = popped(stack)
+                stack -= out.FRAME_BYTES
                 is_first = False
                 continue
             is_key = False
@@ -140,12 +136,7 @@ def encode_json(program: int, table: int, output: int, rows: int) -> int:
                 if place < 0 or limit - place < room:
                     return stop(output, row, 0, out.FULL)
             elif type_ >= slot.STRUCT:
-                store_int64(stack, kind)
-                store_int64(stack + 8, container)
-                store_int64(stack + 16, following)
-                store_int64(stack + 24, end)
-                store_int64(stack + 32, index)
-                stack += _FRAME
+                stack = push(stack, kind, container, following, end, index)
                 kind, container, is_first = type_, column, True
                 if kind == slot.STRUCT:
                     following, end, index = column + 1, load_int64(entry + slot.END), item

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....domain.errors import OptionsError
-from ..columns import layout
-from .number_writing_kernel import NUMBER_ROOM, SCRATCH_BYTES
+from .number_writing_kernel import NUMBER_ROOM
 from .patterns import DATE_PATTERN, TIMESTAMP_NTZ_PATTERN, TIMESTAMP_PATTERN, writing_steps
 
 if TYPE_CHECKING:
@@ -60,8 +59,6 @@ _SPARE_ROOM: Final = 16
 _MAX_STEP: Final = 10
 """The longest part of a time: an offset, or nine digits."""
 
-_FRAME_BYTES: Final = 40
-
 
 @final
 class EncodeTable:
@@ -90,12 +87,6 @@ class EncodeTable:
         self.words[ROOM // 8] = (
             self._longest_name + max(NUMBER_ROOM, self._longest_time) + _SPARE_ROOM
         )
-
-    @property
-    def scratch_bytes(self) -> int:
-        """The memory that the kernel needs: the digits of a number, and a stack of containers."""
-        containers = sum(column.kind != layout.FIXED for column in self._columns)
-        return SCRATCH_BYTES + _FRAME_BYTES * (containers + 1)
 
     def _pattern(
         self, option: str, default: str, *, has_time: bool = True, has_offset: bool = False

@@ -16,6 +16,7 @@ from ..encoding.row_encoder import RowEncoder
 from ..encoding.time_zones import NOT_A_ZONE, find_zone
 from .encode_kernel import encode_json
 from .encode_table import EncodeTable
+from .number_writing_kernel import SCRATCH_BYTES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,9 +44,9 @@ class JsonEncoder(ValueEncoder):
         self._rows = RowEncoder(
             encode_json,
             self._program.words,
-            self._program.scratch_bytes,
             self._columns,
             options.column,
+            SCRATCH_BYTES,
         )
         self._data_type = data_type
         self._time_zone = settings.get("timezone")
@@ -61,20 +62,21 @@ class JsonEncoder(ValueEncoder):
         return self._rows.encode(column, table.address, prefix)
 
 
-_ATOMIC: Final[dict[types.AtomicType, str]] = {
+_ATOMIC: Final[dict[types.AtomicType, str | list[str]]] = {
     types.BOOLEAN: "boolean",
     types.BYTE: "integer",
     types.SHORT: "integer",
     types.INTEGER: "integer",
     types.LONG: "integer",
-    types.FLOAT: "number",
-    types.DOUBLE: "number",
+    types.FLOAT: ["number", "string"],
+    types.DOUBLE: ["number", "string"],
     types.STRING: "string",
     types.BINARY: "string",
     types.DATE: "string",
     types.TIMESTAMP: "string",
     types.TIMESTAMP_NTZ: "string",
 }
+"""Numbers that JSON has no literals for are strings: NaN, Infinity and -Infinity."""
 
 
 def json_schema(data_type: types.StructType) -> str:
@@ -86,7 +88,7 @@ def json_schema(data_type: types.StructType) -> str:
 def _of(data_type: types.DataType) -> dict[str, Any]:
     match data_type:
         case types.AtomicType():
-            return {"type": _types(_ATOMIC[data_type])}
+            return {"type": _ATOMIC[data_type]}
         case types.DecimalType():
             return {"type": "number"}
         case types.ArrayType(element):
@@ -97,11 +99,6 @@ def _of(data_type: types.DataType) -> dict[str, Any]:
             properties = {field.name: _nullable(field.type) for field in fields}
             return {"type": "object", "properties": properties}
     assert_never(data_type)
-
-
-def _types(name: str) -> str | list[str]:
-    # Numbers that JSON has no literals for are strings: NaN, Infinity and -Infinity.
-    return [name, "string"] if name == "number" else name
 
 
 def _nullable(data_type: types.DataType) -> dict[str, Any]:

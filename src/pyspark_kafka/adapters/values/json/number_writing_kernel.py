@@ -156,13 +156,6 @@ def _copy(at: int, source: int, size: int) -> Any:
 
 
 @inlined
-def _put_zeros(at: int, count: int) -> Any:
-    for number in range(count):
-        store_uint8(at + number, np.uint8(48))
-    return at + count
-
-
-@inlined
 def _put_point(at: int) -> Any:
     store_uint8(at, np.uint8(46))
     return at + 1
@@ -173,8 +166,10 @@ def _put_plain(at: int, digits: int, size: int, point: int) -> Any:
     """Write digits with the point behind the first ``point`` ones, or with zeros before them."""
     if point <= 0:
         store_uint8(at, np.uint8(48))
-        at = _put_zeros(_put_point(at + 1), -point)
-        return _copy(at, digits, size)
+        at = _put_point(at + 1)
+        # There are five at the most.
+        store_uint64(at, _ASCII_ZEROS)
+        return _copy(at - point, digits, size)
     at = _put_point(_copy(at, digits, point))
     return _copy(at, digits + point, size - point)
 

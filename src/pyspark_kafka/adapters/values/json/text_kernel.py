@@ -20,12 +20,12 @@ from ...kernels.memory import (
 )
 from ...kernels.parts import inlined
 from ..columns.decoding import MALFORMED, TRUNCATED
+from ..columns.utf8 import HIGH_BITS
 from . import context as words
 
 QUOTE, APOSTROPHE, BACKSLASH = b"\"'\\"
 
 ONES: Final = np.uint64(0x0101010101010101)
-HIGH_BITS: Final = np.uint64(0x8080808080808080)
 SPACES: Final = np.uint64(0x2020202020202020)
 BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
 _HIGH_SURROGATE: Final = 0xD800

@@ -18,8 +18,8 @@ from ...kernels.memory import (
     store_uint64,
 )
 from ...kernels.parts import inlined
-from ..columns.utf8 import sequence_length
-from .text_kernel import ALPHABET, BACKSLASH, BACKSLASHES, HIGH_BITS, ONES, QUOTE, SPACES
+from ..columns.utf8 import HIGH_BITS, sequence_length
+from .text_kernel import ALPHABET, BACKSLASH, BACKSLASHES, ONES, QUOTE, SPACES, put_utf8
 
 NO_ROOM: Final = -1
 
@@ -30,6 +30,8 @@ _LETTERS: Final = np.array([_ESCAPES.get(byte, 0) for byte in range(128)], np.ui
 """The letter by which a character is escaped, or 0."""
 
 _BASE64: Final = np.frombuffer(ALPHABET, np.uint8)
+_REPLACEMENT: Final = 0xFFFD
+_PADDING: Final = np.uint8(61)
 _MAX_ESCAPED: Final = 12
 """The bytes of the longest character: two escaped surrogates."""
 
@@ -74,7 +76,7 @@ def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> An
             width = sequence_length(source, end)
             if width == 0:
                 width = _malformed_length(source, end)
-                at = _put_replacement(at, is_ascii)
+                at = put_escape(at, _REPLACEMENT) if is_ascii else put_utf8(at, _REPLACEMENT)
             elif is_ascii:
                 at = put_escaped(at, source, width)
             else:
@@ -156,16 +158,6 @@ def _code_point(source: int, width: int) -> Any:
 
 
 @inlined
-def _put_replacement(at: int, is_ascii: int) -> Any:
-    if is_ascii:
-        return put_escape(at, 0xFFFD)
-    store_uint8(at, np.uint8(0xEF))
-    store_uint8(at + 1, np.uint8(0xBF))
-    store_uint8(at + 2, np.uint8(0xBD))
-    return at + 3
-
-
-@inlined
 def _malformed_length(source: int, end: int) -> Any:
     """Return how many bytes Java replaces by one U+FFFD.
 
@@ -205,11 +197,11 @@ def put_base64(at: int, limit: int, source: int, size: int) -> Any:
         at += 4
     rest = size - 3 * whole
     if rest:
-        group = _base64_group(_triple(source + 3 * whole, rest))
-        padding = np.uint32(0x3D000000) if rest == 2 else np.uint32(0x3D3D0000)
-        kept = np.uint32(0x00FFFFFF) if rest == 2 else np.uint32(0x0000FFFF)
-        store_uint32(at, (group & kept) | padding)
+        store_uint32(at, _base64_group(_triple(source + 3 * whole, rest)))
         at += 4
+        store_uint8(at - 1, _PADDING)
+        if rest == 1:
+            store_uint8(at - 2, _PADDING)
     store_uint8(at, _QUOTE)
     return at + 1
 

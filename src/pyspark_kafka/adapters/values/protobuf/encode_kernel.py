@@ -30,7 +30,7 @@ from ..columns.bytes_kernel import put_varint
 from ..columns.utf8 import is_utf8
 from ..encoding import row_encoder as out
 from ..encoding.input_columns import data, is_null, offset, read_bool, values
-from ..encoding.row_encoder import find_symbol, stop
+from ..encoding.row_encoder import find_symbol, popped, push, stop
 
 STRIDE: Final = 128
 OPERATION, COLUMN, END, TAG, WRITING, IS_IMPLICIT, IS_REQUIRED, IS_PACKED = range(0, 64, 8)
@@ -54,7 +54,6 @@ VARINT, ZIGZAG, FIXED32, FIXED64 = range(4)
 _ROOM = 64
 """The bytes of what is written at once besides texts: a tag, a length, a number or a timestamp."""
 
-FRAME = 48
 _MICROS_PER_SECOND = 1_000_000
 _SECONDS = np.uint64(0x08)
 _NANOS = np.uint64(0x10)
@@ -95,14 +94,13 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
                     place = _close(length_at, place)
                 if stack == bottom:
                     break
-                stack -= FRAME
-                kind, container = load_int64(stack), load_int64(stack + 8)
-                following, end = load_int64(stack + 16), load_int64(stack + 24)
-                index, length_at = load_int64(stack + 32), load_int64(stack + 40)
+                kind, container, following, end, index = popped(stack)
+                length_at = load_int64(stack - 8)
+                stack -= out.FRAME_BYTES
                 continue
             if kind == MAP:
-                _push(stack, kind, container, following + 1, end, index, length_at)
-                stack += FRAME
+                stack = push(stack, kind, container, following + 1, end, index)
+                store_int64(stack - 8, length_at)
                 node = program + container * STRIDE
                 place = put_varint(place, U(load_int64(node + TAG)))
                 length_at = place
@@ -137,8 +135,8 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
                     last = offset(table, column, item + 1)
                     if first == last:
                         continue
-                _push(stack, kind, container, following, end, index, length_at)
-                stack += FRAME
+                stack = push(stack, kind, container, following, end, index)
+                store_int64(stack - 8, length_at)
                 kind, container, length_at = operation, number, 0
                 if operation == MESSAGE or load_int64(node + IS_PACKED) != 0:
                     # The length is known at the end: a byte for it, which is mostly enough.
@@ -223,18 +221,6 @@ def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
         row += 1
         store_int64(offsets + 8 * row, place - address)
     return out.DONE
-
-
-@inlined
-def _push(
-    stack: int, kind: int, container: int, following: int, end: int, index: int, length_at: int
-) -> None:
-    store_int64(stack, kind)
-    store_int64(stack + 8, container)
-    store_int64(stack + 16, following)
-    store_int64(stack + 24, end)
-    store_int64(stack + 32, index)
-    store_int64(stack + 40, length_at)
 
 
 @inlined

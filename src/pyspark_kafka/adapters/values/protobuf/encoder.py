@@ -101,15 +101,6 @@ class EncodeProgram:
         self._nodes[0][layout.END // 8] = len(self._nodes)
         self.words: Int64Array = np.array(self._nodes, np.int64)
 
-    @property
-    def containers(self) -> int:
-        """How deeply messages, lists and maps are nested, at most; an entry is a message."""
-        return sum(
-            2 if node[layout.OPERATION // 8] == layout.MAP else 1
-            for node in self._nodes
-            if node[layout.OPERATION // 8] >= layout.MESSAGE
-        )
-
     def _node(self, operation: int, column: int) -> list[int]:
         node = [0] * _WORDS
         node[layout.OPERATION // 8], node[layout.COLUMN // 8], node[layout.TAG // 8] = (
@@ -285,9 +276,7 @@ class ProtobufEncoder(ValueEncoder):
         self._schema = schema
         self._columns = columns_of(arrow_type(data_type))
         self._program = EncodeProgram(message, data_type, self._columns)
-        scratch = layout.FRAME * (self._program.containers + 1)
-        words = self._program.words
-        self._rows = RowEncoder(layout.encode_protobuf, words, scratch, self._columns, column)
+        self._rows = RowEncoder(layout.encode_protobuf, self._program.words, self._columns, column)
 
     @property
     def schema(self) -> Schema:
