@@ -6,10 +6,7 @@ import _ctypes_test  # type: ignore[import-not-found]
 import base64
 import json
 import subprocess
-import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
@@ -21,6 +18,8 @@ from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.policy import RESTRICTED, AllowList
+
+from ..servers.http_server import Request, Response, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,34 +47,22 @@ ASSERTION: Final = "a.signed.assertion"
 RESTRICTED_NAMES: Final = frozenset(setting.name for setting in RESTRICTED)
 
 
-@dataclass
 class TokenEndpoint:
     """An identity provider that remembers what it was asked, and issues no token."""
 
-    url: str = ""
-    requests: list[str] = field(default_factory=list)
+    def __init__(self, url: str = "") -> None:
+        self.url = url
+        self.requests: list[str] = []
 
     @contextmanager
     def serving(self) -> Iterator[TokenEndpoint]:
-        requests = self.requests
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                requests.append(self.rfile.read(length).decode())
-                self.send_response(401)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            self.url = f"http://127.0.0.1:{server.server_port}/token"
-            thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-            thread.start()
+        with serving(self._refuse) as url:
+            self.url = f"{url}/token"
             yield self
-            server.shutdown()
-            thread.join()
+
+    def _refuse(self, request: Request) -> Response:
+        self.requests.append(request.body.decode())
+        return Response(status=401)
 
     @property
     def login(self) -> Settings:

@@ -30,7 +30,7 @@ from pyspark_kafka.domain.security.rights import (
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.servers.certificates import Authority
-from tests.servers.counting_proxy import CountingProxy, counted_connections
+from tests.servers.fault_proxy import FaultProxy, proxied
 from tests.servers.secured import GUEST, MECHANISMS, PASSWORD, SecuredBroker, login_module
 from tests.servers.token_issuer import run_token_issuer
 
@@ -100,11 +100,11 @@ def refused(kind: type[PysparkKafkaError]) -> Iterator[pytest.ExceptionInfo[Any]
 @pytest.fixture
 def proxy(secured):
     """Return a proxy in front of the listener with TLS and logins."""
-    with counted_connections(secured.sasl) as running:
+    with proxied(f"//{secured.sasl}") as running:
         yield running
 
 
-def through(proxy: CountingProxy, client: str, options: dict[str, str]) -> dict[str, str]:
+def through(proxy: FaultProxy, client: str, options: dict[str, str]) -> dict[str, str]:
     return {**options, "kafka.bootstrap.servers": proxy.address, "client": client}
 
 
@@ -133,7 +133,7 @@ def test_a_wrong_password_of_scram(secured, proxy, client):
 def test_a_mechanism_that_the_broker_does_not_have(secured, client):
     """A listener without logins refuses every mechanism on the first answer."""
     plain = secured.cluster.bootstrap_servers
-    with counted_connections(plain) as proxy:
+    with proxied(f"//{plain}") as proxy:
         options = through(proxy, client, secured.plain_options("ada", WRONG))
         with refused(AuthenticationError) as raised:
             plan({**options, "kafka.security.protocol": "SASL_PLAINTEXT"}, "t")
