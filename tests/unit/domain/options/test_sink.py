@@ -1,9 +1,6 @@
 """From the texts of all options of a sink to its values, or to all that is wrong with them."""
 
 import pickle
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
@@ -13,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
-from pyspark_kafka.domain.options.option import Option, QueryKind
+from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.settings_table import ALL_REPLICAS, SETTINGS, Refused
 from pyspark_kafka.domain.options.sink import (
     SinkOptions,
@@ -386,123 +383,6 @@ def test_settings_of_the_producer_are_its_own():
     booleans = ("kafka.enable.idempotence", "kafka.partitioner.ignore.keys")
     options = parse_sink_options(raw | dict.fromkeys(booleans, "false"), QueryKind.BATCH)
     assert options.kafka == (("bootstrap.servers", "b:9092"),)
-
-
-@dataclass(frozen=True)
-class Case:
-    """What is known of one option; ``bad`` are texts with the problems that they make."""
-
-    default: object
-    good: Mapping[str, object]
-    bad: Mapping[str, str] = field(default_factory=dict)
-
-
-CASES: Final[Mapping[str, Case]] = {
-    "client": Case("kafka-python", {" confluent ": "confluent"}),
-    "topic": Case(None, {" t ": "t"}, dict.fromkeys(["", " "], "topic must name a topic")),
-    "deliveryGuarantee": Case(
-        DeliveryGuarantee.AT_LEAST_ONCE,
-        {
-            " At-Least-Once ": DeliveryGuarantee.AT_LEAST_ONCE,
-            "exactly-once": DeliveryGuarantee.EXACTLY_ONCE,
-        },
-        {
-            text: f"deliveryGuarantee must be at-least-once or exactly-once, got '{text}'"
-            for text in ("", "exactly_once", "at-most-once")
-        },
-    ),
-    "metadataPath": Case(
-        None,
-        {" s3://b/p ": "s3://b/p"},
-        dict.fromkeys(["", " "], "metadataPath must name a directory"),
-    ),
-    "metadataStorageOptions": Case(
-        "{}",
-        {'{"b":1,"a":{}}': '{"a": {}, "b": 1}'},
-        dict.fromkeys(["x", "[]", ""], "metadataStorageOptions must be a JSON object"),
-    ),
-    "tokenProvider": Case(
-        None,
-        {" azure ": "azure", "my.module:get": "my.module:get"},
-        {
-            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
-            for text in ("", "my.module", "my-module:get")
-        },
-    ),
-    "transactionalIdPrefix": Case(
-        "pyspark-kafka",
-        {" mine ": "mine"},
-        dict.fromkeys(["", " "], "transactionalIdPrefix must not be empty"),
-    ),
-    "checkpointLocation": Case(None, {" /c ": "/c", "": ""}),
-}
-OPTIONS = pytest.mark.parametrize("option", SINK_TABLE, ids=lambda option: option.name)
-GOOD = [(option, *each) for option in SINK_TABLE for each in CASES[option.name].good.items()]
-BAD = [(option, *each) for option in SINK_TABLE for each in CASES[option.name].bad.items()]
-
-
-def named_by_its_option(value: object) -> str | None:
-    """Return the name of a case's option; its text is shown as it is."""
-    return value.name if isinstance(value, Option) else None
-
-
-def test_every_option_has_a_case():
-    """An option that is added to the table is added to the cases, too."""
-    assert [option.name for option in SINK_TABLE] == list(CASES)
-
-
-def test_names_are_distinct():
-    """No two options of a sink are looked up under one name."""
-    keys = [option.key for option in SINK_TABLE]
-    assert len(set(keys)) == len(keys)
-
-
-def test_names_that_a_source_has_too():
-    """What both sides look at means much the same on either."""
-    shared = {option.name for option in SINK_TABLE} & {option.name for option in TABLE}
-    assert shared == {"client", "metadataPath", "metadataStorageOptions", "tokenProvider"}
-
-
-@OPTIONS
-def test_default(option):
-    """An option that is left out asks for nothing."""
-    assert option.default == CASES[option.name].default
-
-
-@pytest.mark.parametrize(("option", "text", "value"), GOOD, ids=named_by_its_option)
-def test_values(option, text, value):
-    """Each option is read as what it means, without the space around it."""
-    assert option.parse(text) == value
-
-
-@pytest.mark.parametrize("query", QueryKind)
-@pytest.mark.parametrize(("option", "text", "problem"), BAD, ids=named_by_its_option)
-def test_refusals(option, text, problem, query):
-    """What an option cannot be is refused on its own and by a query, which tells nothing else."""
-    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
-        option.parse(text)
-    assert sink_problems(SERVERS | {option.name: text}, query) == (problem,)
-
-
-@OPTIONS
-def test_documentation(option):
-    """Every option says what it means in whole sentences, and which values it takes."""
-    assert option.doc.endswith(".")
-    assert option.values
-
-
-def test_options_of_one_kind_of_query():
-    """What exactly-once needs is a stream's, the rest is for both kinds of query."""
-    both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
-    streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
-    assert both == {
-        "client",
-        "topic",
-        "deliveryGuarantee",
-        "metadataStorageOptions",
-        "tokenProvider",
-    }
-    assert streams == CASES.keys() - both
 
 
 def sink(given: dict[str, str]) -> SinkOptions:

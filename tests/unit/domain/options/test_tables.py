@@ -1,4 +1,4 @@
-"""Every option alone: its default, what it is read from, and what it refuses."""
+"""Every option alone, of sources and of sinks: its default, what it is read from and refuses."""
 
 import re
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from pyspark_kafka.domain.options.option import Option, QueryKind
+from pyspark_kafka.domain.options.sink_table import SINK_TABLE, DeliveryGuarantee
 from pyspark_kafka.domain.options.source_table import TABLE
 from pyspark_kafka.domain.reading.offset_limits import (
     CommittedOffsets,
@@ -18,7 +19,18 @@ from pyspark_kafka.domain.reading.offset_limits import (
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .given import BASE, OFFSETS_EXAMPLE, T0, T1, TIMESTAMPS_EXAMPLE, named, problems, specific
+from .given import (
+    BASE,
+    OFFSETS_EXAMPLE,
+    SERVERS,
+    T0,
+    T1,
+    TIMESTAMPS_EXAMPLE,
+    named,
+    problems,
+    sink_problems,
+    specific,
+)
 
 TIME_HELP = (
     "Time must be specified as seconds (s), milliseconds (ms), microseconds (us), "
@@ -66,7 +78,7 @@ NO_TIME: Final = {
     text: f"Expected a single long value, got {text}" for text in ("abc", "1.0", str(LONGEST + 1))
 }
 
-CASES: Final[Mapping[str, Case]] = {
+SOURCE_CASES: Final[Mapping[str, Case]] = {
     "client": Case("kafka-python", {" confluent ": "confluent"}),
     "tokenProvider": Case(
         None,
@@ -165,9 +177,66 @@ CASES: Final[Mapping[str, Case]] = {
     "pushFilters": flag(default=False),
 }
 
-OPTIONS = pytest.mark.parametrize("option", TABLE, ids=lambda option: option.name)
-GOOD = [(option, *each) for option in TABLE for each in CASES[option.name].good.items()]
-BAD = [(option, *each) for option in TABLE for each in CASES[option.name].bad.items()]
+SINK_CASES: Final[Mapping[str, Case]] = {
+    "client": Case("kafka-python", {" confluent ": "confluent"}),
+    "topic": Case(None, {" t ": "t"}, dict.fromkeys(["", " "], "topic must name a topic")),
+    "deliveryGuarantee": Case(
+        DeliveryGuarantee.AT_LEAST_ONCE,
+        {
+            " At-Least-Once ": DeliveryGuarantee.AT_LEAST_ONCE,
+            "exactly-once": DeliveryGuarantee.EXACTLY_ONCE,
+        },
+        {
+            text: f"deliveryGuarantee must be at-least-once or exactly-once, got '{text}'"
+            for text in ("", "exactly_once", "at-most-once")
+        },
+    ),
+    "metadataPath": Case(
+        None,
+        {" s3://b/p ": "s3://b/p"},
+        dict.fromkeys(["", " "], "metadataPath must name a directory"),
+    ),
+    "metadataStorageOptions": Case(
+        "{}",
+        {'{"b":1,"a":{}}': '{"a": {}, "b": 1}'},
+        dict.fromkeys(["x", "[]", ""], "metadataStorageOptions must be a JSON object"),
+    ),
+    "tokenProvider": Case(
+        None,
+        {" azure ": "azure", "my.module:get": "my.module:get"},
+        {
+            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
+            for text in ("", "my.module", "my-module:get")
+        },
+    ),
+    "transactionalIdPrefix": Case(
+        "pyspark-kafka",
+        {" mine ": "mine"},
+        dict.fromkeys(["", " "], "transactionalIdPrefix must not be empty"),
+    ),
+    "checkpointLocation": Case(None, {" /c ": "/c", "": ""}),
+}
+
+TABLES = pytest.mark.parametrize(
+    ("table", "cases"), [(TABLE, SOURCE_CASES), (SINK_TABLE, SINK_CASES)], ids=["source", "sink"]
+)
+OPTIONS: Final = [(option, SOURCE_CASES[option.name]) for option in TABLE] + [
+    (option, SINK_CASES[option.name]) for option in SINK_TABLE
+]
+GOOD: Final = [(option, *each) for option, case in OPTIONS for each in case.good.items()]
+SOURCE_BAD: Final = [
+    (option, *each, query)
+    for option in TABLE
+    for each in SOURCE_CASES[option.name].bad.items()
+    for query in QueryKind
+    if query in option.queries
+]
+SINK_BAD: Final = [
+    (option, *each, query)
+    for option in SINK_TABLE
+    for each in SINK_CASES[option.name].bad.items()
+    for query in QueryKind
+]
 
 
 def named_by_its_option(value: object) -> str | None:
@@ -175,39 +244,55 @@ def named_by_its_option(value: object) -> str | None:
     return value.name if isinstance(value, Option) else None
 
 
-def test_every_option_has_a_case():
+@TABLES
+def test_every_option_has_a_case(table, cases):
     """An option that is added to the table is added to the cases, too."""
-    assert [option.name for option in TABLE] == list(CASES)
+    assert [option.name for option in table] == list(cases)
 
 
-def test_names_are_distinct():
+@TABLES
+def test_names_are_distinct(table, cases):
     """No two options are looked up under one name."""
-    keys = [option.key for option in TABLE]
-    assert len(set(keys)) == len(keys)
+    assert len({option.key for option in table}) == len(cases)
 
 
-@OPTIONS
-def test_default(option):
+def test_names_that_a_source_has_too():
+    """What both sides look at means much the same on either."""
+    shared = {option.name for option in SINK_TABLE} & {option.name for option in TABLE}
+    assert shared == {"client", "metadataPath", "metadataStorageOptions", "tokenProvider"}
+
+
+@pytest.mark.parametrize(("option", "case"), OPTIONS, ids=named_by_its_option)
+def test_default(option, case):
     """Each option has the JVM connector's default, if that one knows it."""
-    assert option.default == CASES[option.name].default
+    assert option.default == case.default
 
 
 @pytest.mark.parametrize(("option", "text", "value"), GOOD, ids=named_by_its_option)
 def test_values(option, text, value):
-    """Each option is read as what it means, at its bounds, too."""
+    """Each option is read as what it means, at its bounds and without the space around it."""
     assert option.parse(text) == value
 
 
-@pytest.mark.parametrize(("option", "text", "problem"), BAD, ids=named_by_its_option)
-def test_refusals(option, text, problem):
+@pytest.mark.parametrize(
+    ("option", "text", "problem", "query"), SOURCE_BAD, ids=named_by_its_option
+)
+def test_refusals_of_sources(option, text, problem, query):
     """A bad value is refused by its option, and by each kind of query that has the option."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         option.parse(text)
-    for query in option.queries:
-        assert problems(BASE | {option.name: text}, query) == (named(option.name, problem),)
+    assert problems(BASE | {option.name: text}, query) == (named(option.name, problem),)
 
 
-@OPTIONS
+@pytest.mark.parametrize(("option", "text", "problem", "query"), SINK_BAD, ids=named_by_its_option)
+def test_refusals_of_sinks(option, text, problem, query):
+    """What an option cannot be is refused on its own and by a query, which tells nothing else."""
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        option.parse(text)
+    assert sink_problems(SERVERS | {option.name: text}, query) == (problem,)
+
+
+@pytest.mark.parametrize("option", [*TABLE, *SINK_TABLE], ids=named_by_its_option)
 def test_documentation(option):
     """Every option says what it means in whole sentences, and which values it takes."""
     assert option.doc.endswith(".")
@@ -238,3 +323,17 @@ def test_documentation(option):
 def test_options_of_one_kind_of_query(query, names):
     """Ends and filters are for batch queries, limits of batches for streams, the rest for both."""
     assert [option.name for option in TABLE if option.queries == {query}] == names
+
+
+def test_options_of_sinks_in_one_kind_of_query():
+    """What exactly-once needs is a stream's, the rest is for both kinds of query."""
+    both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
+    streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
+    assert both == {
+        "client",
+        "topic",
+        "deliveryGuarantee",
+        "metadataStorageOptions",
+        "tokenProvider",
+    }
+    assert streams == SINK_CASES.keys() - both
