@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +10,6 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from socket import create_server
-from typing import TypeAlias
 
 import pytest
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
@@ -42,8 +41,6 @@ HAS_GSSAPI = find_spec("gssapi") is not None
 needs_gssapi = pytest.mark.skipif(
     not HAS_GSSAPI, reason="the package 'gssapi' has no wheel here, and could not be built"
 )
-
-WorldOf: TypeAlias = "Callable[[Mapping[str, str]], KafkaWorld]"
 
 
 class SecuredKafka(SharedKafka):

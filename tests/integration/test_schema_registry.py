@@ -26,8 +26,6 @@ from pyspark_kafka.testing import await_until
 from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
 
 DOWN: Final = Rules(refuses=True)
-RESETTING: Final = Rules(to_client=Traffic(reset_after=20))
-HOLDING: Final = Rules(to_server=Traffic(is_held=True))
 SHORT_MS: Final = "300"
 
 

@@ -41,7 +41,6 @@ ACKS: Final = (
 RETRIES: Final = "Must set retries to non-zero when using the idempotent producer."
 EXACTLY_ONCE: Final = SERVERS | {"deliveryGuarantee": "exactly-once", "checkpointLocation": "/c"}
 CHECKPOINT: Final = StoragePath("/c")
-FOUND_BY_IT: Final = StoragePath("/c/sinks/pyspark_kafka")
 
 
 @BOTH
