@@ -4,62 +4,35 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, final
-
-_END_S: Final = 10.0
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from typing import final
 
 
 @final
-class StallingListener:
-    """Accepts connections until it is closed, and passes each to a function in a thread."""
+class StallingListener(ThreadingTCPServer):
+    """Passes each connection to a function in a thread, which returns when the event is set."""
 
     def __init__(self, serve: Callable[[socket.socket, threading.Event], None]) -> None:
-        """Listen on a free port; ``serve`` returns when the event is set."""
-        self._serve = serve
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._closing = threading.Event()
-        self._accepted: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept)]
-        self._threads[0].start()
+        """Listen on a free port."""
+        self.connections = 0
+        """How many connections were accepted."""
+
+        self.closing = threading.Event()
+        listener = self
+
+        class Handler(BaseRequestHandler):
+            def handle(self) -> None:
+                listener.connections += 1
+                # The client gives up first.
+                with suppress(OSError):
+                    serve(self.request, listener.closing)
+
+        super().__init__(("127.0.0.1", 0), Handler)
 
     @property
     def address(self) -> str:
         """Where it listens, ``host:port``."""
-        return f"127.0.0.1:{self._listener.getsockname()[1]}"
-
-    @property
-    def connections(self) -> int:
-        """How many connections were accepted."""
-        return len(self._accepted)
-
-    def close(self) -> None:
-        """Close all connections, and wait for all threads."""
-        self._closing.set()
-        # Closing alone would not wake the thread that accepts.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._threads[0].join(_END_S)
-        self._listener.close()
-        for accepted in self._accepted:
-            with suppress(OSError):
-                accepted.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(_END_S)
-        for accepted in self._accepted:
-            accepted.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                accepted, _ = self._listener.accept()
-                self._accepted.append(accepted)
-                serving = threading.Thread(target=self._run, args=(accepted,))
-                self._threads.append(serving)
-                serving.start()
-
-    def _run(self, accepted: socket.socket) -> None:
-        # The client gives up first.
-        with suppress(OSError):
-            self._serve(accepted, self._closing)
+        return f"127.0.0.1:{self.server_address[1]}"
 
 
 @contextmanager
@@ -90,8 +63,12 @@ def _wait(closing: threading.Event) -> None:
 
 @contextmanager
 def _running(serve: Callable[[socket.socket, threading.Event], None]) -> Iterator[StallingListener]:
-    listener = StallingListener(serve)
-    try:
-        yield listener
-    finally:
-        listener.close()
+    with StallingListener(serve) as listener:
+        thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield listener
+        finally:
+            listener.closing.set()
+            listener.shutdown()
+            thread.join()
