@@ -27,8 +27,8 @@ def processes_of_this_machine() -> int:
 
 
 def processes_for(cores: int, memory: int) -> int:
-    """Return three processes a core, since most wait for a server or Spark, as memory allows."""
-    return max(1, min(3 * cores, (memory - _SERVERS) // _PROCESS))
+    """Return two processes a core, since most wait for a server or Spark, as memory allows."""
+    return max(1, min(2 * cores, (memory - _SERVERS) // _PROCESS))
 
 
 def scope_of(nodeid: str) -> str:
@@ -44,18 +44,18 @@ def scope_of(nodeid: str) -> str:
 def begins_with(process: str, scope: str) -> bool:
     """Return whether a process, by xdist's name ``gw0``, takes a scope before those of the others.
 
-    Every third one takes tests in Spark.
+    Those with even numbers take tests in Spark.
     """
     number = int(process.removeprefix("gw"))
-    return scope.startswith(_SPARK) == (number % 3 == 0)
+    return scope.startswith(_SPARK) == (number % 2 == 0)
 
 
 @final
 class OneSoakAtATime(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Distributes the tests to processes by their scopes.
 
-    A third of the processes begin with the scopes that need Spark, whose JVM takes long to start,
-    and the others with the rest.
+    Half of the processes begin with the scopes that need Spark, whose JVM takes long to start, and
+    the others with the rest.
 
     A test that ends its process fails, and the others run in another process. With xdist 3.8 it
     would run again, and the run might never end: processes get scopes that are done, and wait
