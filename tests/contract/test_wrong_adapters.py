@@ -22,7 +22,6 @@ from .wrong.registry import FAULTS
 PROJECT: Final = Path(__file__).parents[2]
 SUITES: Final = Path(suites.__file__)
 
-PortFault: TypeAlias = "tuple[type, WrongAdapter]"
 Outcomes: TypeAlias = dict[tuple[str, str], list[str]]
 """What came of each test, by the name of its class and its own name; once for each parameter."""
 

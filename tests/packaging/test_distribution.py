@@ -60,7 +60,7 @@ def test_importing_the_package_loads_no_vendor():
     """Spark's lookup imports the package in every new session: it stays light."""
     script = (
         "import sys, pyspark_kafka\n"
-        "heavy = {'numba', 'numpy', 'pyarrow', 'pyspark', 'kafka', 'confluent_kafka',"
+        "heavy = {'numpy', 'pyarrow', 'pyspark', 'kafka', 'confluent_kafka',"
         " 'dependency_injector'}\n"
         "sys.exit(str(heavy & sys.modules.keys()) if heavy & sys.modules.keys() else 0)"
     )
