@@ -1,10 +1,12 @@
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import kafka
 import pytest
 
 from pyspark_kafka.brokers import EmbeddedBroker, KafkaCluster, jars, require_java
+from pyspark_kafka.brokers import kafka as cluster
 from pyspark_kafka.brokers.admin import known_leaders
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError
 from pyspark_kafka.brokers.jars import archive_path
+from pyspark_kafka.brokers.settings import Node, new_nodes
 from pyspark_kafka.domain.errors import KafkaRequestError, MissingDependencyError
 
 HEADERS = [("h", b"1"), ("empty", b""), ("h", b"2")]
@@ -309,6 +313,24 @@ def test_brokers_share_an_archive_of_classes(single_broker):
     """Java maps the archive of this version of Kafka, which the first start made."""
     maps = Path(f"/proc/{single_broker._processes[0].pid}/maps").read_text()
     assert str(archive_path(jars.KAFKA_VERSION, require_java())) in maps
+
+
+def test_a_port_that_is_taken_meanwhile(monkeypatch):
+    """A cluster starts on other ports if one was taken after it was found free."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        chosen: list[tuple[Node, ...]] = []
+
+        def choose(*given: Any) -> tuple[Node, ...]:
+            nodes = new_nodes(*given)
+            if not chosen:
+                nodes = (replace(nodes[0], controller_port=taken.getsockname()[1]),)
+            chosen.append(nodes)
+            return nodes
+
+        monkeypatch.setattr(cluster, "new_nodes", choose)
+        with KafkaCluster() as kafka:
+            kafka.create_topic("t")
+    assert len(chosen) == 2
 
 
 def test_start_that_fails(tmp_path):

@@ -39,6 +39,7 @@ _START_SECONDS = 90.0
 _STOP_SECONDS = 20.0
 _ADMIN_SECONDS = 30.0
 _POLL_SECONDS = 0.05
+_RETRIES: Final = 2
 _NO_CONFIG: Mapping[str, str] = MappingProxyType({})
 
 _HEADER: Final = struct.Struct(">qi")
@@ -93,11 +94,7 @@ class KafkaCluster:
             self._make_archive(version)
         self._root = self._directory or Path(tempfile.mkdtemp(prefix="pyspark-kafka-"))
         try:
-            self._nodes = new_nodes(self._brokers, self._root.resolve(), self._port)
-            self._format()
-            for node in self._nodes:
-                self._launch(node)
-            self._await_ready()
+            self._start(_RETRIES)
         except BaseException:
             self._end()
             raise
@@ -235,6 +232,20 @@ class KafkaCluster:
         self._launch(self._nodes[index])
         self._await_ready()
 
+    def _start(self, retries: int) -> None:
+        """Start all brokers, on other ports if a process takes one after it was found free."""
+        self._nodes = new_nodes(self._brokers, self._root.resolve(), self._port)
+        self._format()
+        for node in self._nodes:
+            self._launch(node)
+        try:
+            self._await_ready()
+        except BrokerStartError as error:
+            if not retries or "java.net.BindException" not in str(error):
+                raise
+            self._kill()
+            self._start(retries - 1)
+
     def _properties(self, node: Node) -> dict[str, str]:
         return server_properties(node, self._nodes, self._config)
 
@@ -287,12 +298,15 @@ class KafkaCluster:
                 process.terminate()
             for process in processes:
                 self._await_end(process)
-        for process in processes:
-            process.kill()
-        self._processes.clear()
+        self._kill()
         self._nodes = ()
         if not self._directory:
             shutil.rmtree(self._root, ignore_errors=True)
+
+    def _kill(self) -> None:
+        for process in self._processes.values():
+            process.kill()
+        self._processes.clear()
 
     @staticmethod
     def _await_end(process: JavaProcess) -> None:
