@@ -348,25 +348,6 @@ def _offset_parsers() -> Iterator[Parser]:
             )
 
 
-def _read_metadata(broker: BrokerVersionData, content: bytes) -> None:
-    request = metadata.MetadataRequest(topics=None)
-    cluster = ClientMetadata()
-    cluster.update_metadata(decoded(request, content, broker))
-    for topic in cluster.topics():
-        for number in cluster.partitions_for_topic(topic) or ():
-            TopicPartition(topic, number)
-
-
-def _metadata_parsers() -> Iterator[Parser]:
-    for release, broker in BROKERS.items():
-        yield Parser(
-            f"metadata-{release}",
-            partial(_read_metadata, broker),
-            (kafka_errors.KafkaProtocolError,),
-            variants(metadata.MetadataResponse, broker.api_version(metadata.MetadataRequest)),
-        )
-
-
 def _all() -> Iterable[Parser]:
     yield from _fetch_parsers()
     yield from _connection_parsers()

@@ -275,6 +275,20 @@ METADATA: Final = (
         for place in ("", "a..b", {"port": 0}, {"port": 70_000}, {"port": -1})
     ),
     Told(
+        "brokers that are null are none",
+        list_offsets,
+        lies.with_fields("Metadata", brokers=None),
+        BrokerUnreachableError,
+        clients=PYTHON,
+    ),
+    Told(
+        "topics that are null are none",
+        list_offsets,
+        lies.with_fields("Metadata", topics=None),
+        BrokerUnreachableError,
+        clients=PYTHON,
+    ),
+    Told(
         "a topic that is left out is not taken for a deleted one",
         list_offsets,
         lies.without_topics("Metadata"),
