@@ -92,14 +92,14 @@ PARTS: Final = (
         " --cov-fail-under=100 tests/unit/domain tests/unit/test_errors.py"
         " tests/unit/test_imports.py",
     ),
-    Part("simulator", "tests.simulator --schedules 300000"),
-    Part("soak-kills", "tests.soak --rounds 30 --keep-going"),
-    Part("soak-write-stage", "tests.soak --write-stage --rounds 20 --keep-going"),
-    Part("soak-continuous", "tests.soak --continuous --rounds 20"),
+    Part("simulator", "tests.simulator --schedules 100000"),
+    Part("soak-kills", "tests.soak --rounds 15 --keep-going"),
+    Part("soak-write-stage", "tests.soak --write-stage --rounds 10 --keep-going"),
+    Part("soak-continuous", "tests.soak --continuous --rounds 10"),
     Part("soak-secured", "tests.soak --secured --minutes 10"),
-    Part("soak-hostile", "tests.soak --hostile --rounds 30 --keep-going"),
-    Part("trials-differential", "tests.trials differential --minutes 30"),
-    Part("trials-secrets", "tests.trials secrets --minutes 15"),
+    Part("soak-hostile", "tests.soak --hostile --rounds 15 --keep-going"),
+    Part("trials-differential", "tests.trials differential --minutes 15"),
+    Part("trials-secrets", "tests.trials secrets --minutes 10"),
     *(
         Part(f"fuzz-{target}", f"tests.fuzz --target {target} --minutes 10")
         for target in (
