@@ -21,7 +21,6 @@ class Asked:
 
 
 def test_an_answer_is_kept_for_its_time():
-    """The first answer is returned until the time is over, and a new one after that."""
     clock, asked = MemoryClock(5_000), Asked()
     cache = PartitionCache(100, clock)
     assert cache.get(asked) == {tp(0)}
@@ -35,7 +34,6 @@ def test_an_answer_is_kept_for_its_time():
 
 
 def test_a_negative_time_keeps_nothing():
-    """Without a time to live every question is asked."""
     asked = Asked()
     cache = PartitionCache(-1, MemoryClock())
     assert [len(cache.get(asked)) for _ in range(3)] == [1, 2, 3]
@@ -59,8 +57,6 @@ def test_no_partition_is_an_answer_that_is_kept():
 
 
 def test_a_failure_is_not_kept():
-    """A question that fails is asked again."""
-
     def fail() -> frozenset[TopicPartition]:
         raise OSError("no")
 

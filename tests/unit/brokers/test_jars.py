@@ -15,7 +15,6 @@ def written_to(options: Sequence[str]) -> Path:
 
 
 def test_an_archive_is_made_once(tmp_path):
-    """An archive is complete when it has its name, and is not made again."""
     archive = tmp_path / "classes.jsa"
     runs = []
 
@@ -45,7 +44,6 @@ def test_brokers_start_without_an_archive(tmp_path, error):
 
 
 def test_an_archive_is_for_one_java(tmp_path, monkeypatch):
-    """Another version of Kafka, or another Java at the same place, has another archive."""
     monkeypatch.setenv("PYSPARK_KAFKA_CACHE", str(tmp_path / "cache"))
     java = tmp_path / "java"
     paths = []
@@ -58,7 +56,6 @@ def test_an_archive_is_for_one_java(tmp_path, monkeypatch):
 
 
 def test_java_says_nothing_about_an_archive(tmp_path):
-    """The options name the archive, and turn warnings about it off."""
     assert archive_options(tmp_path / "a.jsa") == (
         f"-XX:SharedArchiveFile={tmp_path}/a.jsa",
         "-Xlog:cds=off",

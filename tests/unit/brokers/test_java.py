@@ -18,14 +18,12 @@ from pyspark_kafka.brokers.java import major_version, require_java
         ("25-ea", 25),
     ],
 )
-def test_major_version(version, major):
-    """The major version is found in old and new version strings."""
+def test_the_major_version_is_found_in_old_and_new_versions(version, major):
     assert major_version(f'openjdk version "{version}" 2025-04-15\nOpenJDK Runtime') == major
 
 
 @pytest.mark.parametrize("answer", ["", "Unable to locate a Java Runtime.", 'version "x"'])
-def test_no_major_version(answer):
-    """An output without a version has no major version."""
+def test_an_output_without_a_version_has_no_major_version(answer):
     assert major_version(answer) is None
 
 
@@ -38,7 +36,6 @@ def fake_java(home: Path, answer: str) -> Path:
 
 
 def test_java_home_comes_first(tmp_path, monkeypatch):
-    """JAVA_HOME's java takes precedence over the PATH."""
     java = fake_java(tmp_path / "home", 'openjdk version "17.0.15" 2025-04-15')
     other = fake_java(tmp_path / "other", 'openjdk version "21"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
@@ -46,16 +43,14 @@ def test_java_home_comes_first(tmp_path, monkeypatch):
     assert require_java() == java
 
 
-def test_java_on_the_path(tmp_path, monkeypatch):
-    """Without JAVA_HOME the first java on the PATH is used."""
+def test_without_java_home_the_first_java_on_the_path_is_used(tmp_path, monkeypatch):
     java = fake_java(tmp_path, 'openjdk version "25-ea" 2025-09-16')
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(java.parent))
     assert require_java(25) == java
 
 
-def test_java_that_is_too_old(tmp_path, monkeypatch):
-    """The error for an old Java has its version, in one line."""
+def test_the_error_for_an_old_java_has_its_version(tmp_path, monkeypatch):
     java = fake_java(tmp_path, 'java version "1.8.0_292"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError) as raised:
@@ -66,23 +61,20 @@ def test_java_that_is_too_old(tmp_path, monkeypatch):
     )
 
 
-def test_no_java(tmp_path, monkeypatch):
-    """A PATH without java is an error."""
+def test_a_path_without_java_is_an_error(tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(JavaError, match="there is no java on the PATH"):
         require_java()
 
 
-def test_java_home_without_java(tmp_path, monkeypatch):
-    """A JAVA_HOME without java is an error, also if the PATH has one."""
+def test_a_java_home_without_java_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError, match="which has no bin/java"):
         require_java()
 
 
-def test_java_without_a_version(tmp_path, monkeypatch):
-    """A java without a version, like the placeholder of macOS, is an error."""
+def test_a_java_without_a_version_is_an_error(tmp_path, monkeypatch):
     fake_java(tmp_path, "Unable to locate a Java Runtime.")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError, match="does not print its version"):

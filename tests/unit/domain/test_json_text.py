@@ -23,8 +23,7 @@ trees = st.recursive(
 
 
 @given(objects(trees))
-def test_object(value):
-    """A JSON object is read as what it holds."""
+def test_a_json_object_is_read(value):
     assert read_json_object(json.dumps(value), "{}") == value
 
 
@@ -45,16 +44,14 @@ def test_object(value):
         '{"a":[{"b":1,"b":2}]}',
     ],
 )
-def test_not_an_object(text):
-    """What is not a JSON object, or has a key twice at any depth, is quoted next to an example."""
+def test_what_is_no_object_or_has_a_key_twice_is_quoted_next_to_an_example(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         read_json_object(text, '{"an":"example"}')
     assert str(caught.value) == f'Expected e.g. {{"an":"example"}}, got {text}'
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), trees), max_size=4))
-def test_pairs(pairs):
-    """The pairs of an object are kept in their order, the same key twice among them."""
+def test_pairs_keep_their_order_and_repeated_keys(pairs):
     text = ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in pairs)
     assert read_json_pairs(f"{{{text}}}", "{}") == pairs
 
@@ -62,30 +59,26 @@ def test_pairs(pairs):
 @pytest.mark.parametrize(
     "text", ["", "x", "null", "[]", '[["a",1]]', '{"a":{"b":1,"b":2}}', '{"a":[{"b":1,"b":2}]}']
 )
-def test_not_pairs(text):
-    """What is not an object, or has a key twice below it, is quoted next to an example."""
+def test_what_is_no_object_or_has_a_key_twice_below_is_quoted_next_to_an_example(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         read_json_pairs(text, '{"an":"example"}')
     assert str(caught.value) == f'Expected e.g. {{"an":"example"}}, got {text}'
 
 
-def test_bottomless_json():
-    """JSON that is nested too deep to be read is refused like any other."""
+def test_json_that_is_nested_too_deep_is_refused():
     with pytest.raises(ValueError, match=r"^Expected e\.g\. \{\}, got \[\["):
         read_json_object("[" * 100_000, "{}")
 
 
 @given(st.integers(0, 2**31 - 1))
-def test_partition_number(number):
-    """Every partition's number is read from its decimal digits."""
+def test_numbers_of_partitions_are_read(number):
     assert partition_number(str(number)) == number
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "x", "-1", "+1", " 1", "1 ", "1.0", "1_0", "0x1", "٣", "²"]
 )
-def test_not_a_partition_number(text):
-    """A partition's number is nothing but decimal digits."""
+def test_a_partitions_number_is_nothing_but_decimal_digits(text):
     with pytest.raises(ValueError, match=r"^not a partition number: ") as caught:
         partition_number(text)
     assert str(caught.value) == f"not a partition number: {text!r}"
@@ -104,6 +97,5 @@ def test_not_a_partition_number(text):
         (None, False),
     ],
 )
-def test_is_integer(value, expected):
-    """An integer is neither a boolean nor a number with a fraction, even if that is zero."""
+def test_an_integer_is_neither_a_boolean_nor_a_fraction(value, expected):
     assert is_integer(value) is expected

@@ -37,28 +37,24 @@ EMPTY = PartitionOffsets()
         ({T0: LARGEST_OFFSET}, '{"t":{"0":9223372036854775807}}'),
     ],
 )
-def test_json(offsets, text):
-    """The JSON is, character for character, what the JVM connector writes into checkpoints."""
+def test_the_json_is_what_the_jvm_connector_writes(offsets, text):
     assert PartitionOffsets(offsets).to_json() == text
     assert PartitionOffsets.from_json(text) == offsets
 
 
 @given(partition_offsets)
 def test_json_round_trip(offsets):
-    """Offsets survive being written as JSON and read again."""
     assert PartitionOffsets.from_json(offsets.to_json()) == offsets
 
 
 @given(partition_offsets)
 def test_dict_round_trip(offsets):
-    """Offsets survive being given as nested dictionaries, which are what their JSON holds."""
     assert PartitionOffsets.from_dict(offsets.to_dict()) == offsets
     assert json.loads(offsets.to_json()) == offsets.to_dict()
 
 
 @given(st.dictionaries(close_topic_partitions, offset_numbers))
-def test_order(offsets):
-    """Topics are in order, and partitions in numeric order, from any source."""
+def test_topics_are_in_order_and_partitions_in_numeric_order(offsets):
     shuffled = PartitionOffsets(offsets)
     assert list(shuffled) == sorted(offsets)
     assert list(shuffled.to_dict()) == sorted({partition.topic for partition in offsets})
@@ -69,14 +65,12 @@ def test_order(offsets):
 @pytest.mark.parametrize(
     "layout", ['{ "t" : { "0" : 1 } }', '\n{"t":\t{"0":1}}\n', '{"\\u0074":{"0":1}}']
 )
-def test_foreign_layout(layout):
-    """JSON is read however a person laid it out."""
+def test_json_is_read_in_any_layout(layout):
     assert PartitionOffsets.from_json(layout) == {T0: 1}
 
 
 @pytest.mark.parametrize("text", ["{}", '{"t":{}}'])
-def test_no_partition(text):
-    """JSON that names no partition gives no offsets."""
+def test_json_without_partitions_gives_no_offsets(text):
     assert PartitionOffsets.from_json(text) == EMPTY
 
 
@@ -112,8 +106,7 @@ def test_no_partition(text):
     ],
     ids=lambda text: text[:20],
 )
-def test_malformed_json(text):
-    """What is not offsets by partition is refused in the JVM connector's words."""
+def test_malformed_json_is_refused_in_the_jvm_connectors_words(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         PartitionOffsets.from_json(text)
     assert str(caught.value) == (
@@ -130,29 +123,25 @@ def test_malformed_json(text):
         ({"": {"0": 1}}, "a topic's name must not be empty"),
     ],
 )
-def test_malformed_dict(topics, problem):
-    """Nested dictionaries of another shape are refused with what is wrong in them."""
+def test_malformed_dictionaries_are_refused_with_what_is_wrong(topics, problem):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         PartitionOffsets.from_dict(topics)
 
 
 @pytest.mark.parametrize("offset", [EARLIEST - 1, -(2**63)])
-def test_offset_below_earliest(offset):
-    """Nothing below -2 is an offset."""
+def test_nothing_below_minus_two_is_an_offset(offset):
     with pytest.raises(ValueError, match=f"^not an offset: {offset} for t-0$"):
         PartitionOffsets({T0: offset})
 
 
 @given(partition_offsets)
-def test_mapping(offsets):
-    """Offsets are a mapping: built from its own items, it is the same again."""
+def test_offsets_are_a_mapping(offsets):
     assert PartitionOffsets(offsets.items()) == offsets == dict(offsets)
     assert len(offsets) == len(list(offsets))
     assert [offsets[partition] for partition in offsets] == list(offsets.values())
 
 
-def test_missing_partition():
-    """A partition that is not held is missing as from any mapping."""
+def test_a_missing_partition_is_a_key_error():
     assert T1 not in PartitionOffsets({T0: 1})
     with pytest.raises(KeyError):
         PartitionOffsets({T0: 1})[T1]
@@ -160,19 +149,16 @@ def test_missing_partition():
 
 @given(partition_offsets)
 def test_merge_with_nothing(offsets):
-    """Nothing is the identity of merging, on both sides."""
     assert offsets.merge(EMPTY) == offsets == EMPTY.merge(offsets)
 
 
 @given(partition_offsets, partition_offsets, partition_offsets)
 def test_merge_is_associative(first, second, third):
-    """The order of two merges does not matter."""
     assert first.merge(second).merge(third) == first.merge(second.merge(third))
 
 
 @given(partition_offsets, partition_offsets)
 def test_merge_prefers_newer(old, new):
-    """A merge holds all of the newer offsets, and the older ones only where there is no newer."""
     merged = old.merge(new)
     assert merged.keys() == old.keys() | new.keys()
     for partition, offset in merged.items():
@@ -180,15 +166,13 @@ def test_merge_prefers_newer(old, new):
 
 
 def test_merge_leaves_its_parts_alone():
-    """A merge is a new value, made of offsets or of a plain dictionary."""
     old = PartitionOffsets({T0: 1})
     assert old.merge({T0: 5, T1: 2}) == PartitionOffsets({T0: 5, T1: 2})
     assert old == {T0: 1}
 
 
 @given(partition_offsets, st.sets(close_topic_partitions | topic_partitions))
-def test_restriction(offsets, wanted):
-    """A restriction keeps the offsets of the partitions that are wanted, and adds none."""
+def test_a_restriction_keeps_the_wanted_partitions_and_adds_none(offsets, wanted):
     restricted = offsets.restrict(wanted)
     assert restricted.keys() == offsets.keys() & wanted
     assert restricted.items() <= offsets.items()
@@ -197,22 +181,19 @@ def test_restriction(offsets, wanted):
 
 @given(partition_offsets)
 def test_restriction_to_all_and_none(offsets):
-    """A restriction to its own partitions changes nothing, one to none leaves nothing."""
     assert offsets.restrict(iter(offsets)) == offsets
     assert offsets.restrict([]) == EMPTY
 
 
 @given(partition_offsets)
 def test_equality_and_hash(offsets):
-    """Equal offsets hash alike, in any order."""
     twin = PartitionOffsets(list(offsets.items())[::-1])
     assert twin == offsets
     assert {twin: "found"}[offsets] == "found"
 
 
 @given(partition_offsets)
-def test_inequality(offsets):
-    """Offsets differ if one more partition is in them, or if one offset is another."""
+def test_offsets_differ_by_a_partition_or_an_offset(offsets):
     more = offsets.merge({TopicPartition("another topic", 0): 1})
     assert more.merge({TopicPartition("another topic", 0): 2}) != more
     assert more != PartitionOffsets(list(more.items())[1:])
@@ -220,7 +201,6 @@ def test_inequality(offsets):
 
 @given(partition_offsets)
 def test_pickle(offsets):
-    """Offsets survive the pickle between processes, and a copy."""
     unpickled = pickle.loads(pickle.dumps(offsets))  # noqa: S301
     assert isinstance(unpickled, PartitionOffsets)
     assert unpickled == offsets == copy.deepcopy(offsets)
@@ -229,7 +209,6 @@ def test_pickle(offsets):
 
 @pytest.mark.parametrize("name", ["_offsets", "another"])
 def test_immutability(name):
-    """No attribute of offsets can be set or deleted."""
     offsets = PartitionOffsets({T0: 1})
     with pytest.raises(AttributeError, match=f"^PartitionOffsets is immutable: {name}$"):
         setattr(offsets, name, {T1: 2})
@@ -239,7 +218,6 @@ def test_immutability(name):
 
 
 def test_independence_of_what_it_was_built_from():
-    """Neither the dictionary it was built from nor one it gave away changes it."""
     source = {T0: 1}
     offsets = PartitionOffsets(source)
     source[T0] = 2
@@ -247,8 +225,7 @@ def test_independence_of_what_it_was_built_from():
     assert offsets == {T0: 1}
 
 
-def test_repr():
-    """Its representation shows the JSON."""
+def test_the_repr_shows_the_json():
     assert repr(PartitionOffsets({T0: 23})) == 'PartitionOffsets({"t":{"0":23}})'
 
 
@@ -257,6 +234,5 @@ def test_repr():
     ['{"t":{"0":9223372036854775808}}', '{"t":{"2147483648":1}}', '{"t":{"0":1,"00":2}}'],
 )
 def test_numbers_that_kafka_does_not_have_are_refused(text):
-    """Offsets have 63 bits and partitions 31, and each is spelled in one way only."""
     with pytest.raises(ValueError, match=r"Expected e\.g\."):
         PartitionOffsets.from_json(text)

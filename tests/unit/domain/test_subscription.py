@@ -25,14 +25,12 @@ B2 = TopicPartition("b", 2)
         (' { "a" : [ 0 ] } ', {A0}),
     ],
 )
-def test_assignment(text, partitions):
-    """An assignment is the set of the partitions that its JSON lists."""
+def test_an_assignment_is_the_set_of_listed_partitions(text, partitions):
     assert Assign.from_json(text).partitions == partitions
 
 
 @given(st.frozensets(close_topic_partitions, min_size=1))
 def test_topics_of_an_assignment(partitions):
-    """The topics of an assignment are its partitions' topics."""
     assert Assign(partitions).topics == {partition.topic for partition in partitions}
 
 
@@ -58,8 +56,7 @@ def test_topics_of_an_assignment(partitions):
         '{"a":[0], x',
     ],
 )
-def test_malformed_assignment(text):
-    """What does not assign a partition is refused in the JVM connector's words."""
+def test_malformed_assignments_are_refused_in_the_jvm_connectors_words(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         Assign.from_json(text)
     assert str(caught.value) == (f'Expected e.g. {{"topicA":[0,1],"topicB":[0,1]}}, got {text}')
@@ -77,14 +74,12 @@ def test_malformed_assignment(text):
         ("A,a", ("A", "a")),
     ],
 )
-def test_topics(text, topics):
-    """Topics stand between commas, in their order, each once; space and empty names are dropped."""
+def test_topics_stand_between_commas_in_order_each_once(text, topics):
     assert Subscribe.from_text(text).topics == topics
 
 
 @pytest.mark.parametrize("text", ["", " ", ",", " , ,"])
-def test_no_topics(text):
-    """A subscription without a topic is refused."""
+def test_a_subscription_without_a_topic_is_refused(text):
     with pytest.raises(ValueError, match=r"^a subscription needs at least one topic$"):
         Subscribe.from_text(text)
 
@@ -103,14 +98,12 @@ def test_no_topics(text):
         (".*", "anything", True),
     ],
 )
-def test_pattern(pattern, topic, matches):
-    """A pattern matches a topic if it is found anywhere in its name."""
+def test_a_pattern_may_match_anywhere_in_a_name(pattern, topic, matches):
     assert SubscribePattern(pattern).matches(topic) is matches
 
 
 @given(st.text(alphabet="abc.-_", min_size=1), st.text(alphabet="abc.-_"), st.text(alphabet="abc"))
-def test_literal_pattern(name, before, after):
-    """A literal pattern is found in every name that contains it."""
+def test_a_literal_pattern_is_found_in_every_name_that_contains_it(name, before, after):
     assert SubscribePattern(re.escape(name)).matches(f"{before}{name}{after}")
 
 
@@ -126,8 +119,7 @@ def test_literal_pattern(name, before, after):
         ),
     ],
 )
-def test_malformed_pattern(pattern, problem):
-    """A pattern that is no regular expression is refused with the place where it breaks."""
+def test_a_malformed_pattern_is_refused_with_its_place(pattern, problem):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         SubscribePattern(pattern)
 
@@ -163,7 +155,6 @@ def test_what_both_read_alike_is_accepted(pattern, topic):
 
 
 def test_a_pattern_that_is_nested_too_deeply():
-    """Thousands of parentheses are refused as any other pattern that cannot be compiled."""
     with pytest.raises(ValueError, match=r"^not a regular expression: .*recursion"):
         SubscribePattern("(" * 5_000 + ")" * 5_000)
 
@@ -176,7 +167,6 @@ def test_a_pattern_that_is_nested_too_deeply():
         (SubscribePattern("a.*"), "SubscribePattern[a.*]"),
     ],
 )
-def test_text(subscription, text):
-    """A subscription is named as in the JVM connector, partitions in order, and can be pickled."""
+def test_a_subscription_is_named_as_in_the_jvm_connector_and_can_be_pickled(subscription, text):
     assert str(subscription) == text
     assert pickle.loads(pickle.dumps(subscription)) == subscription  # noqa: S301

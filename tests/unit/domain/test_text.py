@@ -45,7 +45,6 @@ def test_a_text_may_have_no_error_of_ours():
 
 
 def test_an_excerpt_shows_no_control_characters():
-    """What a terminal would obey is escaped, and a long text is cut."""
     assert excerpt("a\x1b[2J\n") == r"a\x1b[2J\n"
     assert excerpt("x" * 10_000).endswith("x...")
 
@@ -67,18 +66,15 @@ TEXT, JSON, HEX = Rendering.TEXT, Rendering.JSON, Rendering.HEX
     ids=str,
 )
 def test_bytes_are_shown(data, rendering, expected):
-    """No bytes fail: what cannot be decoded is escaped, or shown as text."""
     assert render(data, rendering) == expected
 
 
 def test_a_terminal_obeys_no_record():
-    """Control characters are escaped, and a text stays on its line."""
     assert printable("né 1") == "né 1"
     assert printable("a\x1b[2J\nb") == "a\\x1b[2J\\nb"
 
 
 def test_a_table_without_headings():
-    """Texts are escaped, and numbers are easy to read."""
     assert html_table("a & b", [("<i>", 12_345)]) == (
         "<table><caption>a &amp; b</caption>"
         "<tbody><tr><td>&lt;i&gt;</td><td>12,345</td></tr></tbody></table>"

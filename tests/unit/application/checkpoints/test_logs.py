@@ -37,8 +37,7 @@ def ids(state: CheckpointState) -> tuple[int | None, int | None]:
     ("begun", "committed", "expected"),
     [(0, 0, (None, None)), (1, 0, (None, 0)), (1, 1, (0, None)), (12, 11, (10, 11))],
 )
-def test_the_newest_batches(begun, committed, expected):
-    """The newest committed batch is found, and the one that was begun after it."""
+def test_the_newest_committed_batch_and_the_one_in_flight_are_found(begun, committed, expected):
     state = checkpoint(begun=begun, committed=committed).state()
     assert ids(state) == expected
     with pytest.raises(MetadataLogError, match="no checkpoint") if begun == 0 else nullcontext():
@@ -57,7 +56,6 @@ def test_what_is_in_flight_is_counted_in_offsets():
 
 
 def test_a_commit_without_its_offsets_is_ignored():
-    """Where not every batch has its offsets, the newest that has counts."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     for batch_id in (3, 5):
         begin(offsets, batch_id, '{"t":{"0":9}}')
@@ -67,7 +65,6 @@ def test_a_commit_without_its_offsets_is_ignored():
 
 
 def test_an_older_batch_without_a_commit_is_not_in_flight():
-    """Only what was begun after the newest commit is on its way."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     for batch_id in (3, 4):
         begin(offsets, batch_id, '{"t":{"0":9}}')
@@ -100,7 +97,6 @@ class PurgedOnce(MetadataLog):
 
 
 def test_a_file_that_is_purged_meanwhile():
-    """The checkpoint is looked at again when a listed file is not there any more."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     begin(offsets, 0, '{"t":{"0":9}}')
     commits.add(0, b"")
@@ -111,8 +107,7 @@ def test_a_file_that_is_purged_meanwhile():
     assert state.committed.offsets == {"0": PartitionOffsets({tp(0): 9})}
 
 
-def test_a_file_that_is_none_of_sparks():
-    """The error names the file."""
+def test_an_error_names_a_file_that_is_none_of_sparks():
     offsets = MemoryMetadataLog()
     offsets.add(0, b"hello")
     with pytest.raises(MetadataLogError, match=r"Log file was malformed.*memory/0"):

@@ -144,8 +144,7 @@ SHAPES: Sequence[tuple[int | None, int]] = ((None, 3), (9, 3), (OLD, 3), (9, 4))
 
 
 @pytest.mark.parametrize(("planned", "first"), SHAPES)
-def test_a_rewrite_and_its_undoing(planned, first):
-    """The query resumes at the new offset after batch 5, and after undoing as before."""
+def test_a_query_resumes_at_the_new_offset_and_after_undoing_as_before(planned, first):
     made = kept(planned=planned, first=first)
     before = made.checkpoint.read()
     made.rewrite()
@@ -234,8 +233,7 @@ def test_a_planned_batch_is_restored_without_a_replacement():
     assert made.checkpoint.read() == before
 
 
-def test_a_query_that_ran_since():
-    """Its next batch resumes at the offsets of the backup, and that can be undone, too."""
+def test_a_query_that_ran_since_resumes_at_the_offsets_of_the_backup():
     made = kept()
     made.rewrite()
     made.commit(5)
@@ -249,7 +247,6 @@ def test_a_query_that_ran_since():
 
 
 def test_only_the_last_backups_are_kept():
-    """The log of backups does not grow without end."""
     made = kept()
     for offset in range(MAX_BACKUPS + 3):
         made.rewrite(offset)
@@ -264,8 +261,7 @@ def test_only_the_last_backups_are_kept():
         ((0, 1), (2, 3), "Batch 3 was planned last, but batch 1 was committed last"),
     ],
 )
-def test_what_cannot_be_changed(committed, planned, problem):
-    """There has to be a committed batch, and at most one after it."""
+def test_there_has_to_be_a_committed_batch_and_at_most_one_after_it(committed, planned, problem):
     made = Kept()
     for batch_id in (*committed, *planned):
         made.plan(batch_id, 1)
@@ -275,8 +271,7 @@ def test_what_cannot_be_changed(committed, planned, problem):
         made.checkpoint.read()
 
 
-def test_a_missing_file():
-    """A file that is purged between listing and reading is looked for again."""
+def test_a_file_that_is_purged_before_it_is_read_is_looked_for_again():
     made = kept()
     made.commits.replace(4, b"")
     made.offsets.batch_ids = lambda: [4]  # type: ignore[method-assign]
@@ -285,8 +280,7 @@ def test_a_missing_file():
         made.checkpoint.read()
 
 
-def test_malformed_files():
-    """A file of another kind is named."""
+def test_an_error_names_a_malformed_file():
     made = kept()
     made.offsets.replace(4, b"v9\n{}\n-")
     with pytest.raises(MetadataLogError, match=r"encountered v9.*offsets"):
@@ -303,7 +297,6 @@ def require_stopped(made: Kept) -> ResumePoint:
 
 
 def test_a_query_that_may_be_running():
-    """A planned batch is a sign, and so is one that began within a minute."""
     require_stopped(kept())
     with pytest.raises(QueryIsRunningError, match="batch 5 is planned"):
         require_stopped(kept(planned=9))
@@ -312,8 +305,7 @@ def test_a_query_that_may_be_running():
     require_stopped(made)
 
 
-def test_a_batch_in_the_meantime():
-    """Nothing is changed if a batch was planned after the checkpoint was read."""
+def test_nothing_is_changed_if_a_batch_was_planned_meanwhile():
     made = kept()
     before = made.checkpoint.read()
     made.plan(5, 9)
@@ -344,8 +336,7 @@ def test_a_batch_that_is_committed_at_the_same_time():
         made.rewrite()
 
 
-def test_two_commands_at_the_same_time():
-    """Only one of them writes its backup, and the other changes nothing."""
+def test_of_two_commands_one_writes_and_the_other_changes_nothing():
     made = kept()
     files = made.files()
     made.writes.before["backups add"] = lambda: made.backups.add(0, b"of the other")
@@ -372,13 +363,11 @@ def targets(kit: Kit) -> OffsetTargets:
         (Specific(PartitionOffsets(), (("t", -1),)), {tp(0): 5, tp(1): 3}),
     ],
 )
-def test_offsets_in_kafka(kit, limit, expected):
-    """All partitions that exist get an offset, and a file may name some of them only."""
+def test_all_existing_partitions_get_an_offset(kit, limit, expected):
     assert targets(kit).resolve(limit) == expected
 
 
-def test_a_group(kit):
-    """Its committed offsets count; without one the command fails."""
+def test_a_groups_committed_offsets_can_be_targets(kit):
     fetcher = kit.container().offset_fetcher()
     fetcher.commit("g", PartitionOffsets({tp(0): 4, tp(1): 1}))
     made = targets(kit)
@@ -395,8 +384,7 @@ def test_a_group(kit):
         ({}, (("u", -1), ("t", -1)), "does not have u."),
     ],
 )
-def test_offsets_that_cannot_be_used(kit, offsets, topics, problem):
-    """Offsets outside of the log, and of other partitions, are refused."""
+def test_offsets_that_the_log_does_not_hold_are_refused(kit, offsets, topics, problem):
     limit = Specific(PartitionOffsets(offsets), topics)
     with pytest.raises(UnusableOffsetsError, match=re.escape(problem)):
         targets(kit).resolve(limit)

@@ -115,8 +115,7 @@ def problems(found: list[Finding]) -> list[tuple[str, Level, str]]:
     return [(each.check, each.level, each.summary) for each in found if each.level is not Level.OK]
 
 
-def test_all_is_well():
-    """Every check is told, in the order in which a query meets it."""
+def test_checks_are_in_the_order_in_which_a_query_meets_them():
     resources = Resources(("t",), ("g",), ("x",))
     found = examined(resources=resources, kafka__security__protocol="SSL")
     assert [each.check for each in found[-11:]] == [
@@ -142,8 +141,7 @@ def test_java_is_looked_for_where_pyspark_is():
     assert "java" not in {each.check for each in examined(java=missing, here=without_spark)}
 
 
-def test_a_network_without_brokers():
-    """Each address has its error, and the login is not tried."""
+def test_each_address_has_its_error_and_the_login_is_not_tried():
     network = Network(
         names={"no": OSError("Name or service not known")},
         ports={1: ConnectionRefusedError("refused")},
@@ -159,8 +157,7 @@ def test_a_network_without_brokers():
     assert all(each.advice for each in found if each.level is not Level.OK)
 
 
-def test_certificates():
-    """A refused certificate has the advice of its reason; a missing extra is told as well."""
+def test_a_refused_certificate_has_the_advice_of_its_reason():
     network = Network(
         certificates={
             "b": OSError("certificate verify failed: Hostname mismatch"),
@@ -187,15 +184,13 @@ def test_a_server_without_a_port_is_checked_at_kafkas():
 
 
 def test_advertised_listeners_are_checked():
-    """A broker that this machine cannot reach is found, although another one answers."""
     cluster = Cluster([Broker(0, "b", 9092), Broker(1, "internal", 9092)])
     found = examined(network=Network(names={"internal": OSError("unknown")}), cluster=cluster)
     assert problems(found) == [("dns", Level.ERROR, "internal: OSError: unknown")]
     assert [each.summary for each in found if each.check == "cluster"] == ["2 brokers"]
 
 
-def test_a_refused_login():
-    """The rest of the cluster is not examined."""
+def test_after_a_refused_login_the_cluster_is_not_examined():
     refused = AuthenticationError("b:9092", "PLAIN", "ada", "no")
     found = examined(cluster=Cluster(error=refused), resources=Resources(("t",)))
     assert found[-1].check == "login"
@@ -204,7 +199,6 @@ def test_a_refused_login():
 
 
 def test_a_login_names_the_user():
-    """How a user logs in is told, and no password."""
     jaas = (
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
         'username="ada" password="hidden";'
@@ -220,8 +214,7 @@ def test_a_login_names_the_user():
     assert "hidden" not in str(found)
 
 
-def test_topics():
-    """A topic may be missing, without leaders, or hidden from the user."""
+def test_a_topic_may_be_missing_without_leaders_or_hidden():
     resources = Resources(("unknown", "t"), ("g",))
     missing = problems(examined(resources=resources))
     assert ("topic", Level.ERROR, "'unknown' does not exist") in missing
@@ -235,9 +228,7 @@ def test_topics():
     assert [(check, level) for check, level, _ in hidden] == [("rights", Level.ERROR)] * 3
 
 
-def test_executors():
-    """Executors are compared with the driver; an error of Spark is a finding, as its UI is."""
-
+def test_executors_are_compared_with_the_driver():
     def fail() -> SparkFacts:
         raise MissingDependencyError("pyspark", "spark")
 

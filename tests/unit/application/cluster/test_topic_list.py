@@ -15,7 +15,6 @@ def topic_list(world: MemoryWorld, describer: object = None) -> TopicList:
 
 
 def test_topics_have_offsets_and_leaders():
-    """Topics are in the order of their names, with the offsets of each partition."""
     world = MemoryWorld(cluster=MemoryCluster())
     world.create("b", 2)
     world.create("a")

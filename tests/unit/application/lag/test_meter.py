@@ -72,7 +72,6 @@ def test_markers_do_not_count(kit):
 
 
 def test_records_are_counted_where_few_offsets_are_left(kit):
-    """Up to the bound records are counted, above it the lag is in offsets, marked as inexact."""
     transaction(kit, 9)
     kit.produce(11, partition=1)
     lag = meter(kit, max_counted=10).measure(consumed())
@@ -81,7 +80,6 @@ def test_records_are_counted_where_few_offsets_are_left(kit):
 
 
 def test_counting_can_be_left_out(kit):
-    """With a bound of 0 nothing is read, and only a partition without offsets left is exact."""
     kit.produce(2)
     measuring, reader = metered(kit, max_counted=0)
     lag = measuring.measure(consumed())
@@ -90,7 +88,6 @@ def test_counting_can_be_left_out(kit):
 
 
 def test_new_partitions_count_from_their_first_offset(kit):
-    """A partition of the topic that the query does not know is read from its beginning."""
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 2})
     lag = meter(kit).measure(PartitionOffsets({tp(0): 0}))
@@ -98,7 +95,6 @@ def test_new_partitions_count_from_their_first_offset(kit):
 
 
 def test_partitions_that_are_not_assigned_do_not_count(kit):
-    """A query that reads some partitions is not behind in others; of other topics, all count."""
     kit.cluster.create_topic("u", 2)
     kit.cluster.create_topic("unread")
     for partition in range(2):
@@ -111,7 +107,6 @@ def test_partitions_that_are_not_assigned_do_not_count(kit):
 
 
 def test_deleted_records_are_not_waited_for(kit):
-    """Expired records are separate from the lag."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 4})
     lag = meter(kit).measure(consumed(1))
@@ -119,7 +114,6 @@ def test_deleted_records_are_not_waited_for(kit):
 
 
 def test_topics_that_are_gone_are_left_out(kit):
-    """The other topics of a query are still measured."""
     kit.produce(5)
     gone = PartitionOffsets({tp(0, "gone"): 3})
     assert meter(kit).measure(consumed().merge(gone)).lag == Lag({tp(0): 5, tp(1): 0})
@@ -128,7 +122,6 @@ def test_topics_that_are_gone_are_left_out(kit):
 
 
 def test_several_sources_are_measured_at_once(kit):
-    """Each source has its own lag."""
     kit.produce(5)
     lags = meter(kit).measure_all([consumed(2), consumed(5)])
     assert [lag.lag.total for lag in lags] == [3, 0]
@@ -175,7 +168,6 @@ def test_what_cannot_be_counted_is_given_in_offsets(kit):
 
 @pytest.mark.parametrize("milliseconds", [50, 99])
 def test_counting_ends_with_its_time(kit, milliseconds):
-    """Partitions that are not counted in time are given in offsets."""
     kit.produce(3)
     kit.produce(3, partition=1)
     measuring, reader = metered(kit, count_timeout_ms=50)

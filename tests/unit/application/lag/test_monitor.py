@@ -44,8 +44,7 @@ def query(kit):
     return FakeQuery(kit)
 
 
-def test_before_the_first_commit(query):
-    """Nothing is measured, and what is on its way is seen."""
+def test_before_the_first_commit_nothing_is_measured(query):
     assert query.watch.snapshot() == LagSnapshot()
     query.begin(0, '{"t":{"0":1}}')
     look = query.watch.snapshot()
@@ -67,14 +66,12 @@ def test_a_query_of_several_sources(kit, query):
 
 
 def test_partitions_that_are_gone_are_named(query):
-    """A deleted topic is not measured, and is reported."""
     query.begin(0, '{"t":{"0":0},"u":{"3":5}}')
     query.commit(0)
     assert query.watch.snapshot().gone == (tp(3, "u"),)
 
 
 def test_looks_make_a_trend(kit, query):
-    """From look to look the watch sees where the lag goes."""
     kit.produce(100)
     for batch_id, end in enumerate((10, 30, 50)):
         query.begin(batch_id, f'{{"t":{{"0":{end},"1":0}}}}')

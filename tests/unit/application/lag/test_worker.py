@@ -119,7 +119,6 @@ class Metering:
 
 
 def test_lag_is_exported_after_each_batch():
-    """Exporters are called in order, and closed at the end; the thread ends with the worker."""
     notes = Notes()
     worker = LagWorker([notes], None)
     worker.progressed(progress(0))
@@ -132,7 +131,6 @@ def test_lag_is_exported_after_each_batch():
 
 
 def test_a_worker_without_news_has_no_thread():
-    """There is no thread before the first report, nor long after the last one."""
     notes = Notes()
     worker = LagWorker([notes], None, idle_seconds=0.01)
     assert threads() == []
@@ -161,7 +159,6 @@ def test_of_what_waits_only_the_newest_is_kept():
 
 
 def test_a_failing_exporter_harms_no_other(caplog):
-    """Its failures are logged, and it gets the next lag anyway."""
     failing, notes = Notes(fails=True), Notes()
     worker = LagWorker([failing, notes], None)
     worker.progressed(progress(0))
@@ -173,7 +170,6 @@ def test_a_failing_exporter_harms_no_other(caplog):
 
 
 def test_records_are_counted_with_a_meter(cluster):
-    """Kafka is asked for what is the latest now, and markers are taken out."""
     metering, notes = Metering(cluster), Notes()
     worker = LagWorker([notes], metering)
     worker.progressed(progress(0, consumed=3, latest=None))
@@ -253,7 +249,6 @@ def test_each_time_that_counting_fails_is_logged(cluster, caplog, monkeypatch):
 
 
 def test_a_source_of_which_nothing_is_known_is_left_out():
-    """Without a latest offset and a meter there is no lag."""
     notes = Notes()
     worker = LagWorker([notes], None)
     worker.progressed(progress(0, latest=None))
@@ -282,7 +277,6 @@ def test_a_feed_gives_what_comes_and_ends_with_its_run():
 
 
 def test_a_feed_ends_with_its_own_run_alone():
-    """The end of another run is ignored; the feed of all runs ends with the worker."""
     one, every = LagFeed("run"), LagFeed(None)
     for feed in (one, every):
         feed.query_ended("other")
@@ -296,12 +290,10 @@ def test_a_feed_ends_with_its_own_run_alone():
 
 
 def test_a_feed_ends_when_its_time_has_passed():
-    """Following an idle query ends with the time-out."""
     assert list(LagWorker([], None).feed(None).follow(0.01)) == []
 
 
 def test_a_feed_keeps_the_newest_only():
-    """A reader that takes its time loses the oldest."""
     worker = LagWorker([], None)
     feed, other = worker.feed("run"), worker.feed("run")
     for batch_id in range(MAX_BUFFERED + 50):
@@ -313,7 +305,6 @@ def test_a_feed_keeps_the_newest_only():
 
 
 def test_nothing_is_taken_after_the_end():
-    """A worker that was closed starts no thread again, and its feeds are at their end."""
     notes = Notes()
     worker = LagWorker([notes], None)
     worker.close()

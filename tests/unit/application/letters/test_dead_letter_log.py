@@ -84,7 +84,6 @@ def replay(
     ],
 )
 def test_letters_are_selected(world, wanted, expected):
-    """What does not fit is counted; a filter without a bound takes all."""
     early = WHEN - dt.timedelta(seconds=1)
     write(world, {"offset": 1, "timestamp": early}, {"offset": 2}, reason=FailureReason.MALFORMED)
     write(world, {"offset": 3}, {"offset": 4, "topic": "payments"}, reason=FailureReason.BAD_UTF8)
@@ -120,7 +119,6 @@ def test_the_letters_of_a_listed_record_are_counted_beyond_the_limit(world):
 
 
 def test_a_replay_writes_what_was_there(world):
-    """The record is in its partition again, with its own headers and timestamp."""
     write(
         world,
         {"key": b"k", "value": b"v", "headers": MIXED_HEADERS, "offset": 1},
@@ -138,7 +136,6 @@ def test_a_replay_writes_what_was_there(world):
 
 
 def test_a_replay_writes_each_record_once(world):
-    """Further letters of a record, other letters and other records are counted."""
     for _ in range(2):
         write(world, {"offset": 1}, {"offset": 2}, reason=FailureReason.MALFORMED)
     write(world, {"offset": 3}, reason=FailureReason.TOO_LARGE)
@@ -157,7 +154,6 @@ def test_a_replay_to_another_topic_lets_the_key_decide(world):
 
 
 def test_a_dry_run_writes_nothing(world):
-    """A dry run counts as the replay would."""
     write(world, {"offset": 1}, {"offset": 1}, reason=FailureReason.MALFORMED)
     assert replay(world, is_dry=True) == ReplayStats(Counter(orders=1), 1)
     assert world.records(ORDERS) == []
@@ -189,6 +185,5 @@ def test_deleted_letters_are_not_read(world):
 
 
 def test_the_topic_has_to_exist(world):
-    """A typing error is not an empty topic."""
     with pytest.raises(UnknownTopicError, match="'ghost'"):
         log_of(world, "ghost").ranges()

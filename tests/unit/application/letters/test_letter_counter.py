@@ -63,7 +63,6 @@ def test_each_query_has_its_letters(world):
 
 
 def test_a_letter_is_counted_once(world):
-    """A further call adds what is new, also after the letters before it were deleted."""
     counting = counter(world)
     for number in (1, 2, 3):
         write(world, "a", FailureReason.MALFORMED)
@@ -155,7 +154,6 @@ def test_the_lag_of_a_query_has_its_letters(world):
 
 
 def test_lag_is_exported_without_letters_that_cannot_be_read(world, caplog):
-    """The log says why."""
     assert export(world, "ghost").bad_records is None
     with pytest.raises(UnknownTopicError) as caught:
         counter(world, "ghost").count("a")

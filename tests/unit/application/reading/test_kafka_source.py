@@ -58,12 +58,10 @@ def ranges(*bounds: tuple[int, int, int]) -> Ranges:
 
 
 def test_a_source_is_named_as_in_the_jvm_connector(kit):
-    """Its name tells what it is subscribed to."""
     assert str(source(kit)) == "KafkaSourceV1[Subscribe[t]]"
 
 
 def test_nothing_is_asked_for_before_it_is_needed(kit, monkeypatch):
-    """Making a source asks no broker: the initial offsets are found when first used."""
     failure = BrokerUnreachableError("memory", 1)
 
     def fail(*_arguments: object) -> None:
@@ -78,7 +76,6 @@ def test_nothing_is_asked_for_before_it_is_needed(kit, monkeypatch):
 
 
 def test_initial_offsets_are_written_down_once(kit):
-    """The first use fixes them in the metadata log; later ones, and restarts, find them there."""
     kit.produce(3)
     log = MemoryMetadataLog()
     made = source(kit, log=log)
@@ -91,7 +88,6 @@ def test_initial_offsets_are_written_down_once(kit):
 
 
 def test_initial_offsets_of_a_later_version_are_refused(kit):
-    """A metadata log that a newer Spark has written stops the source before it reads anything."""
     log = MemoryMetadataLog()
     log.add(0, b"\0v99999\n{}")
     with pytest.raises(MetadataLogError, match="maximum supported log version is v1, but encount"):
@@ -109,7 +105,6 @@ def test_initial_offsets_of_a_later_version_are_refused(kit):
     ],
 )
 def test_a_source_begins_by_its_options(kit, starting, expected):
-    """The ends of what the brokers hold are offsets that they hold."""
     kit.produce(4)
     kit.produce(2, partition=1)
     kit.cluster.delete_records({tp(0): 1})
@@ -119,14 +114,12 @@ def test_a_source_begins_by_its_options(kit, starting, expected):
 
 
 def test_offsets_of_other_partitions_are_refused(kit):
-    """Specific offsets name every partition, as for the stream."""
     with pytest.raises(StreamOffsetsMismatchError):
         source(kit, {"startingOffsets": '{"t":{"0":0}}'}).get_offset()
 
 
 @pytest.mark.parametrize("given", [0, 1, 9])
 def test_a_start_that_is_not_held_is_data_loss(kit, given):
-    """An offset before the first record or after the end fails the query, and nothing is kept."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
     log = MemoryMetadataLog()
@@ -141,7 +134,6 @@ def test_a_start_that_is_not_held_is_data_loss(kit, given):
 
 @pytest.mark.parametrize("given", [0, 1, 9])
 def test_a_start_that_is_not_held_is_reset(kit, given):
-    """A query that may lose data begins at the earliest offset instead, and reports it."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
     made = source(kit, {"startingOffsets": f'{{"t":{{"0":{given},"1":-1}}}}', **GO_ON})
@@ -152,7 +144,6 @@ def test_a_start_that_is_not_held_is_reset(kit, given):
 
 
 def test_a_start_in_an_open_transaction_is_held(kit):
-    """Under read_committed, offsets behind the last stable one are not taken for lost."""
     kit.produce(2)
     kit.cluster.produce("t", b"v", transaction=kit.cluster.begin_transaction())
     kit.produce(2)
@@ -162,7 +153,6 @@ def test_a_start_in_an_open_transaction_is_held(kit):
 
 
 def test_offsets_are_remembered(kit):
-    """The next batch begins where the last one that was asked for ends."""
     made = source(kit)
     assert made.latest_offset(None, ReadAllAvailable()) == offsets(0, 0)
     kit.produce(3)
@@ -172,7 +162,6 @@ def test_offsets_are_remembered(kit):
 
 
 def test_the_limit_counts_from_the_initial_offsets_and_then_from_the_current_ones(kit):
-    """`maxOffsetsPerTrigger` moves each batch's end on by as much as it says."""
     kit.produce(9)
     made = source(kit, {**EARLIEST, "maxOffsetsPerTrigger": "4"})
     ends = [made.get_offset() for _ in range(4)]
@@ -181,7 +170,6 @@ def test_the_limit_counts_from_the_initial_offsets_and_then_from_the_current_one
 
 
 def test_a_restarted_driver_may_say_where_it_stands(kit):
-    """Without offsets of its own the source counts from the driver's, and not from the initial."""
     kit.produce(9)
     made = source(kit, EARLIEST)
     assert made.latest_offset(offsets(5, 0), ReadMaxRows(2)) == offsets(7, 0)
@@ -199,14 +187,12 @@ def test_a_restarted_driver_may_say_where_it_stands(kit):
     ],
 )
 def test_every_limit_is_kept(kit, limit, expected):
-    """The first batch never waits, what is read at most is kept, and all overrules the rest."""
     kit.clock.sleep_ms(10_000)
     kit.produce(9)
     assert source(kit, EARLIEST).latest_offset(None, limit) == offsets(expected, 0)
 
 
 def test_a_batch_that_is_too_small_waits_for_its_time(kit):
-    """Below the least the offsets stay where they were, until the delay is over."""
     kit.clock.sleep_ms(5_000)
     made = source(kit, {**EARLIEST, "minOffsetsPerTrigger": "5", "maxTriggerDelay": "5s"})
     kit.produce(6)
@@ -219,12 +205,10 @@ def test_a_batch_that_is_too_small_waits_for_its_time(kit):
 
 
 def test_without_partitions_there_is_no_offset(kit):
-    """A pattern that no topic matches gives nothing that a log could take."""
     assert source(kit, {"subscribePattern": "^none$"}).get_offset() is None
 
 
 def test_a_limit_counts_from_a_start_without_topics(kit):
-    """A restart after a batch without topics reads a new topic bit by bit, from its start."""
     kit.cluster.create_topic("later", 1)
     kit.produce(5, topic="later")
     restarted = source(kit, {"subscribePattern": "later"})
@@ -242,13 +226,11 @@ def test_partitions_that_are_gone_move_nothing(kit):
 
 
 def test_a_batch_is_what_the_ranges_load_as(kit):
-    """The loader gets the ranges between two offsets, split as the options say."""
     made = source(kit, {**EARLIEST, "maxRecordsPerPartition": "3"})
     assert made.get_batch(offsets(2, 1), offsets(7, 1)) == ranges((0, 2, 4), (0, 4, 7))
 
 
 def test_the_first_batch_begins_at_the_initial_offsets(kit):
-    """Without a start it reads from where the stream begins."""
     kit.produce(4)
     kit.cluster.delete_records({tp(0): 1})
     made = source(kit, EARLIEST)
@@ -256,12 +238,10 @@ def test_the_first_batch_begins_at_the_initial_offsets(kit):
 
 
 def test_a_batch_of_nothing_is_empty(kit):
-    """Equal offsets give what the loader makes of no ranges."""
     assert source(kit).get_batch(offsets(3, 0), offsets(3, 0)) == ()
 
 
 def test_a_batch_before_any_offset_tells_where_the_source_stands(kit):
-    """After a restart the batch that is run again comes first, and the next begins at its end."""
     kit.produce(9)
     made = source(kit, {**EARLIEST, "maxOffsetsPerTrigger": "2"})
     made.get_batch(offsets(0, 0), offsets(5, 0))
@@ -271,8 +251,7 @@ def test_a_batch_before_any_offset_tells_where_the_source_stands(kit):
     assert made.current_partition_offsets == offsets(7, 0)
 
 
-def test_lines_of_the_log(kit, caplog):
-    """What the source does stands in its log in the words of the JVM connector."""
+def test_the_log_has_the_words_of_the_jvm_connector(kit, caplog):
     caplog.set_level(logging.DEBUG, "pyspark_kafka")
     made = source(kit, EARLIEST)
     kit.produce(3)
@@ -301,7 +280,6 @@ def test_lines_of_the_log(kit, caplog):
 
 
 def test_an_added_partition_is_read_from_its_beginning(kit):
-    """A partition that was not there before starts at 0, and is reported."""
     made = source(kit)
     kit.cluster.add_partitions("t", 3)
     kit.produce(4, partition=2)
@@ -334,8 +312,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("condition", LOSSES)
-def test_what_is_lost(kit, condition):
-    """Each finding fails a query that may not lose data, and is a warning of any other."""
+def test_a_finding_fails_the_query_or_is_a_warning(kit, condition):
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 3})
     start, end, warning = LOSSES[condition]
@@ -348,7 +325,6 @@ def test_what_is_lost(kit, condition):
 
 
 def test_the_stream_keeps_its_own_words(kit):
-    """What the legacy source says of a partition that shrank changes nothing of the stream."""
     container = kit.container(GO_ON)
     container.micro_batch_stream().plan_input_partitions(offsets(5, 0), offsets(1, 0))
     [[loss]] = kit.events.named("data_lost")
@@ -367,7 +343,6 @@ def available_now(kit: Kit) -> tuple[KafkaSource[Ranges], PartitionOffsets]:
 
 
 def test_available_now_ends_with_what_was_found_first(kit):
-    """Fifteen records, five at a time, are three batches; what comes meanwhile is left."""
     kit.produce(15)
     made = source(kit, {**EARLIEST, "maxOffsetsPerTrigger": "5"})
     made.prepare_for_trigger_available_now()
@@ -382,7 +357,6 @@ def test_available_now_ends_with_what_was_found_first(kit):
 
 
 def test_available_now_fails_when_kafka_changes(kit):
-    """A batch whose end does not fit the first look, or what Kafka has by now, fails."""
     made, end = available_now(kit)
     with pytest.raises(PartitionsNotPrefetchedError):
         made.get_batch(None, end.merge({tp(2): 0}))
@@ -410,7 +384,6 @@ def test_a_planned_batch_is_run_again_under_available_now(kit):
 
 
 def test_a_commit_reports_lag_and_the_groups_offsets(kit):
-    """Committed offsets are committed to the options' consumer group."""
     made = source(kit, {**EARLIEST, "commitOffsetsToGroup": "g"})
     kit.produce(5)
     made.get_offset()
@@ -419,7 +392,6 @@ def test_a_commit_reports_lag_and_the_groups_offsets(kit):
 
 
 def test_the_options_make_the_default_limit(kit):
-    """Several limits are kept together."""
     limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "20"}
     assert source(kit, limits).default_read_limit == CompositeReadLimit(
         (ReadMinRows(15, 5_000), ReadMaxRows(20))
@@ -427,7 +399,6 @@ def test_the_options_make_the_default_limit(kit):
 
 
 def test_stopping_closes_the_connections(kit, monkeypatch):
-    """The fetcher of offsets is closed, and may be so twice."""
     closed: list[MemoryOffsetFetcher] = []
 
     def close(fetcher: MemoryOffsetFetcher) -> None:
@@ -441,7 +412,6 @@ def test_stopping_closes_the_connections(kit, monkeypatch):
 
 
 def test_a_batch_is_counted_from_where_the_driver_is(kit):
-    """A driver that could not write the end of a batch down asks again, from the same start."""
     kit.produce(9)
     made = source(kit, EARLIEST)
     assert made.latest_offset(None, ReadMaxRows(4)) == offsets(4, 0)

@@ -77,14 +77,12 @@ def driver(kit):
 
 
 def test_the_first_batch_runs_even_if_it_is_empty(driver):
-    """Its end in the log is where the query goes on, and then there is nothing to do."""
     assert driver.seen == [(0, [])]
     assert not driver.execution.run_batch()
     assert driver.offsets.batch_ids() == driver.commits.batch_ids() == [0]
 
 
 def test_the_logs_are_those_of_spark(kit, driver):
-    """The end of a batch stands in one log before it runs, its completion in the other."""
     kit.produce(2)
     driver.fails = 1
     with pytest.raises(CrashError):
@@ -96,7 +94,6 @@ def test_the_logs_are_those_of_spark(kit, driver):
 
 
 def test_each_batch_goes_on_where_the_last_one_ended(kit, driver):
-    """As long as there is something to read, batches run."""
     for _ in range(2):
         kit.produce(3)
         assert driver.execution.run_batch()
@@ -114,7 +111,6 @@ def test_batches_go_on_though_the_clock_is_set_back(kit, driver, monkeypatch):
 
 
 def test_a_batch_that_fails_is_run_again_by_the_next_call(kit, driver):
-    """The next call runs the same batch, even if Kafka has got more records since."""
     kit.produce(3)
     driver.fails = 1
     with pytest.raises(CrashError):
@@ -126,7 +122,6 @@ def test_a_batch_that_fails_is_run_again_by_the_next_call(kit, driver):
 
 
 def test_a_planned_batch_is_run_again_after_a_restart(kit, driver):
-    """A driver that went down between the two logs begins with the very same offsets."""
     kit.produce(3)
     driver.fails = 1
     with pytest.raises(CrashError):
@@ -153,7 +148,6 @@ def test_the_first_batch_is_run_again_from_the_initial_offsets(kit):
 
 
 def test_a_commit_that_does_not_reach_the_log_repeats_the_batch(kit, driver):
-    """A crash before the log of commits is a batch that was not done, known by its number."""
     kit.produce(3)
     driver.go_down("commit")
     assert driver.execution.run_batch()
@@ -161,7 +155,6 @@ def test_a_commit_that_does_not_reach_the_log_repeats_the_batch(kit, driver):
 
 
 def test_a_plan_that_does_not_reach_the_log_is_recreated(kit, driver, monkeypatch):
-    """A storage that fails for a while loses nothing: the plan was not used yet."""
     kit.produce(3)
     with monkeypatch.context() as patch:
         patch.setattr(driver.offsets, "add", _crash)
@@ -194,7 +187,6 @@ def test_a_write_that_fails_and_was_done_all_the_same(kit, driver, monkeypatch, 
 
 
 def test_a_restart_after_a_commit_goes_on(kit, driver):
-    """A driver that stopped between two batches repeats none."""
     kit.produce(3)
     assert driver.execution.run_batch()
     driver.start()
@@ -205,7 +197,6 @@ def test_a_restart_after_a_commit_goes_on(kit, driver):
 
 
 def test_limits_are_kept_after_a_restart(kit):
-    """The limit counts from where the logs say that the query is."""
     driver = Driver(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "4"})
     kit.produce(10)
     for _ in range(3):
@@ -215,7 +206,6 @@ def test_limits_are_kept_after_a_restart(kit):
 
 
 def test_a_query_over_what_is_available_comes_to_its_end(kit):
-    """With Trigger.AvailableNow a loop stops although records keep coming."""
     driver = Driver(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"})
     kit.produce(15)
     driver.source.prepare_for_trigger_available_now()
@@ -225,7 +215,6 @@ def test_a_query_over_what_is_available_comes_to_its_end(kit):
 
 
 def test_old_batches_are_forgotten(kit, driver):
-    """The logs keep the configured number of batches; a restart needs the last."""
     driver.start(retain=1)
     for _ in range(3):
         kit.produce(1)
@@ -244,7 +233,6 @@ def test_old_batches_are_forgotten(kit, driver):
 
 @pytest.mark.parametrize("name", ["offsets", "commits"])
 def test_two_drivers_do_not_share_logs(kit, driver, name):
-    """If two drivers write the same batch, the second one stops, as Spark's does."""
     kit.produce(3)
     log: MemoryMetadataLog = getattr(driver, name)
     log.add(1, b"another driver's")
@@ -265,7 +253,6 @@ def test_two_drivers_do_not_share_logs(kit, driver, name):
     ],
 )
 def test_logs_that_do_not_fit_are_refused(driver, number, content, problem):
-    """A log of another query, or with batches missing, stops the driver and is named."""
     driver.offsets.add(number, content)
     driver.start()
     with pytest.raises(MetadataLogError, match=problem) as caught:
@@ -274,7 +261,6 @@ def test_logs_that_do_not_fit_are_refused(driver, number, content, problem):
 
 
 def test_a_batch_whose_start_is_gone_is_refused(driver):
-    """Where the end of the batch before the planned one is missing, there is nothing to go by."""
     driver.offsets.add(1, write_batch_end(PartitionOffsets({tp(0): 1, tp(1): 0}), 0))
     driver.offsets.purge(1)
     driver.start()
@@ -283,7 +269,6 @@ def test_a_batch_whose_start_is_gone_is_refused(driver):
 
 
 def test_a_query_without_partitions_waits(kit):
-    """No batch is written down before there is a topic."""
     driver = Driver(kit, {"subscribePattern": "^later$", "startingOffsets": "earliest"})
     assert not driver.execution.run_batch()
     kit.cluster.create_topic("later")

@@ -68,7 +68,6 @@ def refused() -> KafkaRequestError:
 
 
 def test_a_refusal_is_tried_again_after_the_interval(kit, monkeypatch):
-    """Two failures and a success make three calls, with the retry interval between them."""
     failing = Failing(monkeypatch, "partitions", [refused(), refused()])
     assert reader(kit, **{"fetchOffset.retryIntervalMs": "250"}).partitions() == {tp(0), tp(1)}
     assert failing.calls == 3
@@ -77,7 +76,6 @@ def test_a_refusal_is_tried_again_after_the_interval(kit, monkeypatch):
 
 
 def test_the_last_refusal_is_raised(kit, monkeypatch):
-    """After `fetchOffset.numRetries` attempts in all the error is given to the caller."""
     failing = Failing(monkeypatch, "partitions", [refused() for _ in range(9)])
     with pytest.raises(KafkaRequestError):
         reader(kit, **{"fetchOffset.numRetries": "2"}).partitions()
@@ -85,7 +83,6 @@ def test_the_last_refusal_is_raised(kit, monkeypatch):
 
 
 def test_an_unreachable_broker_is_not_tried_again(kit, monkeypatch):
-    """The client has waited for its whole time already."""
     failing = Failing(monkeypatch, "partitions", [BrokerUnreachableError("b:1", 1)])
     with pytest.raises(BrokerUnreachableError):
         reader(kit).partitions()
@@ -93,14 +90,12 @@ def test_an_unreachable_broker_is_not_tried_again(kit, monkeypatch):
 
 
 def test_a_topic_that_does_not_come_about_is_an_error(kit):
-    """Metadata may lag behind a new topic, so it is asked for again before it is an error."""
     with pytest.raises(UnknownTopicError):
         reader(kit, subscribe="none").partitions()
     assert len(kit.events.named("offsets_retried")) == 2
 
 
 def test_an_answer_that_lacks_a_known_partition_is_asked_for_again(kit, monkeypatch):
-    """A partial answer of a broker does not shrink what is known."""
     kit.produce(3)
     answers = [PartitionOffsets(), PartitionOffsets({tp(0): 3})]
     whole = MemoryOffsetFetcher.latest
@@ -125,7 +120,6 @@ def test_an_end_before_what_is_known_is_taken_after_the_last_attempt(kit):
 
 
 def test_limits_become_offsets_of_the_log(kit):
-    """Earliest, latest and specific offsets with -1 and -2 are looked up."""
     kit.produce(5)
     kit.produce(4, partition=1)
     kit.cluster.delete_records({tp(0): 2, tp(1): 1})
@@ -138,7 +132,6 @@ def test_limits_become_offsets_of_the_log(kit):
 
 @pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
 def test_specific_offsets_name_every_partition(kit, partitions):
-    """Offsets for fewer or other partitions than there are, are an error that lists both."""
     limit = Specific(PartitionOffsets({tp(number): 0 for number in partitions}))
     with pytest.raises(OffsetsMismatchError, match=r"Assigned: Set\(t-0, t-1\)"):
         resolve(reader(kit), limit)
@@ -146,7 +139,6 @@ def test_specific_offsets_name_every_partition(kit, partitions):
 
 @pytest.mark.parametrize("kind", [OffsetsMismatchError, StreamOffsetsMismatchError])
 def test_a_mismatch_is_of_the_kind_that_is_asked_for(kit, kind):
-    """Streams and batch queries tell the same mismatch in different words."""
     limit = Specific(PartitionOffsets({tp(0): 0}))
     with pytest.raises(OffsetsMismatchError, match=r"Specified: Set\(t-0\)") as caught:
         reader(kit).unresolved(limit, "start", kind)
@@ -154,7 +146,6 @@ def test_a_mismatch_is_of_the_kind_that_is_asked_for(kit, kind):
 
 
 def test_open_offsets_stay_open(kit):
-    """Before they are looked up, earliest and latest are -2 and -1 of every partition."""
     kit.produce(5)
     made = reader(kit)
     assert made.unresolved(Earliest(), "start") == {tp(0): -2, tp(1): -2}
@@ -171,12 +162,10 @@ def test_open_offsets_stay_open(kit):
     ],
 )
 def test_an_offset_of_a_topic_is_that_of_its_partitions(kit, limit, expected):
-    """A topic's word stands for each of its partitions."""
     assert reader(kit).unresolved(limit, "start") == expected
 
 
 def test_topics_and_partitions_have_offsets_together(kit):
-    """One topic has a word, another an offset for each partition."""
     kit.cluster.create_topic("u", 2)
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
@@ -187,7 +176,6 @@ def test_topics_and_partitions_have_offsets_together(kit):
 
 
 def test_a_topic_that_is_not_read_has_no_offset(kit):
-    """A word for a topic without partitions is an error that names it."""
     limit = Specific(PartitionOffsets(), (("t", -2), ("u", -1), ("v", -1)))
     with pytest.raises(
         TopicOffsetsMismatchError,
@@ -197,7 +185,6 @@ def test_a_topic_that_is_not_read_has_no_offset(kit):
 
 
 def test_a_topic_without_a_word_needs_offsets(kit):
-    """What neither a word nor an offset is given for, is missing."""
     kit.cluster.create_topic("u")
     limit = Specific(PartitionOffsets(), (("t", -2),))
     with pytest.raises(
@@ -213,7 +200,6 @@ def produce_at(kit: Kit, partition: int, *times: int) -> None:
 
 
 def test_times_become_offsets(kit):
-    """A time stands for the first record that is not older, even if times do not ascend."""
     produce_at(kit, 0, 100, 300, 200, 400)
     produce_at(kit, 1, 250)
     made = reader(kit)
@@ -234,7 +220,6 @@ TOO_LATE = [
 
 @pytest.mark.parametrize("limit", [row[0] for row in TOO_LATE])
 def test_a_time_that_no_record_reaches_is_an_error(kit, limit):
-    """A partition without a record of the time is named, with the time that was asked for."""
     produce_at(kit, 0, 100, 300)
     produce_at(kit, 1, 250, 260)
     with pytest.raises(
@@ -246,14 +231,12 @@ def test_a_time_that_no_record_reaches_is_an_error(kit, limit):
 
 @pytest.mark.parametrize("limit", [row[1] for row in TOO_LATE])
 def test_a_time_that_no_record_reaches_is_the_end(kit, limit):
-    """If that is allowed, such a partition begins or ends at its latest offset."""
     produce_at(kit, 0, 100, 300)
     produce_at(kit, 1, 250, 260)
     assert reader(kit).unresolved(limit, "end") == {tp(0): 1, tp(1): 2}
 
 
 def test_the_first_partition_without_a_record_is_reported(kit):
-    """If several partitions have no record of the time, the error names the first."""
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
         resolve(reader(kit), GlobalTimestamp(5, OnNoMatch.ERROR))
 
@@ -261,7 +244,6 @@ def test_the_first_partition_without_a_record_is_reported(kit):
 @pytest.mark.parametrize("position", ["start", "end"])
 @pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
 def test_times_name_every_partition(kit, partitions, position):
-    """Times for fewer or other partitions than there are, are an error of that end."""
     limit = ByTimestamp(tuple((tp(number), 0) for number in partitions), OnNoMatch.LATEST)
     with pytest.raises(
         TimestampsMismatchError, match=f"timestamp based {position} offsets"
@@ -272,7 +254,6 @@ def test_times_name_every_partition(kit, partitions, position):
 
 
 def test_nothing_is_asked_about_no_partition(kit, monkeypatch):
-    """Without partitions no broker is asked for their ends."""
     earliest = Failing(monkeypatch, "earliest", [])
     latest = Failing(monkeypatch, "latest", [])
     made = reader(kit)
@@ -283,7 +264,6 @@ def test_nothing_is_asked_about_no_partition(kit, monkeypatch):
 
 
 def test_partitions_are_remembered_for_a_while(kit, monkeypatch):
-    """Within the time to live a stream does not ask for partitions, but for offsets it does."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "1000"})
     start = made.latest(PartitionOffsets())
@@ -300,7 +280,6 @@ def test_partitions_are_remembered_for_a_while(kit, monkeypatch):
 
 
 def test_partitions_are_asked_for_every_time_by_default(kit, monkeypatch):
-    """Without a time to live each answer is fresh."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit)
     made.latest(PartitionOffsets())
@@ -313,7 +292,6 @@ def test_partitions_are_asked_for_every_time_by_default(kit, monkeypatch):
     "known", [PartitionOffsets({tp(0): 5, tp(1): 0}), PartitionOffsets({tp(7): 0})]
 )
 def test_partitions_in_doubt_are_not_remembered(kit, monkeypatch, known):
-    """A retry for doubtful offsets fetches the partitions, too, despite their time to live."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
     assert made.latest(known) == {tp(0): 0, tp(1): 0}
@@ -331,7 +309,6 @@ def test_partitions_are_asked_for_again_after_a_refusal(kit, monkeypatch):
 
 
 def test_one_attempt_takes_the_first_answer(kit):
-    """With a single attempt, any answer is taken and nothing is asked for again."""
     made = reader(kit, **{"fetchOffset.numRetries": "1"})
     assert made.latest(PartitionOffsets({tp(0): 5})) == {tp(0): 0, tp(1): 0}
     assert kit.events.named("offsets_retried") == ()
@@ -339,7 +316,6 @@ def test_one_attempt_takes_the_first_answer(kit):
 
 @pytest.mark.parametrize(("limit", "method"), [(Earliest(), "earliest"), (Latest(), "latest")])
 def test_an_end_that_kafka_does_not_tell_is_asked_for_again(kit, monkeypatch, limit, method):
-    """An answer that lacks a partition is tried again, and no -1 or -2 is taken for an offset."""
     kit.produce(3)
     whole = getattr(MemoryOffsetFetcher, method)
     answers = [PartitionOffsets(), PartitionOffsets({tp(0): 0})]
@@ -353,20 +329,17 @@ def test_an_end_that_kafka_does_not_tell_is_asked_for_again(kit, monkeypatch, li
 
 
 def test_an_end_that_kafka_never_tells_is_an_error(kit, monkeypatch):
-    """When every attempt lacks a partition, the error names it."""
     monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda _fetcher, _asked: PartitionOffsets())
     with pytest.raises(KafkaRequestError, match="offsets: t-0 does not exist"):
         resolve(reader(kit), Latest())
 
 
 def test_a_group_begins_where_it_has_committed(kit):
-    """The offsets that a group has committed are taken as they are."""
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4, tp(1): 7}))
     assert reader(kit).unresolved(CommittedOffsets("g"), "start") == {tp(0): 4, tp(1): 7}
 
 
 def test_a_group_that_has_not_committed_all_is_an_error(kit):
-    """The group and the partitions without an offset are named, and what can be done."""
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
     with pytest.raises(NoCommittedOffsetError) as caught:
         reader(kit).unresolved(CommittedOffsets("g"), "start")
@@ -378,7 +351,6 @@ def test_a_group_that_has_not_committed_all_is_an_error(kit):
     ("on_missing", "offset"), [(OnMissingCommit.EARLIEST, 1), (OnMissingCommit.LATEST, 3)]
 )
 def test_what_a_group_has_not_committed_falls_back(kit, on_missing, offset):
-    """Partitions without a committed offset begin at their start or end, as asked for."""
     kit.produce(3, partition=1)
     kit.cluster.delete_records({tp(1): 1})
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
@@ -401,7 +373,6 @@ def stream(
 
 
 def test_the_beginning_is_written_down(kit):
-    """The log holds the offsets in the JVM connector's bytes before any batch is made."""
     kit.produce(3)
     log = MemoryMetadataLog()
     assert stream(kit, log).initial_offset() == BEGINNING
@@ -409,7 +380,6 @@ def test_the_beginning_is_written_down(kit):
 
 
 def test_a_restart_begins_where_the_first_start_did(kit):
-    """Records that arrive between a failed first batch and the restart are read."""
     kit.produce(3)
     log = MemoryMetadataLog()
     stream(kit, log).initial_offset()
@@ -419,7 +389,6 @@ def test_a_restart_begins_where_the_first_start_did(kit):
 
 
 def test_of_two_drivers_the_first_decides(kit, monkeypatch):
-    """A driver that was overtaken between its look and its write takes what it finds then."""
     kit.produce(3)
     log = MemoryMetadataLog()
     log.add(0, b'\0v1\n{"t":{"0":1,"1":0}}')
@@ -431,7 +400,6 @@ def test_of_two_drivers_the_first_decides(kit, monkeypatch):
 
 @pytest.mark.parametrize("was_first", [True, False])
 def test_a_start_without_topics_is_kept(kit, monkeypatch, *, was_first):
-    """A topic of the pattern that is created later is read from its first record, in any case."""
     pattern = {"subscribePattern": "later.*", "startingOffsets": "latest"}
     log = MemoryMetadataLog()
     assert stream(kit, log, pattern).initial_offset() == {}
@@ -460,7 +428,6 @@ def test_a_first_batch_without_topics_runs_again(kit):
 
 @pytest.mark.parametrize("content", [b"\0v99999\n{}", b"", b"\0v1\n["])
 def test_what_cannot_be_read_is_an_error(kit, content):
-    """A log of a later version or of other bytes fails the stream and names the log."""
     log = MemoryMetadataLog()
     log.add(0, content)
     with pytest.raises(MetadataLogError) as caught:

@@ -38,12 +38,10 @@ def t(**offsets: object) -> str:
 
 
 def test_open_ends_stay_open(kit):
-    """By default each partition is one range whose ends are bound by its task."""
     assert plan(kit) == (OffsetRange(tp(0), -2, -1), OffsetRange(tp(1), -2, -1))
 
 
 def test_ranges_share_tasks(kit):
-    """With maxPartitions, tasks have about as much to read, by what open ends resolve to."""
     kit.cluster.add_partitions("t", 4)
     kit.produce(5_000, partition=2)
     batch = kit.container({"maxPartitions": "2"}, QueryKind.BATCH).batch()
@@ -52,7 +50,6 @@ def test_ranges_share_tasks(kit):
 
 
 def test_split_and_joined_ranges_are_resolved_once(kit, monkeypatch):
-    """The offsets that say where to split also say what each task has to read."""
     asked: list[str] = []
     for name in ("earliest", "latest"):
         monkeypatch.setattr(MemoryOffsetFetcher, name, counted(name, asked))
@@ -78,7 +75,6 @@ def counted(name: str, calls: list[str]) -> Callable[..., PartitionOffsets]:
 
 
 def test_specific_ends_are_kept(kit):
-    """Offsets of the options stand in the ranges, -2 and -1 among them."""
     starts, ends = t(p0=3, p1=-2), t(p0=-1, p1=7)
     assert plan(kit, startingOffsets=starts, endingOffsets=ends) == (
         OffsetRange(tp(0), 3, -1),
@@ -87,14 +83,12 @@ def test_specific_ends_are_kept(kit):
 
 
 def test_ranges_without_offsets_are_left_out(kit):
-    """A partition that is asked for nothing makes no task."""
     starts, ends = t(p0=3, p1=2), t(p0=3, p1=7)
     assert plan(kit, startingOffsets=starts, endingOffsets=ends) == (OffsetRange(tp(1), 2, 7),)
 
 
 @pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets"])
 def test_offsets_name_every_partition(kit, option):
-    """Offsets for other partitions than there are, are an error, in the words of a batch query."""
     with pytest.raises(OffsetsMismatchError, match=r"Specified: Set\(t-0\)") as caught:
         plan(kit, **{option: t(p0=3)})
     assert not isinstance(caught.value, StreamOffsetsMismatchError)
@@ -102,14 +96,12 @@ def test_offsets_name_every_partition(kit, option):
 
 @pytest.mark.parametrize("position", ["start", "end"])
 def test_times_name_every_partition(kit, position):
-    """Times for other partitions than there are, are an error that tells the end."""
     kit.produce(1)
     with pytest.raises(TimestampsMismatchError, match=f"timestamp based {position} offsets"):
         plan(kit, **{f"{position}ingOffsetsByTimestamp": t(p0=0)})
 
 
 def test_a_topic_has_one_offset(kit):
-    """Words for topics become the open ends of their partitions."""
     assert plan(kit, startingOffsets='{"t":"earliest"}', endingOffsets=t(p0=4, p1=-1)) == (
         OffsetRange(tp(0), -2, 4),
         OffsetRange(tp(1), -2, -1),
@@ -124,7 +116,6 @@ def produce_at(kit: Kit, partition: int, *times: int) -> None:
 
 
 def test_times_are_bound_when_the_query_is_planned(kit):
-    """Records from one time on and before another are read."""
     produce_at(kit, 0, 100, 200, 300)
     produce_at(kit, 1, 150, 250)
     assert plan(kit, startingTimestamp="150", endingTimestamp="300") == (
@@ -141,8 +132,7 @@ def test_times_are_bound_when_the_query_is_planned(kit):
     )
 
 
-def test_a_start_that_no_record_reaches(kit):
-    """Where no record is of the starting time, the query fails or reads nothing there."""
+def test_a_start_that_no_record_reaches_fails_or_reads_nothing(kit):
     produce_at(kit, 0, 100, 200)
     produce_at(kit, 1, 100)
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-1 and timestamp 150"):
@@ -159,8 +149,7 @@ def test_a_start_that_no_record_reaches(kit):
         ({"startingTimestamp": "150", "endingTimestamp": "50"}, 1, 0),
     ],
 )
-def test_a_start_behind_its_end(kit, options, start, end):
-    """Ends of two kinds are compared once they are offsets of the log."""
+def test_a_start_behind_its_end_is_an_error(kit, options, start, end):
     produce_at(kit, 0, 100, 200, 300, 400)
     produce_at(kit, 1, 200)
     with pytest.raises(
@@ -190,7 +179,6 @@ def ends_of(ranges: Collection[OffsetRange], partition: int = 0) -> list[tuple[i
     ],
 )
 def test_a_partition_is_split_into_tasks(kit, options, expected):
-    """Large ranges are split for the least number of tasks, and open ends stay open."""
     kit.produce(4)
     ranges = plan(kit, assign='{"t":[0]}', minPartitions="3", **options)
     assert ends_of(ranges) == expected
@@ -198,7 +186,6 @@ def test_a_partition_is_split_into_tasks(kit, options, expected):
 
 @pytest.mark.parametrize("is_open", [True, False])
 def test_the_larger_partition_is_split(kit, is_open):
-    """Three of four tasks read the larger partition, which has 100 offsets, not 3."""
     kit.produce(100)
     kit.produce(3, partition=1)
     ends = {} if is_open else {"startingOffsets": t(p0=0, p1=0), "endingOffsets": t(p0=100, p1=3)}
@@ -209,7 +196,6 @@ def test_the_larger_partition_is_split(kit, is_open):
 
 
 def test_a_partition_that_is_empty_vanishes_from_a_split(kit):
-    """A split looks ends up, and what has nothing then makes no task."""
     kit.produce(4)
     ranges = plan(kit, minPartitions="3")
     assert ends_of(ranges) == [(-2, 1), (1, 2), (2, -1)]
@@ -228,13 +214,11 @@ def test_a_partition_that_is_empty_vanishes_from_a_split(kit):
     ],
 )
 def test_a_task_has_at_most_so_many_records(kit, options, expected):
-    """Ranges beyond the most records of a task are split; open ranges do not look like that."""
     kit.produce(8)
     assert ends_of(plan(kit, maxRecordsPerPartition="3", **options)) == expected
 
 
 def test_a_split_finds_a_start_behind_its_end(kit):
-    """When ends are looked up, a start behind the log's end is an error."""
     kit.produce(1)
     with pytest.raises(ResolvedOffsetsError, match=r"start offset 5 .* end offset 1"):
         plan(kit, startingOffsets=t(p0=5, p1=0), minPartitions="9")
@@ -251,14 +235,12 @@ def test_a_split_finds_a_start_behind_its_end(kit):
     ],
 )
 def test_partitions_that_no_record_can_come_from_are_left_out(kit, record_filter, expected):
-    """A filter on partitions chooses them, and leaves their ends open."""
     assert plan_filtered(kit, record_filter) == tuple(
         OffsetRange(tp(number), -2, -1) for number in expected
     )
 
 
 def test_splitting_counts_the_partitions_that_are_left(kit):
-    """The least number of tasks is made of what the filter leaves."""
     kit.produce(10)
     kit.produce(10, partition=1)
     ranges = plan_filtered(kit, RecordFilter(partitions=Span(1)), minPartitions="2")
@@ -278,7 +260,6 @@ def test_splitting_counts_the_partitions_that_are_left(kit):
     ],
 )
 def test_a_filter_on_offsets_narrows_ranges(kit, offsets, expected):
-    """Ends are looked up, and only the offsets that are asked for make tasks."""
     kit.produce(10)
     kit.produce(3, partition=1)
     kit.cluster.delete_records({tp(0): 2})
@@ -296,7 +277,6 @@ def test_a_filter_on_offsets_narrows_ranges(kit, offsets, expected):
     ],
 )
 def test_a_filter_on_time_leaves_out_what_is_older(kit, least, expected):
-    """A range begins with the first record that is not older; one without such a record goes."""
     produce_at(kit, 0, 100, 200, 300, 150)
     produce_at(kit, 1, 250)
     ranges = plan_filtered(kit, RecordFilter(min_timestamp=least))
@@ -304,7 +284,6 @@ def test_a_filter_on_time_leaves_out_what_is_older(kit, least, expected):
 
 
 def test_a_filter_on_time_keeps_to_the_ends_of_the_query(kit):
-    """The filter never widens what the options and other filters leave."""
     produce_at(kit, 0, 100, 200, 300, 400, 450, 500)
     ends = {"startingOffsets": t(p0=2, p1=0), "endingOffsets": t(p0=4, p1=0)}
     assert plan_filtered(kit, RecordFilter(min_timestamp=200), **ends) == (
@@ -320,8 +299,6 @@ def test_a_filter_on_time_keeps_to_the_ends_of_the_query(kit):
 
 
 def test_no_time_is_looked_up_for_ranges_that_are_empty(kit, monkeypatch):
-    """The broker is not asked about times when nothing is left to read."""
-
     def fail(*_: object) -> None:
         raise AssertionError
 
@@ -330,7 +307,6 @@ def test_no_time_is_looked_up_for_ranges_that_are_empty(kit, monkeypatch):
 
 
 def test_a_narrowed_range_is_split(kit):
-    """What a filter leaves is split as any other range is."""
     kit.produce(10)
     ranges = plan_filtered(kit, RecordFilter(offsets=Span(4)), minPartitions="2")
     assert ranges == (OffsetRange(tp(0), 4, 7), OffsetRange(tp(0), 7, 10))

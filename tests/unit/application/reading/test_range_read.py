@@ -34,7 +34,6 @@ def read(kit: Kit, offset_range: OffsetRange, **options: str) -> list[int]:
 
 
 def test_open_ends_are_bound_when_the_task_runs(kit):
-    """Earliest and latest are what the broker says at that moment."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
     assert read(kit, OffsetRange(tp(0), -2, -1)) == [2, 3, 4]
@@ -44,7 +43,6 @@ def test_open_ends_are_bound_when_the_task_runs(kit):
 
 
 def test_ranges_are_read_one_after_another(kit, monkeypatch):
-    """Their open ends are asked for at once, and the reader learns what comes next."""
     kit.produce(3)
     kit.produce(2, partition=1)
     asked: list[tuple[str, int]] = []
@@ -90,7 +88,6 @@ def test_ranges_that_are_not_read_are_not_expected_any_more(kit, monkeypatch):
 @pytest.mark.parametrize("flag", ["true", "false"])
 @pytest.mark.parametrize(("start", "end", "bound"), [(6, -1, (6, 5)), (-2, 1, (2, 1))])
 def test_a_start_beyond_its_end_is_an_error(kit, start, end, bound, flag):
-    """A start after the latest offset, and an end before the earliest one, fail the query."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
     expected = "start offset {} is greater than the resolved end offset {} for topic t partition 0"
@@ -124,7 +121,6 @@ def test_an_oversized_record_fails_the_query(kit):
 
 
 def test_a_deleted_start_fails_the_query(kit):
-    """Offsets that are gone are an error that names the range that was not read."""
     kit.produce(10)
     kit.cluster.delete_records({tp(0): 4})
     with pytest.raises(DataLossError, match=r"Could not read records in offset \[2, 8\)") as caught:
@@ -140,7 +136,6 @@ def test_a_deleted_start_fails_the_query(kit):
 
 
 def test_a_deleted_start_is_skipped_when_the_query_may_go_on(kit):
-    """The rest of the range is read, and what was skipped is reported."""
     kit.produce(10)
     kit.cluster.delete_records({tp(0): 4})
     assert read(kit, OffsetRange(tp(0), 2, 8), **GO_ON) == [4, 5, 6, 7]
@@ -150,7 +145,6 @@ def test_a_deleted_start_is_skipped_when_the_query_may_go_on(kit):
 
 @pytest.mark.parametrize(("start", "end", "deleted"), [(12, 20, 0), (2, 8, 9), (2, 8, 8)])
 def test_a_range_that_is_gone_whole_ends(kit, start, end, deleted):
-    """A range that lies before or behind all that the broker holds gives no record."""
     kit.produce(10)
     kit.cluster.delete_records({tp(0): deleted})
     assert read(kit, OffsetRange(tp(0), start, end), **GO_ON) == []
@@ -239,7 +233,6 @@ def test_a_log_that_was_truncated_before_the_range_is_read_from_its_start(kit, m
 
 
 def test_a_truncated_log_fails_a_query_that_may_not_lose_data(kit, monkeypatch):
-    """The condition is one of its own."""
     kit.produce(10)
     truncate(monkeypatch, 4)
     with pytest.raises(DataLossError, match="t-0 was truncated to offset 4 after") as caught:
@@ -279,7 +272,6 @@ def test_a_recreated_topic_is_read_from_the_start_of_the_range(kit, deleted, res
 
 
 def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit):
-    """The range ends with the warning."""
     kit.produce(1_500)
     batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
     assert next(batches).num_rows == 1_000
@@ -304,7 +296,6 @@ def test_a_recreated_topic_that_ends_before_the_range_is_read_to_its_end(kit):
 
 
 def test_a_recreated_topic_fails_a_query_that_may_not_lose_data(kit):
-    """The error names the offset that was next, and where the new topic begins."""
     kit.produce(1_500)
     batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
     assert next(batches).num_rows == 1_000
@@ -330,7 +321,6 @@ def test_a_topic_that_is_recreated_again_and_again_fails_the_task(kit, monkeypat
 
 
 def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit):
-    """What was read until then is kept, and the loss of the range is reported."""
     kit.produce(1_500)
     batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
     assert next(batches).num_rows == 1_000
@@ -341,7 +331,6 @@ def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit
 
 
 def test_a_topic_that_is_deleted_under_a_task_is_an_error(kit):
-    """If no data may be lost, the query fails, and the error names the topic."""
     kit.produce(1_500)
     batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
     next(batches)

@@ -45,20 +45,17 @@ def tail(world: MemoryWorld) -> RecordTail:
     ],
     ids=str,
 )
-def test_starts(world, start, expected):
-    """Each partition begins at an offset that its leader holds."""
+def test_each_partition_begins_at_an_offset_that_its_leader_holds(world, start, expected):
     assert tail(world).starts(TOPIC, start) == expected
 
 
-def test_one_partition(world):
-    """A partition can be assigned, if it exists."""
+def test_a_partition_can_be_assigned_if_it_exists(world):
     assert tail(world).starts(Assign(frozenset({B})), Earliest()) == {B: 0}
     with pytest.raises(OptionsError, match="no such partition: t-7"):
         tail(world).starts(Assign(frozenset({TopicPartition("t", 7)})), Earliest())
 
 
 def test_records_up_to_an_end(world):
-    """What comes later is not read, and a partition without records ends at once."""
     made = tail(world)
     starts = made.starts(TOPIC, Earliest())
     ends = made.ends(starts)
@@ -74,7 +71,6 @@ def test_records_up_to_an_end(world):
 
 
 def test_records_as_they_come(world):
-    """Without an end, records are read once they are written."""
     made = tail(world)
     batches = made.follow(made.starts(TOPIC, Latest()))
     for value in (b"x", b"y"):

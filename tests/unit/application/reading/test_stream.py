@@ -74,15 +74,13 @@ def offsets(*ends: int) -> PartitionOffsets:
         (CompositeReadLimit((ALL, ReadMinRows(1_000, 5_000))), (101, 11, 1)),
     ],
 )
-def test_a_first_batch(kit, limit, end):
-    """A limit on rows cuts the first batch, which waits for nothing."""
+def test_a_limit_on_rows_cuts_the_first_batch(kit, limit, end):
     assert admission(kit).end_of_batch(offsets(0, 0, 0), offsets(101, 11, 1), limit) == offsets(
         *end
     )
 
 
 def test_a_limit_on_rows_over_batches(kit):
-    """Ten at a time of 101, 11 and 1 offsets are 8, 1 and 1, then 9, 1 and none."""
     made, latest = admission(kit), offsets(101, 11, 1)
     first = made.end_of_batch(offsets(0, 0, 0), latest, ReadMaxRows(10))
     second = made.end_of_batch(first, latest, ReadMaxRows(10))
@@ -90,7 +88,6 @@ def test_a_limit_on_rows_over_batches(kit):
 
 
 def test_a_least_number_of_rows_over_batches(kit, caplog):
-    """A batch waits for its least number of rows, but never longer than it may."""
     made = admission(kit)
 
     def end(start: int, latest: int) -> int:
@@ -113,7 +110,6 @@ def test_a_least_number_of_rows_over_batches(kit, caplog):
 
 
 def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit):
-    """The delay counts from the last batch, even if it ran for its rows."""
     made = admission(kit)
     made.end_of_batch(offsets(0), offsets(1), AT_LEAST_15)
     kit.clock.sleep_ms(4_000)
@@ -123,7 +119,6 @@ def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit):
 
 
 def test_limits_together_over_batches(kit):
-    """At least 15 and at most 20 of 33 rows make 19, then wait, then run when it is time."""
     made, limit = admission(kit), CompositeReadLimit((AT_LEAST_15, ReadMaxRows(20)))
     latest = offsets(21, 11, 1)
     first = made.end_of_batch(offsets(0, 0, 0), latest, limit)
@@ -134,7 +129,6 @@ def test_limits_together_over_batches(kit):
 
 
 def test_everything_overrules_what_waits(kit, caplog):
-    """Trigger.Once reads all that there is, and the delay hears nothing of it."""
     made = admission(kit)
     with caplog.at_level(logging.DEBUG, logger="pyspark_kafka"):
         assert made.end_of_batch(offsets(0), offsets(1), ALL) == offsets(1)
@@ -162,7 +156,6 @@ def test_a_new_partition_that_went_again_goes_to_its_end(kit):
 
 
 def test_a_partition_that_is_gone_does_not_come_back(kit):
-    """A batch ends in the partitions that there are now."""
     limit = CompositeReadLimit((ReadMaxRows(10), ReadMaxBytes(10)))
     start = PartitionOffsets({tp(0): 0, tp(7): 5})
     kit.produce(5)
@@ -170,8 +163,6 @@ def test_a_partition_that_is_gone_does_not_come_back(kit):
 
 
 def test_no_beginning_is_asked_for_without_a_new_partition(kit, monkeypatch):
-    """The broker is not asked what the start of the batch tells."""
-
     def fail(*_: object) -> PartitionOffsets:
         raise AssertionError
 
@@ -186,7 +177,6 @@ def produce(kit: Kit, count: int, size: int, partition: int = 0) -> None:
 
 
 def test_a_limit_on_bytes_reckons_with_the_size_of_records(kit):
-    """Records that are ten times as large are read a tenth as often."""
     produce(kit, 10, 10_000)
     produce(kit, 100, 1_000, partition=1)
     end = admission(kit).end_of_batch(offsets(0, 0), offsets(10, 100), ReadMaxBytes(105_000))
@@ -195,7 +185,6 @@ def test_a_limit_on_bytes_reckons_with_the_size_of_records(kit):
 
 
 def test_a_limit_on_bytes_follows_the_records(kit):
-    """A stream of small records that become large ones takes fewer of them."""
     produce(kit, 100, 100)
     produce(kit, 100, 10_000)
     made, limit = admission(kit), ReadMaxBytes(30_500)
@@ -204,7 +193,6 @@ def test_a_limit_on_bytes_follows_the_records(kit):
 
 
 def test_a_record_beyond_the_limit_on_bytes_is_read_alone(kit):
-    """A stream goes on after a record of any size."""
     produce(kit, 3, 10_000)
     produce(kit, 5, 10_000, partition=1)
     end = admission(kit).end_of_batch(offsets(0, 0), offsets(3, 5), ReadMaxBytes(1))
@@ -212,14 +200,12 @@ def test_a_record_beyond_the_limit_on_bytes_is_read_alone(kit):
 
 
 def test_bytes_that_suffice_are_all_read(kit):
-    """Below the limit nothing is cut."""
     produce(kit, 10, 1_000)
     end = admission(kit).end_of_batch(offsets(0, 0), offsets(10, 0), ReadMaxBytes(20_000))
     assert end == offsets(10, 0)
 
 
 def test_the_stricter_of_two_limits_holds_for_each_partition(kit):
-    """Rows bound the partition of small records, bytes the partition of large ones."""
     produce(kit, 20, 10_000)
     produce(kit, 20, 100, partition=1)
     limits = (ReadMaxRows(10), ReadMaxBytes(25_000))
@@ -268,7 +254,6 @@ def produce_to(kit: Kit, partition: int, count: int, size: int) -> None:
 
 
 def test_the_mean_size_of_records(kit, looking):
-    """A record's keys, values and headers count, and little beside them."""
     produce_to(kit, 0, 10, 1_000)
     for _ in range(10):
         kit.cluster.produce("t", b"v" * 500, key=b"k" * 200, headers=(("h", b"x" * 300),))
@@ -280,7 +265,6 @@ def test_the_mean_size_of_records(kit, looking):
 
 
 def test_a_look_takes_a_hundred_offsets(kit, looking):
-    """The first hundred offsets of a long backlog are read, and all offsets of a short one."""
     produce_to(kit, 0, 300, 1)
     produce_to(kit, 1, 30, 1)
     RecordSizes(lambda: looking).measure(offsets(50, 20), offsets(300, 30))
@@ -296,8 +280,6 @@ def test_partitions_without_anything_new_are_not_looked_at(kit, looking):
 
 
 def test_a_reader_is_made_only_to_read():
-    """Without a measurement no reader is created."""
-
     def fail() -> RecordReader:
         raise AssertionError
 
@@ -324,7 +306,6 @@ def test_few_partitions_are_looked_at_before_a_batch(kit, looking):
 
 
 def test_a_later_look_takes_the_place_of_an_earlier_one(kit, looking):
-    """The records at the start of the next batch are measured."""
     produce_to(kit, 0, 2, 10)
     produce_to(kit, 0, 2, 90_000)
     sizes = RecordSizes(lambda: looking)
@@ -400,7 +381,6 @@ def test_lag_is_reported_with_each_batch(kit):
 
 
 def test_without_latest_offsets_there_is_no_lag(kit):
-    """A stream that has not asked Kafka yet has nothing to report."""
     kit.container().micro_batch_stream().commit(END)
     assert kit.events.named("lag_measured") == ()
 
@@ -414,7 +394,6 @@ def test_lag_that_nobody_takes_is_not_measured(kit, monkeypatch):
 
 
 def test_offsets_are_committed_to_the_group_that_is_named(kit):
-    """The group gets the next offset of each partition; no other group is touched."""
     kit.container({"kafka.group.id": "other"}).micro_batch_stream().commit(END)
     kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream().commit(END)
     assert kit.cluster.committed("g") == END
@@ -458,14 +437,12 @@ def stream(kit: Kit, options: dict[str, str] | None = None) -> KafkaMicroBatchSt
 
 
 def test_a_new_stream_begins_at_the_end(kit):
-    """Without `startingOffsets` a stream reads what comes after its start."""
     kit.produce(3)
     assert stream(kit).initial_offset() == {tp(0): 3, tp(1): 0}
     assert kit.events.named("initial_offsets") == ((PartitionOffsets({tp(0): 3, tp(1): 0}),),)
 
 
 def test_a_stream_can_begin_at_the_start(kit):
-    """With `startingOffsets` earliest it reads what the brokers hold."""
     kit.produce(3)
     kit.cluster.delete_records({tp(0): 2})
     made = stream(kit, {"startingOffsets": "earliest"})
@@ -473,7 +450,6 @@ def test_a_stream_can_begin_at_the_start(kit):
 
 
 def test_a_stream_begins_where_it_said_first(kit):
-    """Before the first commit the initial offsets stay the same, also with new records."""
     made = stream(kit)
     first = made.initial_offset()
     kit.produce(3)
@@ -482,7 +458,6 @@ def test_a_stream_begins_where_it_said_first(kit):
 
 
 def test_a_batch_ends_at_the_latest_offsets(kit):
-    """The latest offsets are the batch's end, and what is reported as the latest."""
     made = stream(kit)
     start = made.initial_offset()
     assert made.report_latest_offset() is None
@@ -492,7 +467,6 @@ def test_a_batch_ends_at_the_latest_offsets(kit):
 
 
 def test_an_answer_without_partitions_keeps_the_start(kit):
-    """When every topic of a pattern is gone, the offsets stay where they were."""
     made = stream(kit, {"subscribePattern": "^t$"})
     start = made.initial_offset()
     kit.cluster.delete_topic("t")
@@ -500,7 +474,6 @@ def test_an_answer_without_partitions_keeps_the_start(kit):
 
 
 def test_available_now_stops_at_what_it_found_first(kit):
-    """Records that come after the first look are left for the next run."""
     made = stream(kit)
     start = made.initial_offset()
     made.prepare_for_trigger_available_now()
@@ -512,13 +485,11 @@ def test_available_now_stops_at_what_it_found_first(kit):
 
 
 def test_each_partition_with_records_is_a_range(kit):
-    """Partitions without new offsets make no task."""
     start, end = PartitionOffsets({tp(0): 2, tp(1): 7}), PartitionOffsets({tp(0): 5, tp(1): 7})
     assert stream(kit).plan_input_partitions(start, end) == (OffsetRange(tp(0), 2, 5),)
 
 
 def test_an_added_partition_is_read_from_its_beginning(kit):
-    """A partition that was not there before starts at 0, and is reported."""
     kit.cluster.add_partitions("t", 3)
     kit.produce(4, partition=2)
     start = PartitionOffsets({tp(0): 0, tp(1): 0})
@@ -561,7 +532,6 @@ LOSSES = {
 
 @pytest.mark.parametrize("case", LOSSES)
 def test_what_is_lost_fails_the_query(kit, case):
-    """With failOnDataLoss each finding is an error in the JVM connector's words."""
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 3})
     start, end, condition, reason, _ = LOSSES[case]
@@ -574,7 +544,6 @@ def test_what_is_lost_fails_the_query(kit, case):
 
 @pytest.mark.parametrize("case", LOSSES)
 def test_what_is_lost_is_reported_when_the_query_may_go_on(kit, case):
-    """Without failOnDataLoss each finding is reported once, and the rest is read."""
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 3})
     start, end, condition, _, ranges = LOSSES[case]
@@ -584,7 +553,6 @@ def test_what_is_lost_is_reported_when_the_query_may_go_on(kit, case):
 
 
 def test_a_group_id_is_suspected_when_partitions_are_gone(kit):
-    """With `kafka.group.id` set, the error says why that is unsafe."""
     made = stream(kit, {"kafka.group.id": "mine"})
     with pytest.raises(DataLossError, match="This option is unsafe to use") as caught:
         made.plan_input_partitions(PartitionOffsets({tp(7): 1}), PartitionOffsets())
@@ -592,7 +560,6 @@ def test_a_group_id_is_suspected_when_partitions_are_gone(kit):
 
 
 def test_a_stream_is_named_as_in_the_jvm_connector(kit):
-    """Its name tells what it is subscribed to."""
     assert str(stream(kit)) == "KafkaV2[Subscribe[t]]"
 
 
@@ -622,14 +589,12 @@ def test_a_stream_is_named_as_in_the_jvm_connector(kit):
     ],
 )
 def test_a_beginning_that_does_not_fit(kit, options, error, text):
-    """A stream whose options do not fit the topic fails when it begins."""
     with pytest.raises(error, match=text):
         stream(kit, options).initial_offset()
     assert kit.events.named("initial_offsets") == ()
 
 
 def test_a_mismatch_of_a_stream_is_a_mismatch(kit):
-    """The error of a stream is a subclass of a batch query's error."""
     with pytest.raises(OffsetsMismatchError):
         stream(kit, {"startingOffsets": '{"t":{"0":3}}'}).initial_offset()
 
@@ -652,7 +617,6 @@ def test_a_mismatch_of_a_stream_is_a_mismatch(kit):
     ],
 )
 def test_a_beginning_is_bound_when_the_stream_begins(kit, options, expected):
-    """With any starting option, the first offsets are offsets of the log."""
     for time in (10, 20, 30, 40):
         kit.cluster.produce("t", b"v", timestamp=time)
     for time in (30, 40):
@@ -662,7 +626,6 @@ def test_a_beginning_is_bound_when_the_stream_begins(kit, options, expected):
 
 
 def test_the_options_make_the_default_limit(kit):
-    """Without limits a batch reads everything, with several it keeps all of them."""
     assert stream(kit).default_read_limit == ReadAllAvailable()
     limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "20"}
     assert stream(kit, limits).default_read_limit == CompositeReadLimit(
@@ -680,8 +643,7 @@ def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) ->
     return found
 
 
-def test_tasks_of_small_ranges(kit):
-    """With maxPartitions several ranges share a task; without it each has its own."""
+def test_small_ranges_share_tasks_with_max_partitions(kit):
     kit.produce(3)
     kit.produce(2, partition=1)
     ranges = OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)
@@ -700,7 +662,6 @@ def test_tasks_of_small_ranges(kit):
     ],
 )
 def test_many_small_tasks_are_reported(kit, partitions, offsets, options, *, is_reported):
-    """Once, with their number, unless the query says how many tasks it wants."""
     kit.cluster.add_partitions("t", partitions)
     made = stream(kit, options)
     start = PartitionOffsets({tp(number): 0 for number in range(partitions)})
@@ -713,7 +674,6 @@ def test_many_small_tasks_are_reported(kit, partitions, offsets, options, *, is_
 
 
 def test_a_limit_on_offsets_over_batches(kit):
-    """Ten at a time of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1."""
     kit.cluster.add_partitions("t", 3)
     for partition, count in enumerate((101, 11, 1)):
         kit.produce(count, partition)
@@ -724,7 +684,6 @@ def test_a_limit_on_offsets_over_batches(kit):
 
 
 def test_limits_together_over_batches_of_a_stream(kit):
-    """At least 15 and at most 20 of 33 records make 19; 14 are left, and wait for their time."""
     kit.cluster.add_partitions("t", 3)
     for partition, count in enumerate((21, 11, 1)):
         kit.produce(count, partition)
@@ -744,7 +703,6 @@ def test_limits_together_over_batches_of_a_stream(kit):
 
 
 def test_a_query_over_what_is_available_has_batches_too(kit):
-    """With at most 5 a batch, 15 records make three batches, and then none."""
     kit.produce(15)
     made = stream(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"})
     start = made.initial_offset()
@@ -765,7 +723,6 @@ def available_now(
 
 
 def test_the_end_has_the_partitions_that_were_found(kit):
-    """A batch with other partitions than the prefetched ones fails."""
     made, start, end = available_now(kit)
     with pytest.raises(PartitionsNotPrefetchedError):
         made.plan_input_partitions(start, end.merge({tp(2): 0}))
@@ -774,7 +731,6 @@ def test_the_end_has_the_partitions_that_were_found(kit):
 
 
 def test_the_end_is_not_beyond_what_was_found(kit):
-    """A batch that ends behind the first look fails, even if Kafka has more by now."""
     made, start, end = available_now(kit)
     kit.produce(5)
     with pytest.raises(EndBeyondPrefetchedError):
@@ -808,7 +764,6 @@ def test_the_end_is_not_beyond_what_was_found(kit):
 def test_a_topic_that_is_recreated_fails_the_query(
     kit, partitions, count, error, text, fail_on_data_loss
 ):
-    """A topic with fewer partitions or records than before fails with any failOnDataLoss."""
     made, start, end = available_now(kit, {"failOnDataLoss": fail_on_data_loss})
     kit.cluster.delete_topic("t")
     kit.cluster.create_topic("t", partitions)
@@ -819,7 +774,6 @@ def test_a_topic_that_is_recreated_fails_the_query(
 
 
 def test_what_kafka_still_has_is_read(kit):
-    """New records and partitions do not disturb a query over what is available."""
     made, start, end = available_now(kit)
     kit.cluster.add_partitions("t", 3)
     kit.produce(5)
@@ -879,7 +833,6 @@ def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit):
     ],
 )
 def test_a_batch_is_split_into_tasks(kit, options, expected):
-    """Large ranges are split for the least number of tasks and for the most records of one."""
     start, end = PartitionOffsets({tp(0): 0, tp(1): 0}), PartitionOffsets({tp(0): 9, tp(1): 3})
     assert stream(kit, options).plan_input_partitions(start, end) == tuple(
         OffsetRange(tp(number), *ends) for number, *ends in expected
@@ -887,7 +840,6 @@ def test_a_batch_is_split_into_tasks(kit, options, expected):
 
 
 def test_metrics_tell_how_far_a_query_is_behind(kit):
-    """The lag is measured against the latest offsets of the last batch; before it there is none."""
     kit.produce(3)
     kit.produce(6, partition=1)
     made = stream(kit)

@@ -117,7 +117,6 @@ def _is_known(cache: SchemaCache, schema_id: int) -> bool:
 
 
 def test_failures_are_not_kept(registry):
-    """A registry that was down is asked again at once."""
     registry.ids[5] = schema("five")
 
     def fail() -> None:
@@ -162,7 +161,6 @@ def test_threads_share_a_request(registry, is_known):
 
 
 def test_the_cache_is_bounded(registry, monkeypatch):
-    """The oldest answers are forgotten beyond a number of answers, and of characters."""
     monkeypatch.setattr(schema_cache, "MAX_ANSWERS", 2)
     registry.ids.update({number: schema("x" * number) for number in range(1, 9)})
     cache = SchemaCache(registry)
@@ -181,7 +179,6 @@ def test_the_cache_is_bounded(registry, monkeypatch):
 
 
 def test_imports_come_before_what_needs_them(registry):
-    """All schemas that a schema needs are found, each once, in the order of their use."""
     registry.subjects = {
         "a": [schema("old a"), schema("a", ("b.proto", "b", 1), ("c.proto", "c", 1))],
         "b": [schema("b", ("c.proto", "c", 1))],
@@ -238,7 +235,6 @@ def test_an_import_that_is_missing(registry):
 
 
 def test_imports_are_bounded(registry, monkeypatch):
-    """Imports may not be too many, too deep, too large, or fetched for too long."""
     deep = schema_cache.MAX_DEPTH + 1
     chain = [schema("x", (f"{number}", "s", number + 1)) for number in range(1, deep)]
     registry.subjects = {"s": [*chain, schema("last")]}

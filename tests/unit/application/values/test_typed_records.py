@@ -130,7 +130,6 @@ def test_only_the_columns_of_the_query_are_returned(kit):
 
 
 def test_fields_become_columns(kit):
-    """The columns are null for a tombstone."""
     produce(kit, b"1,ada", None)
     given = {"flattenValue": "true", "keyFormat": "line", "keySchema": "k string"}
     rows = Reader(kit, given).rows()
@@ -139,7 +138,6 @@ def test_fields_become_columns(kit):
 
 
 def test_the_first_bad_record_fails_the_query(kit):
-    """The records before it are returned first."""
     produce(kit, b"1,ada", b"2,bob", b"x,eve", b"y,eve", b"3,joe")
     found: list[pa.RecordBatch] = []
     with pytest.raises(MalformedValueError) as caught:
@@ -150,7 +148,6 @@ def test_the_first_bad_record_fails_the_query(kit):
 
 
 def test_a_bad_first_record_is_not_preceded_by_an_empty_batch(kit):
-    """Nothing is returned before the error."""
     produce(kit, b"x,eve")
     found: list[pa.RecordBatch] = []
     with pytest.raises(MalformedValueError, match="The value of the record at offset 0 of t-0"):
@@ -176,7 +173,6 @@ def test_bad_records_are_kept_with_their_errors(kit):
 
 
 def test_bad_records_are_dropped_and_counted(kit):
-    """The rest stays in order."""
     produce(kit, b"1,ada", b"x,eve", b"2,bob")
     reader = Reader(kit, {"mode": "DROPMALFORMED"})
     assert pairs(reader.rows()) == [(0, ADA), (2, BOB)]
@@ -184,14 +180,12 @@ def test_bad_records_are_dropped_and_counted(kit):
     assert found == BadRecordStats({BAD: 1})
 
 
-def test_only_bad_records(kit):
-    """Bad records alone leave no batch."""
+def test_bad_records_alone_leave_no_batch(kit):
     produce(kit, b"x,eve", b"short")
     assert Reader(kit, {"mode": "DROPMALFORMED"}).batches() == []
 
 
 def test_bad_records_become_dead_letters(kit):
-    """Whole records, once where both columns are bad, and acknowledged when the range ends."""
     given = {"keyFormat": "line", "keySchema": "k bigint", "deadLetterTopic": "bad"}
     reader = Reader(kit, given)
     for key, value in ((b"1", b"1,ada"), (b"x", b"x,eve"), (b"2", b"x,joe"), (b"3", b"2,bob")):
@@ -211,7 +205,6 @@ def test_bad_records_become_dead_letters(kit):
 
 
 def test_a_batch_that_is_too_large_is_decoded_in_halves(kit):
-    """No record is lost or moved."""
     values = [b"%d,u" % number for number in range(3 * MAX_ROWS + 1)]
     produce(kit, *values)
     batches = Reader(kit, {}).batches()
@@ -221,8 +214,7 @@ def test_a_batch_that_is_too_large_is_decoded_in_halves(kit):
     ]
 
 
-def test_a_record_that_is_too_large_alone(kit, monkeypatch):
-    """A record that is too large alone fails the query."""
+def test_a_record_that_is_too_large_alone_fails_the_query(kit, monkeypatch):
     monkeypatch.setattr("tests.line_values.MAX_ROWS", 0)
     produce(kit, b"1,ada", b"2,bob")
     with pytest.raises(DecodedTooLargeError, match="decoded values of 1 records"):
@@ -292,7 +284,6 @@ def test_a_newer_schema_fails_the_query(kit):
 
 
 def test_a_newer_schema_is_read_as_the_querys(kit):
-    """By default the query goes on."""
     reader = Reader(kit, REGISTRY | {"valueSchemaVersion": "1"})
     reader.registry.register("t-value", schema(SCHEMA))
     newer = reader.registry.register("t-value", schema(f"{SCHEMA}, new int"))

@@ -68,16 +68,14 @@ def types(schema: TypedSchema) -> list[str]:
     return [str(column.data_type) for column in schema.typed]
 
 
-def test_a_schema_of_the_options():
-    """The options' schema takes precedence over the registry's."""
+def test_the_options_schema_takes_precedence_over_the_registrys():
     driver = Driver()
     assert types(driver.schemas(valueSchema="a bigint").resolve()) == ["struct<a:bigint>"]
     schemas = driver.schemas(**REGISTRY, valueSchema="a bigint")
     assert types(schemas.resolve()) == ["struct<a:bigint>"]
 
 
-def test_a_schema_in_a_file():
-    """Its content travels to the tasks."""
+def test_the_content_of_a_schema_file_travels_to_the_tasks():
     driver = Driver()
     driver.files = {"/s/a.avsc": b"a bigint", "/s/b.avsc": b"\xff", "/s/a.desc": b"\xff\0"}
     [column] = driver.schemas(valueSchema="/s/a.avsc").resolve().typed
@@ -90,8 +88,7 @@ def test_a_schema_in_a_file():
     assert (read.descriptor, read.schema, read.schema_file) == (b"\xff\0", None, None)
 
 
-def test_a_users_schema():
-    """A user's schema chooses fields, or is the schema where no other one is given."""
+def test_a_users_schema_chooses_fields_or_is_the_schema():
     driver = Driver()
     requested = parse_struct("offset bigint, value struct<b:string>")
     chosen = driver.schemas(valueSchema="a bigint, b string").resolve(requested)
@@ -137,7 +134,6 @@ def test_a_restart_reads_with_the_version_of_the_first_start():
 
 
 def test_another_subject_has_versions_of_its_own():
-    """What was stored for the old one does not count."""
     driver = Driver(MemoryMetadataLog())
     driver.register("a bigint")
     driver.register("a string", "a string, b string", subject="u")
@@ -158,8 +154,7 @@ def test_two_queries_with_one_log():
         third.store({"value": SchemaVersion("t", 2)})
 
 
-def test_a_log_that_cannot_be_read():
-    """The error names it."""
+def test_an_error_names_a_log_that_cannot_be_read():
     log = MemoryMetadataLog()
     log.add(0, b"nonsense")
     driver = Driver(log)
@@ -168,8 +163,7 @@ def test_a_log_that_cannot_be_read():
         driver.version()
 
 
-def test_a_subject_that_the_registry_does_not_have():
-    """The error names the subject of the topic."""
+def test_an_error_names_a_missing_subject_and_its_topic():
     with pytest.raises(UnknownSchemaError, match="t-value"):
         Driver().version()
 

@@ -223,7 +223,6 @@ def rows(*batches: int) -> list[str]:
 
 
 def test_a_batch_is_seen_when_it_is_committed(stage):
-    """What tasks have written is seen at once and as a whole."""
     driver = stage.driver()
     written = stage.run_tasks(0)
     assert stage.visible() == []
@@ -232,7 +231,6 @@ def test_a_batch_is_seen_when_it_is_committed(stage):
 
 
 def test_batches_follow_one_another(stage):
-    """Every batch is seen once, and the log's newest entry tells the last one."""
     driver = stage.driver()
     for batch in range(5):
         stage.run_batch(batch, driver)
@@ -241,7 +239,6 @@ def test_batches_follow_one_another(stage):
 
 
 def test_a_query_that_never_ran_has_seen_no_batch(stage):
-    """A new query writes every batch."""
     assert stage.driver().recover().committed_through == -1
 
 
@@ -293,7 +290,6 @@ def test_a_batch_that_was_not_decided_is_written_again(stage):
 
 @pytest.mark.parametrize("committed", range(TASKS + 1))
 def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(stage, committed):
-    """The next driver commits the rest, and tasks do not write the batch."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(1 + committed, after=False)))
     driver = stage.driver()
@@ -452,7 +448,6 @@ def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage)
 
 
 def test_a_batch_that_fails_is_aborted(stage):
-    """What its other tasks have written is never seen."""
     driver = stage.driver()
     driver.abort([stage.run_task(0, 0), None, WriteResult()])
     assert stage.kit.cluster.open_transactions(PREFIX) == []
@@ -468,7 +463,6 @@ def test_a_batch_without_rows_is_committed(stage):
 
 
 def test_the_log_does_not_grow_without_end(stage):
-    """So many entries are kept, the newest among them."""
     driver = stage.driver()
     for batch in range(MAX_ENTRIES):
         driver.commit(batch, "q", [])
@@ -518,7 +512,6 @@ def test_transactions_of_others_are_not_ended(stage, transactional_id):
 
 @pytest.mark.parametrize("transactional_id", [*FOREIGN[:1], *FOREIGN[2:]])
 def test_without_the_checkpoint_ids_have_the_form_of_a_querys(stage, transactional_id):
-    """Where the query's id is not at hand, its place must have one, and the prefix is known."""
     stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
     with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<lane>-<slot>'"):
         stage.driver(query_id=None).recover()
@@ -623,7 +616,6 @@ def test_no_other_attempt_of_a_batch_takes_an_id(stage, *, is_finished):
 
 
 def test_ids_are_bounded_when_no_batch_is_committed(stage):
-    """Drivers that die leave transactions open; in the end the oldest one is taken."""
     begun = [stage.run_task(0, 0).transaction for _ in range(SLOTS + 3)]
     names = [each.transactional_id for each in begun if each]
     assert names == [f"{PREFIX}-q-0-0-{slot % SLOTS}" for slot in range(SLOTS + 3)]

@@ -32,7 +32,6 @@ EMPTY = VALUES.slice(0, 0)
 
 
 def test_batches_come_alone_in_a_list_or_not_at_all():
-    """Batches without rows are dropped."""
     output = FunctionOutput(sink(topic="t"))
     assert output.batches(VALUES) == [VALUES]
     assert output.batches([VALUES, EMPTY, VALUES]) == [VALUES, VALUES]
@@ -41,19 +40,16 @@ def test_batches_come_alone_in_a_list_or_not_at_all():
 
 @pytest.mark.parametrize("returned", ["text", [VALUES, "text"], 5])
 def test_anything_else_is_refused(returned):
-    """The error says what it is."""
     with pytest.raises(TypeError, match="not a RecordBatch, a list of them, or None"):
         FunctionOutput(sink(topic="t")).batches(returned)
 
 
 def test_rows_without_a_sink_are_refused():
-    """Rows without a sink would be lost."""
     with pytest.raises(TypeError, match="the query has no sink to write them to"):
         FunctionOutput(None).batches(VALUES)
 
 
 def test_all_problems_of_the_columns_are_reported():
-    """The words are the JVM connector's."""
     batch = pa.RecordBatch.from_pydict({"key": [1], "partition": ["1"]})
     with pytest.raises(SinkSchemaError) as caught:
         FunctionOutput(sink()).batches(batch)
@@ -66,7 +62,6 @@ def test_all_problems_of_the_columns_are_reported():
 
 
 def test_each_schema_is_checked():
-    """A batch with other columns than the one before is looked at."""
     output = FunctionOutput(sink(topic="t"))
     output.batches(VALUES)
     with pytest.raises(SinkSchemaError, match="value must be"):
@@ -74,7 +69,6 @@ def test_each_schema_is_checked():
 
 
 def test_records_can_be_returned_as_they_came():
-    """Columns of the source that a sink does not have are dropped, and the overridden topic."""
     row = {name: [None] for name in record_schema(ALL_COLUMNS).names}
     records = pa.RecordBatch.from_pydict(row, schema=record_schema(ALL_COLUMNS))
     kept = ["key", "value", "headers", "partition", "timestamp"]
@@ -144,7 +138,6 @@ def seen(kit: Kit, level: str = LEVELS[0], topic: str = "t") -> list[bytes]:
 
 
 def test_rows_are_written(kit):
-    """All batches of a task are, and no transaction is needed for it."""
     written = task(kit).write([batch(b"a"), batch(b"b", b"c")])
     assert written == WriteResult(DeliveryStats(3, 3))
     assert seen(kit) == [b"a", b"b", b"c"]
@@ -157,14 +150,12 @@ def test_what_was_delivered_is_reported(kit):
 
 
 def test_what_was_delivered_is_logged(kit, caplog):
-    """Each task leaves one line in the log of its worker."""
     with caplog.at_level("INFO", "pyspark_kafka"):
         task(kit, events=LoggingSourceEvents()).write([batch(b"a"), batch(b"bc")])
     assert caplog.messages == ["Delivered 2 records, 3 bytes of keys, values and headers"]
 
 
 def test_the_column_names_topics_where_no_option_does(kit):
-    """Without the option rows go where they say; with it, there."""
     kit.cluster.create_topic("u")
     rows = batch(b"a", b"b", topic=["t", "u"])
     writer = MemoryRecordWriter(kit.cluster)
@@ -187,12 +178,10 @@ def test_a_transaction_is_left_open(kit):
 
 @pytest.mark.parametrize("batches", [[], [batch()], [batch(), batch()]])
 def test_no_transaction_is_begun_where_there_are_no_rows(kit, batches):
-    """An empty task costs the cluster nothing."""
     assert task(kit).write(batches, "one") == WriteResult()
 
 
 def test_empty_batches_among_others_are_ignored(kit):
-    """One transaction is begun, however many batches there are."""
     written = task(kit, transactional(kit)).write([batch(), batch(b"a"), batch(), batch(b"b")], "x")
     assert written.delivered.records == 2
     assert written.transaction is not None

@@ -23,19 +23,16 @@ def batch(*lines: str) -> CheckpointedBatch:
 
 
 @pytest.mark.parametrize("text", ['{"t":{"0":9,"1":7}}', '{"t": {"0": 9, "1": 7}}'])
-def test_a_batch_of_either_source(text):
-    """The offsets of the JVM connector and of a source in Python are read alike."""
+def test_batches_of_the_jvm_connector_and_of_python_sources_are_read_alike(text):
     assert batch("v1", METADATA, text) == CheckpointedBatch(4, 1_795_251_150_969, {"0": OURS})
 
 
-def test_sources_are_called_by_their_position():
-    """Sources that are not Kafka's, or have no offset, are ignored."""
+def test_sources_are_named_by_position_and_only_kafkas_count():
     lines = ("1", '{"t":{"0":9,"1":7}}', "-", '{"logOffset":3}', '{"t":{"0":9,"1":7}}')
     assert batch("v1", METADATA, *lines).offsets == {"1": OURS, "4": OURS}
 
 
 def test_sources_of_version_2_have_names():
-    """A name stands before the first colon, in any order."""
     found = batch("v2", METADATA, 'second:{"t":{"0":9,"1":7}}', "first:-", "other:12")
     assert found.offsets == {"second": OURS}
 
@@ -66,8 +63,7 @@ def test_a_batch_without_a_time(metadata):
         (b"v2\n{}\na:-\na:-", "two sources have the same name"),
     ],
 )
-def test_what_is_no_offset_log(content, problem):
-    """A file of another kind, or of a later version, is refused."""
+def test_a_file_that_is_no_offset_log_is_refused(content, problem):
     with pytest.raises(ValueError, match=problem):
         read_batch(0, content)
 
@@ -82,7 +78,6 @@ def test_what_is_no_offset_log(content, problem):
     ],
 )
 def test_offsets_that_are_not_kafkas(text):
-    """What has another shape, or nothing in it, is no offset of Kafka's."""
     assert kafka_offsets(text) is None
 
 
@@ -95,20 +90,17 @@ FROM_SPARK = (
 )
 
 
-def test_the_bytes_of_a_batch():
-    """A batch is the version's line, Spark's notes, and the offsets."""
+def test_the_bytes_of_a_batch_are_version_metadata_and_offsets():
     expected = b'v1\n{"batchWatermarkMs":0,"batchTimestampMs":17,"conf":{}}\n{"t":{"0":23}}'
     assert write_batch_end(END, 17) == expected
 
 
 @given(logged_offsets)
 def test_what_is_written_is_read(offsets):
-    """Any offsets come back as they were."""
     assert read_batch_end(write_batch_end(offsets, 0)) == offsets
 
 
-def test_what_spark_writes_is_read():
-    """What Spark notes of a query is ignored."""
+def test_metadata_of_spark_are_ignored():
     assert read_batch_end(FROM_SPARK) == END
 
 
@@ -125,7 +117,6 @@ def test_what_spark_writes_is_read():
     ],
 )
 def test_what_is_no_log_of_one_source(content, problem):
-    """Bytes of other queries, of later versions or of none are refused."""
     with pytest.raises(ValueError, match=problem):
         read_batch_end(content)
 

@@ -35,7 +35,6 @@ def test_bytes():
 
 @given(logged_offsets)
 def test_what_is_written_is_read(offsets):
-    """Any offsets come back as they were."""
     assert read_initial_offsets(write_initial_offsets(offsets)) == offsets
 
 
@@ -45,7 +44,6 @@ def test_offsets_without_a_version():
 
 
 def test_offsets_on_several_lines():
-    """The version is the first line; the rest is JSON."""
     assert read_initial_offsets(b"\0v1\n" + JSON.replace(b",", b",\n")) == OFFSETS
 
 
@@ -81,8 +79,7 @@ def test_offsets_on_several_lines():
         (b"\0v1\n[]", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got []'),
     ],
 )
-def test_refusals(content, problem):
-    """What cannot be read is refused with Spark's words."""
+def test_what_cannot_be_read_is_refused_with_sparks_words(content, problem):
     with pytest.raises(ValueError, match=r"\S") as caught:
         read_initial_offsets(content)
     assert str(caught.value) == problem
@@ -93,12 +90,10 @@ VERSIONS = st.builds(SchemaVersion, st.text(), st.integers(1, 2**31 - 1))
 
 @given(st.dictionaries(st.sampled_from(["key", "value"]), VERSIONS, min_size=1))
 def test_versions_are_read_as_they_were_written(versions):
-    """Whatever the subject's name."""
     assert read_schema_versions(write_schema_versions(versions)) == versions
 
 
-def test_the_layout():
-    """A line with the version of the format, and a JSON object."""
+def test_an_entry_is_a_line_with_the_version_and_a_json_object():
     content = b'v1\n{"key":{"subject":"s","version":1},"value":{"subject":"t-value","version":3}}'
     versions = {"value": SchemaVersion("t-value", 3), "key": SchemaVersion("s", 1)}
     assert write_schema_versions(versions) == content
@@ -120,7 +115,6 @@ def test_the_layout():
     ],
 )
 def test_a_malformed_entry_is_refused(content, problem):
-    """Another program or a later version wrote the entry."""
     with pytest.raises(ValueError, match=problem):
         read_schema_versions(content)
 
@@ -143,7 +137,6 @@ ONE = SinkLogEntry(7, BatchState.PREPARED, (Transaction("p-q-0-0", 4_000, 3),), 
 
 
 def test_bytes_of_a_sink_log():
-    """A file is the version's line and JSON, with Kafka's names for what makes a transaction."""
     line, text = ONE.to_bytes().split(b"\n")
     assert line == b"v2"
     assert json.loads(text) == {
@@ -160,20 +153,17 @@ def test_bytes_of_a_sink_log():
 
 @given(entries)
 def test_a_written_sink_log_entry_is_read(entry):
-    """Any entry comes back as it was."""
     assert SinkLogEntry.from_bytes(entry.to_bytes()) == entry
 
 
 @given(entries, st.sampled_from(BatchState))
 def test_a_state_changes_nothing_else(entry, state):
-    """What becomes of a batch keeps its number and its transactions."""
     changed = entry.with_state(state)
     assert changed.state is state
     assert changed.with_state(entry.state) == entry
 
 
-def test_version_1_is_read():
-    """An entry of version 1 has the batch and its transactions only."""
+def test_version_1_of_a_sink_log_has_the_batch_and_its_transactions_only():
     content = json.loads(ONE.to_bytes().split(b"\n")[1])
     old = {key: content[key] for key in ("batchId", "state", "transactions")}
     read = SinkLogEntry.from_bytes(f"v1\n{json.dumps(old)}".encode())
@@ -185,7 +175,6 @@ def test_version_1_is_read():
     [(BatchState.PREPARED, 6), (BatchState.COMMITTED, 7), (BatchState.DROPPED, 6)],
 )
 def test_a_batch_can_be_seen_once_it_is_committed(state, last):
-    """Until then the batch before it is the last."""
     assert ONE.with_state(state).committed_through == last
 
 
@@ -274,7 +263,6 @@ def _planted(**given: object) -> bytes:
     ],
 )
 def test_refusals_of_a_sink_log(content, problem):
-    """What is no entry is not taken for one."""
     with pytest.raises(ValueError, match=r"\S") as caught:
         SinkLogEntry.from_bytes(content)
     assert str(caught.value) == problem

@@ -39,8 +39,7 @@ def point(committed: int, planned: int | None = None) -> ResumePoint:
 
 
 @given(st.lists(logged_offsets, min_size=1, max_size=3), st.data())
-def test_a_moved_point(ends, data):
-    """The query resumes at the targets, elsewhere as before, and no batch has records."""
+def test_a_moved_query_resumes_at_the_targets_with_a_batch_without_records(ends, data):
     before = ResumePoint(4, batch(*(each.to_json() for each in ends)))
     wanted: Mapping[str, PartitionOffsets] = {
         name: PartitionOffsets({each: data.draw(st.integers(0, 99)) for each in old})
@@ -63,7 +62,6 @@ def test_unknown_partitions_and_sources_are_ignored():
 
 
 def test_other_sources_keep_their_planned_batch():
-    """The planned end of a source that is not Kafka's stays, and so do its own settings."""
     before = ResumePoint(
         0, batch('{"t":{"0":7}}', '{"logOffset":1}'), batch('{"t": {"0": 9}}', '{"logOffset":2}')
     )
@@ -72,8 +70,7 @@ def test_other_sources_keep_their_planned_batch():
     assert after.planned == batch('{"t":{"0":3}}', '{"logOffset":2}')
 
 
-def test_named_sources():
-    """In version 2, each line keeps its name."""
+def test_sources_of_version_2_keep_their_names():
     before = ResumePoint(0, batch('b:{"t":{"0":7}}', "a:-", version="v2"))
     after = before.moved_to({"b": offsets((0, 3)), "a": offsets((0, 3))})
     assert after.committed == batch('b:{"t":{"0":3}}', "a:-", version="v2")
@@ -93,12 +90,10 @@ def test_named_sources():
     ],
 )
 def test_what_an_interrupted_rewrite_leaves(found, is_one):
-    """Each file is the old or the new one, or the planned batch is missing."""
     assert found.may_be(point(7, 9), point(3, 3)) is is_one
 
 
-def test_signs_of_life():
-    """A planned batch with records is one, and so is a batch that began just now."""
+def test_planned_records_and_a_batch_that_just_began_are_signs_of_life():
     late = BEGUN_MS + RECENT_MS
     planned = "batch 5 is planned and not committed"
     assert sign_of_life(point(7, 9), late) is not None
@@ -119,7 +114,6 @@ def test_signs_of_life():
 @pytest.mark.parametrize("undoes", [None, 3])
 @pytest.mark.parametrize("before", [point(7), point(7, 9)])
 def test_a_backup_is_read_back(before, undoes):
-    """A backup has the bytes of all files."""
     backup = Backup(BEGUN_MS, before, point(3, 3), undoes)
     assert Backup.from_bytes(backup.to_bytes()) == backup
 
@@ -137,16 +131,14 @@ def test_a_backup_is_read_back(before, undoes):
         {"undoes": True},
     ],
 )
-def test_what_is_no_backup(change):
-    """Nothing is restored from a damaged file."""
+def test_a_damaged_backup_is_refused(change):
     content = json.loads(Backup(BEGUN_MS, point(7), point(3, 3)).to_bytes())
     for damaged in (json.dumps(content | change).encode(), b"", b"[]", b"\xff"):
         with pytest.raises(ValueError, match="no backup of offsets"):
             Backup.from_bytes(damaged)
 
 
-def test_the_rewrite_to_undo():
-    """The rewrite to undo is the last one that is not undone; entries may be purged."""
+def test_the_rewrite_to_undo_is_the_last_one_that_is_not_undone():
     rewrite = Backup(BEGUN_MS, point(7), point(3, 3))
     entries = {2: rewrite, 3: rewrite}
     assert rewrite_to_undo({}) is None

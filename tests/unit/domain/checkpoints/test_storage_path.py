@@ -20,14 +20,12 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
     ],
 )
 def test_credentials_are_not_shown(url, shown):
-    """A path is shown without who opens it, and is represented without itself."""
     path = StoragePath(url, '{"secret": "hush"}')
     assert str(path) == shown
     assert repr(path) == "StoragePath()"
 
 
-def test_options_belong_to_what_is_below():
-    """What is below a path is opened in the same way."""
+def test_paths_below_a_path_have_its_options():
     child = StoragePath("s3://b/X//", '{"key": 1}').child("offsets")
     assert (child.url, child.options) == ("s3://b/X/offsets", {"key": 1})
 

@@ -24,7 +24,6 @@ NEWEST = {api.key: (0, api.version) for api in NEEDED}
 
 
 def test_the_exit_status_is_that_of_the_worst():
-    """Each level has its own, and none is the status of wrong arguments."""
     good, bad, worse = ok("a", "b"), warning("a", "b", "c"), error("a", "b", "c")
     assert [worst(each).exit_status for each in ([], [good], [good, bad], [bad, worse, good])] == [
         0,
@@ -47,16 +46,14 @@ def test_secrets_that_spark_shows():
 @pytest.mark.parametrize(
     ("days", "level"), [(365, Level.OK), (30, Level.OK), (29, Level.WARNING), (-1, Level.WARNING)]
 )
-def test_a_certificate_that_ends_soon(days, level):
-    """A month before its end, it is a warning."""
+def test_a_certificate_that_ends_within_a_month_is_a_warning(days, level):
     found = PeerCertificate(("CN=broker", "CN=root"), days * DAY_MS, "TLSv1.3", "AES")
     finding = check_certificate("h:9093", found, 0)
     assert finding.level is level
     assert finding.summary == f"h:9093: TLSv1.3, CN=broker < CN=root, {days} days left"
 
 
-def test_versions_of_apis():
-    """Old brokers lack features, and some of them are needed by every query."""
+def test_missing_versions_of_apis_are_findings():
     assert [each.level for each in check_apis(None)] == [Level.OK]
     assert [each.level for each in check_apis(NEWEST)] == [Level.OK]
     (old,) = check_apis({**NEWEST, 3: (0, 9)})
@@ -69,8 +66,7 @@ def test_versions_of_apis():
     assert missing.level is Level.ERROR
 
 
-def test_rights_on_a_topic():
-    """Without any right a query fails; a reader need not write."""
+def test_a_reader_needs_no_right_to_write():
     allowed = frozenset({Operation.DESCRIBE, Operation.READ})
     read, write = check_topic(ADA, "t", allowed)
     assert read == ok("rights", "read: Read on the topic 't'")

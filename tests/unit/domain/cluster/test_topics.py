@@ -13,8 +13,7 @@ def led(leader: int | None, size: int | None = None) -> PartitionDescription:
     return PartitionDescription(leader, replicas, replicas if leader else frozenset(), size)
 
 
-def test_totals_of_a_topic():
-    """Offsets and sizes are added up, in the order of partitions."""
+def test_offsets_and_sizes_of_partitions_are_added_up():
     (topic,) = summarize(
         [B, A],
         PartitionOffsets({A: 3, B: 0}),
@@ -28,7 +27,6 @@ def test_totals_of_a_topic():
 
 
 def test_what_is_not_known_is_not_added_up():
-    """A partition without a leader has no offsets, and the topic no totals."""
     (topic,) = summarize(
         [A, B],
         PartitionOffsets({A: 3}),
@@ -42,7 +40,6 @@ def test_what_is_not_known_is_not_added_up():
 
 
 def test_replicas_out_of_sync_are_counted():
-    """A partition is under-replicated if a replica is behind, or there is no leader."""
     lagging = PartitionDescription(1, frozenset({1, 2}), frozenset({1}))
     (topic,) = summarize(
         [A, B],
@@ -62,7 +59,6 @@ def test_a_start_after_the_end_counts_no_offsets():
 
 
 def test_deleted_topics_are_left_out():
-    """A topic that is not described does not exist any more."""
     assert summarize([A], PartitionOffsets({}), PartitionOffsets({}), {}) == ()
 
 
@@ -77,7 +73,6 @@ def test_deleted_topics_are_left_out():
         (None, (None, None, None)),
     ],
 )
-def test_settings(config, expected):
-    """Retention and cleanup policy are read from the configuration, if it is known."""
+def test_retention_and_cleanup_policy_are_settings(config, expected):
     topic = TopicDescription({}, config)
     assert (topic.retention_ms, topic.retention_bytes, topic.cleanup_policy) == expected

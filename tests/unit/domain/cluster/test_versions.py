@@ -27,7 +27,6 @@ def levels(found: Environment, client: str = "kafka-python") -> dict[str, Level]
 
 
 def test_minimum_versions_are_those_of_the_distribution():
-    """Both lists say the same."""
     project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
     named = chain(project["dependencies"], *project["optional-dependencies"].values())
     found = {}
@@ -58,8 +57,7 @@ def test_minimum_versions_are_those_of_the_distribution():
         (Environment("h", "3.13", {**PACKAGES, "pyspark": "dev"}), "", {"pyspark": Level.ERROR}),
     ],
 )
-def test_versions_here(found, client, expected):
-    """What is too old or missing is found; the other client may be missing."""
+def test_old_and_missing_packages_are_found(found, client, expected):
     assert levels(found, client) == expected
 
 
@@ -70,8 +68,7 @@ def test_an_executor_like_the_driver():
     assert found.summary.startswith("w1: Python 3.12.9, confluent-kafka 2.15.1, ")
 
 
-def test_an_executor_that_differs():
-    """Another Python, a missing package and another version of this one stop a query."""
+def test_an_executor_with_other_packages_stops_a_query():
     other = Environment(
         "w1", "3.11.1", {**without("confluent-kafka"), "pyspark-kafka": "0.0.9", "pyarrow": "20.0"}
     )
@@ -85,7 +82,6 @@ def test_an_executor_that_differs():
 
 
 def test_a_package_that_only_executors_have():
-    """The driver may do without it."""
     here = Environment("driver", "3.12.1", without("confluent-kafka"))
     (found,) = check_executors(here, [Environment("w1", "3.12.1", PACKAGES)])
     assert found.level is Level.WARNING

@@ -45,14 +45,12 @@ def test_lag(latest, consumed, least, greatest, mean):
         (3, 1_600, "0.001875"),
     ],
 )
-def test_mean(lag, partitions, text):
-    """The mean is written as Java writes a double."""
+def test_the_mean_is_written_as_java_writes_a_double(lag, partitions, text):
     latest = {**dict.fromkeys(T[:partitions], 0), T[0]: lag}
     assert Lag.between(latest, {}).metrics()["avgOffsetsBehindLatest"] == text
 
 
-def test_negative_mean():
-    """A mean below zero keeps its sign in either notation."""
+def test_a_negative_mean_keeps_its_sign():
     metrics = Lag.between({T[0]: 0}, {T[0]: 10**8}).metrics()
     assert metrics["avgOffsetsBehindLatest"] == "-1.0E8"
 
@@ -62,21 +60,18 @@ def test_negative_mean():
     st.dictionaries(st.sampled_from(T[:5]), st.integers(0, LARGEST_OFFSET)),
 )
 def test_mean_is_exact(latest, consumed):
-    """The mean reads back as the very number that it was."""
     lags = [offset - consumed.get(partition, 0) for partition, offset in latest.items()]
     metrics = Lag.between(latest, consumed).metrics()
     assert float(metrics["avgOffsetsBehindLatest"]) == float(sum(lags)) / len(lags)
 
 
 def test_no_partition_has_no_lag():
-    """Without partitions there are no metrics, and nothing is behind."""
     lag = Lag.between({}, {T[0]: 1})
     assert lag.metrics() == {}
     assert (lag.total, lag.min, lag.max, lag.avg) == (0, 0, 0, 0.0)
 
 
-def test_partitions_in_order():
-    """The lag of each partition is kept, in the order of partitions."""
+def test_lags_are_in_the_order_of_partitions():
     lag = Lag.between({T[10]: 5, T[2]: 7}, {T[2]: 1})
     assert list(lag.by_partition.items()) == [(T[2], 6), (T[10], 5)]
     assert lag.total == 11
@@ -106,8 +101,7 @@ def test_a_log_that_ends_before_what_was_consumed():
     assert (lag.lag, lag.is_truncated, lag.expired) == (0, True, 0)
 
 
-def test_a_source_has_its_partitions_in_order():
-    """The lag of a source is exact if the lag of each partition is."""
+def test_the_lag_of_a_source_is_exact_if_that_of_each_partition_is():
     source = SourceLag.in_offsets({T[0]: 4, T[1]: 2}, {T[2]: 3, T[1]: 9, T[0]: 4})
     assert [each.partition for each in source.partitions] == [T[0], T[1], T[2]]
     assert source.lag == Lag({T[0]: 0, T[1]: 7, T[2]: 3})
@@ -116,7 +110,6 @@ def test_a_source_has_its_partitions_in_order():
 
 
 def test_sources_of_a_query_are_added_up():
-    """Two sources that read one partition are behind by what is left for both."""
     one = SourceLag.in_offsets({T[0]: 4}, {T[0]: 6, T[1]: 1})
     other = SourceLag.in_offsets({T[0]: 6}, {T[0]: 6})
     lag = QueryLag("id", "run", None, 3, 1_000, {"0": one, "2": other})
@@ -126,7 +119,6 @@ def test_sources_of_a_query_are_added_up():
 
 
 def test_a_notebook_shows_the_largest_lag_first():
-    """The table has offsets and lag of each partition, and the total."""
     source = SourceLag.in_offsets({T[0]: 4, T[1]: 2_000}, {T[0]: 4, T[1]: 9_000})
     html = source._repr_html_()
     assert html.startswith("<table><caption>lag ≤ 7,000</caption><thead><tr><th>topic</th>")
@@ -136,7 +128,6 @@ def test_a_notebook_shows_the_largest_lag_first():
 
 
 def test_a_notebook_shows_the_lag_of_a_query():
-    """Sources are named if there are several; a query without a name is named by its id."""
     one = SourceLag.in_offsets({T[0]: 4}, {T[0]: 6})
     lag = QueryLag("id", "run", "orders", 3, 1_000, {"0": one})
     assert "<caption>orders: lag ≤ 2 after batch 3</caption>" in lag._repr_html_()
@@ -148,14 +139,12 @@ def test_a_notebook_shows_the_lag_of_a_query():
 
 
 def test_a_notebook_does_not_show_thousands_of_partitions():
-    """The caption says how many more there are."""
     html = SourceLag.in_offsets({}, dict.fromkeys(T, 1))._repr_html_()
     assert html.count("<tr>") == 1 + MAX_HTML_ROWS
     assert "(1,980 more partitions)</caption>" in html
 
 
 def test_a_notebook_shows_names_as_text():
-    """No name of a topic, a source or a query is read as HTML."""
     hostile = "<script>alert(1)</script>\"'&"
     one = SourceLag.in_offsets({TopicPartition(hostile, 0): 1}, {TopicPartition(hostile, 0): 3})
     html = QueryLag(hostile, "run", hostile, 0, 0, {hostile: one, "1": one})._repr_html_()

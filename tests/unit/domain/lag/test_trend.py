@@ -23,13 +23,11 @@ def trend(*samples: Sample) -> Trend:
 
 
 def test_nothing_left_is_caught_up():
-    """One report is enough to see that there is nothing to read."""
     assert trend((0, 1, 10, 10)) == Trend(Direction.CAUGHT_UP)
     assert trend((0, 1, 10, 10), (2, 2, 30, 30)) == Trend(Direction.CAUGHT_UP, arrived=10.0)
 
 
 def test_one_look_tells_no_trend():
-    """Before two commits were seen nothing is said."""
     assert trend((0, 1, 0, 10)) == Trend(Direction.UNKNOWN)
     assert trend((0, 1, 0, 10), (2, 2, 5, 12)) == Trend(Direction.UNKNOWN, arrived=1.0)
 
@@ -124,7 +122,6 @@ def test_a_hundredth_of_the_lag_is_no_trend(consumed, direction):
 
 
 def test_new_partitions_make_no_rate():
-    """Only partitions that were there before are compared."""
     kept = LagTrend()
     kept.add(sample(0, 1, 0, 100))
     grown = SourceLag.in_offsets({tp(0): 0}, {tp(0): 120, tp(1): 5_000})

@@ -59,8 +59,7 @@ INTERCEPTORS = "Kafka option 'interceptor.classes' is not supported"
 NO_SERVERS = "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
 
 
-def test_settings():
-    """Settings are the options that begin with 'kafka.', without that and space around values."""
+def test_settings_are_options_that_begin_with_kafka():
     given_options = {
         "kafka.bootstrap.servers": " b:9092 ",
         "kafka.kafka.x": "1",
@@ -71,7 +70,6 @@ def test_settings():
 
 
 def test_secrets_are_hidden_where_settings_are_represented():
-    """As by tools that show the variables of a traceback."""
     options = {
         "kafka.sasl.password": " hush ",
         "kafka.ssl_password": "hush",
@@ -93,13 +91,11 @@ def test_secrets_are_hidden_where_settings_are_represented():
     ],
 )
 def test_values_of_settings_are_represented_without_secrets(value, shown):
-    """Also where one was pasted into a URL or a name of a file."""
     assert shown in repr(value)
     assert "hush" not in repr(value)
 
 
 def test_settings_of_java_have_one_spelling():
-    """kafka-python's underscores become dots, but in names that Java's clients do not have."""
     given_options = {
         "kafka.bootstrap_servers": "b:9092",
         "kafka.isolation_level": "read_committed",
@@ -115,8 +111,7 @@ def test_settings_of_java_have_one_spelling():
 
 
 @given(st.dictionaries(st.text().filter(lambda name: "_" not in name), st.text().map(str.strip)))
-def test_prefix(settings):
-    """Taking the settings undoes putting the prefix before their names."""
+def test_taking_settings_undoes_putting_the_prefix_before_them(settings):
     assert kafka_settings({f"kafka.{name}": text for name, text in settings.items()}) == settings
 
 
@@ -130,8 +125,7 @@ def test_prefix(settings):
         {"group.id": "g", "security.protocol": "SSL"},
     ],
 )
-def test_nothing_refused(settings):
-    """Settings that no rule forbids are left to the client."""
+def test_settings_that_no_rule_forbids_are_left_to_the_client(settings):
     assert consumer_problems(SERVERS | settings) == []
 
 
@@ -147,8 +141,7 @@ def test_nothing_refused(settings):
         ({"bootstrap.servers": ""}, NO_SERVERS),
     ],
 )
-def test_refusal(settings, problem):
-    """A setting that Spark's side decides is refused in the JVM connector's words."""
+def test_settings_that_spark_decides_are_refused(settings, problem):
     assert consumer_problems(SERVERS | settings) == [problem]
 
 
@@ -162,8 +155,7 @@ def test_refusal(settings, problem):
         ("[fe80::1%eth0]", ("fe80::1%eth0", 9092)),
     ],
 )
-def test_server(server, address):
-    """A server has the form that Java's client reads; clients in Python need no port."""
+def test_a_server_has_the_form_that_javas_client_reads(server, address):
     assert server_address(server) == address
     assert read_java_settings({"bootstrap.servers": f"a:1,{server},"}).problems == ()
 
@@ -184,8 +176,7 @@ def test_what_is_no_server(server):
 
 
 @pytest.mark.parametrize("level", ["", "READ_COMMITTED", "serializable"])
-def test_isolation_level(level):
-    """Records are read with one of the two isolation levels that Kafka has."""
+def test_there_are_two_isolation_levels(level):
     assert consumer_problems(SERVERS | {"isolation.level": level}) == [
         (
             "Option 'kafka.isolation.level' must be 'read_uncommitted' or 'read_committed', "
@@ -195,8 +186,7 @@ def test_isolation_level(level):
 
 
 @pytest.mark.parametrize("timeout", ["", "0", "-1", "1.5", "1s", "x", "²"])
-def test_refused_api_timeout(timeout):
-    """Every call to a cluster has a bound that is a positive number of milliseconds."""
+def test_a_timeout_is_a_positive_number_of_milliseconds(timeout):
     assert consumer_problems(SERVERS | {"default.api.timeout.ms": timeout}) == [
         (
             "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, "
@@ -205,8 +195,7 @@ def test_refused_api_timeout(timeout):
     ]
 
 
-def test_order_of_refusals():
-    """Everything refused is told at once, in the JVM connector's order, the servers last."""
+def test_all_refusals_are_reported_in_the_jvm_connectors_order():
     names = (
         "interceptor.classes",
         "enable.auto.commit",
@@ -228,8 +217,7 @@ def test_order_of_refusals():
     ("settings", "milliseconds"),
     [(SERVERS, 30_000), (SERVERS | {"default.api.timeout.ms": "1500"}, 1_500)],
 )
-def test_api_timeout(settings, milliseconds):
-    """A call may take half a minute unless the user says otherwise."""
+def test_a_call_may_take_half_a_minute_by_default(settings, milliseconds):
     assert read_java_settings(settings).timeout_ms == milliseconds
 
 
@@ -326,14 +314,12 @@ def texts(name: str) -> st.SearchStrategy[str]:
     return st.integers(*BOUNDS[name]).map(str)
 
 
-def test_defaults():
-    """Records are acknowledged by all replicas, once each, as Java's client has it since 3.0."""
+def test_defaults_are_those_of_javas_producer():
     assert producer_settings({}) == (ProducerSettings(), [])
     assert (read().acks, read().is_idempotent, read().retries) == (ALL_REPLICAS, True, INT32_MAX)
 
 
 def test_every_setting_is_tried():
-    """A setting that is added is added to the tables of this module."""
     assert BOUNDS.keys() | CHOICES.keys() == WRITES.keys() - WITHOUT_EFFECT.keys() - REFUSED.keys()
     assert {*FIELDS.values(), "compression_level"} == {
         field.name for field in fields(ProducerSettings)
@@ -341,16 +327,14 @@ def test_every_setting_is_tried():
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers(name):
-    """A number may be any that Java takes and a producer can follow, its bounds included."""
+def test_numbers_within_the_bounds_are_read(name):
     for bound in NUMBERS[name]:
         found, problems = producer_settings({name: str(bound)})
         assert (getattr(found, FIELDS[name]), problems) == (bound, [])
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_numbers_out_of_bounds(name):
-    """What is no number, or none between the bounds, is told with them."""
+def test_other_numbers_are_refused_with_the_bounds(name):
     least, most = BOUNDS[name]
     for text in (str(least - 1), str(most + 1), "", "x", "1.0", "1e3", "9" * 5_000):
         _, problems = producer_settings({name: text})
@@ -360,16 +344,14 @@ def test_numbers_out_of_bounds(name):
 
 
 @pytest.mark.parametrize(("name", "meanings"), CHOICES.items())
-def test_choices(name, meanings):
-    """A choice is read as Java reads it, in upper or lower case only where Java does so."""
+def test_choices_are_read_as_java_reads_them(name, meanings):
     for text, meaning in meanings.items():
         found, problems = producer_settings({name: text})
         assert (getattr(found, FIELDS[name]), problems) == (meaning, [])
 
 
 @pytest.mark.parametrize(("name", "refusal"), REFUSALS.items())
-def test_no_choices(name, refusal):
-    """What is none of a setting's choices is told with them."""
+def test_other_choices_are_refused_with_the_choices(name, refusal):
     wrong, problem = refusal
     for text in wrong:
         assert producer_settings({name: text})[1] == [
@@ -378,8 +360,7 @@ def test_no_choices(name, refusal):
 
 
 @pytest.mark.parametrize("codec", LEVELS)
-def test_the_level_of_a_codec(codec):
-    """The level is the chosen codec's; levels of other codecs have no effect."""
+def test_only_the_level_of_the_chosen_codec_has_an_effect(codec):
     levels = {f"compression.{name}.level": str(most) for name, (_, most) in LEVELS.items()}
     most = LEVELS[codec][1]
     found, problems = producer_settings(levels | {"compression.type": codec})
@@ -402,8 +383,7 @@ def test_the_sticky_partitioner_ignores_keys():
 
 
 @given(st.sets(st.sampled_from(sorted(CONFLICTS)), min_size=1))
-def test_idempotence_gives_way(names):
-    """Settings that rule idempotence out turn it off, unless it is asked for."""
+def test_settings_that_rule_idempotence_out_turn_it_off(names):
     settings = {name: CONFLICTS[name][0] for name in names}
     found, problems = producer_settings(settings)
     assert (found.is_idempotent, problems) == (False, [])
@@ -411,8 +391,7 @@ def test_idempotence_gives_way(names):
 
 
 @given(st.sets(st.sampled_from(sorted(CONFLICTS))))
-def test_idempotence_that_is_asked_for(names):
-    """If idempotence is asked for, all settings that rule it out are reported in Java's words."""
+def test_settings_that_rule_out_an_idempotence_that_is_asked_for_are_reported(names):
     settings = {name: CONFLICTS[name][0] for name in names} | {"enable.idempotence": "true"}
     found, problems = producer_settings(settings)
     assert found.is_idempotent
@@ -420,7 +399,6 @@ def test_idempotence_that_is_asked_for(names):
 
 
 def test_a_setting_that_cannot_be_read_contradicts_nothing():
-    """One mistake is one problem."""
     settings = {"acks": "2", "enable.idempotence": "true", "retries": "-1"}
     problems = producer_settings(settings)[1]
     assert [problem.partition(" must")[0] for problem in problems] == [
@@ -438,8 +416,7 @@ def test_a_setting_that_cannot_be_read_contradicts_nothing():
     ),
     st.dictionaries(st.sampled_from(sorted(WITHOUT_EFFECT)), st.text()),
 )
-def test_any_settings_together(settings, others):
-    """Settings that may be set alone may be set together; those without effect have none."""
+def test_settings_that_may_be_set_alone_may_be_set_together(settings, others):
     found, problems = producer_settings(settings)
     assert problems == []
     assert producer_settings(settings | others) == (found, [])
@@ -450,7 +427,6 @@ def test_any_settings_together(settings, others):
 
 @given(st.sets(st.sampled_from(sorted(BOUNDS.keys() | CHOICES.keys() | REFUSED.keys()))))
 def test_all_problems_are_reported_together(names):
-    """One run tells every setting that has to be corrected, the refused ones first."""
     problems = producer_settings(dict.fromkeys(names, "?"))[1]
     refused = [problem for name, problem in REFUSED.items() if name in names]
     assert problems[: len(refused)] == refused
@@ -469,27 +445,23 @@ def test_all_problems_are_reported_together(names):
     ],
 )
 @pytest.mark.parametrize("text", ["", "x"])
-def test_refused(name, start, text):
-    """What a sink decides by itself is refused with any value, serializers in Spark's words."""
+def test_settings_that_a_sink_decides_are_refused_with_any_value(name, start, text):
     [problem] = producer_settings({name: text})[1]
     assert problem.startswith(f"Kafka option '{name}' {start}")
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
-def test_reasons(name):
-    """A setting without effect says why it has none, and a read ignores it, too."""
+def test_settings_without_effect_say_why(name):
     assert WITHOUT_EFFECT[name]
     assert name in OF_READS
 
 
 def test_settings_of_others_are_left_alone():
-    """The settings of connections and of consumers are no business of the producer's."""
     others = {"bootstrap.servers": "b:1", "sasl.password": "hush", "group.id": "g", "": ""}
     assert producer_settings(others) == (ProducerSettings(), [])
 
 
 def test_a_read_takes_settings_of_writing():
-    """A read accepts the settings of writes."""
     # One setting is every client's, not the producer's alone.
     of_clients = {"max.in.flight.requests.per.connection"}
     assert WRITES.keys() - REFUSED.keys() - of_clients <= OF_READS

@@ -43,23 +43,20 @@ def tls(settings: dict[str, str]) -> Tls:
     [setting for setting in SETTINGS if isinstance(setting.read, Ignored)],
     ids=lambda setting: setting.name,
 )
-def test_without_effect(setting):
-    """A setting that a read of a range has no use for is taken and left out, for a reason."""
+def test_settings_without_effect_on_a_read_are_left_out_for_a_reason(setting):
     read = read_java_settings({setting.name: "anything"})
     assert read.others == {}
     assert read.problems == ()
 
 
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.jvm])
-def test_refused(name):
-    """A setting that needs a JVM is refused by its name, unless it is empty."""
+def test_settings_that_need_a_jvm_are_refused_unless_empty(name):
     start = f"Option 'kafka.{name}' is not supported: "
     assert problem({name: "com.example.Something"}).startswith(start)
     assert read_java_settings({name: ""}).problems == ()
 
 
-def test_providers_of_values():
-    """A provider of values is refused once, with any parameters."""
+def test_providers_of_values_are_refused_once():
     settings = {"config.providers": "file", "config.providers.file.class": "com.example.Provider"}
     assert problem(settings).startswith("Option 'kafka.config.providers' is not supported: ")
     del settings["config.providers"]
@@ -79,8 +76,7 @@ def test_a_login_class_is_refused():
         ("ssl.provider", "SunJSSE"),
     ],
 )
-def test_spelled_out_default(name, value):
-    """Java's default of a setting that is refused otherwise may be spelled out."""
+def test_javas_default_may_be_spelled_out(name, value):
     assert read_java_settings({name: value}).problems == ()
 
 
@@ -95,8 +91,7 @@ def test_spelled_out_default(name, value):
         ("client.id", "7", "7"),
     ],
 )
-def test_value(name, value, read):
-    """Values are read as Java reads them."""
+def test_values_are_read_as_java_reads_them(name, value, read):
     assert read_java_settings({name: value}).others == {name: read}
 
 
@@ -113,8 +108,7 @@ def test_value(name, value, read):
         ),
     ],
 )
-def test_malformed_value(name, value, text):
-    """A value that Java would not read is refused with what it must be."""
+def test_values_that_java_would_not_read_are_refused(name, value, text):
     assert problem({name: value}) == f"Option 'kafka.{name}' {text}"
 
 
@@ -127,16 +121,14 @@ def test_malformed_value(name, value, text):
         ({"reconnect.backoff.ms": "5", "reconnect.backoff.max.ms": "9"}, "5", "9"),
     ],
 )
-def test_reconnecting(given, first, most):
-    """The first wait before a connection is made again never passes the longest one."""
+def test_the_first_wait_never_passes_the_longest_one(given, first, most):
     assert read_java_settings(given).others == {
         "reconnect.backoff.ms": first,
         "reconnect.backoff.max.ms": most,
     }
 
 
-def test_all_problems():
-    """Everything that is wrong is told at once."""
+def test_all_problems_are_reported_together():
     read = read_java_settings(
         {
             "security.protocol": "SASL_SSL",
@@ -172,15 +164,13 @@ def test_all_problems():
         ('username=";" password="=";', ";", "="),
     ],
 )
-def test_jaas(options, username, password):
-    """A login module's options are read as Java reads them, in any order and quotes."""
+def test_jaas_options_are_read_in_any_order_and_quotes(options, username, password):
     assert login(f"{PLAIN} required {options}") == Login("PLAIN", username, Secret(password))
 
 
 @pytest.mark.parametrize("module", [SCRAM, f"kafkashaded.{SCRAM}"])
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_scram(module, mechanism):
-    """SCRAM's login module goes with both of its mechanisms, under a platform's name as well."""
+def test_scrams_login_module_goes_with_both_mechanisms(module, mechanism):
     jaas = f'{module} Required username="u" password="p";'
     assert login(jaas, mechanism) == Login(mechanism, "u", Secret("p"))
 
@@ -211,13 +201,11 @@ def test_delegation_token():
         ),
     ],
 )
-def test_kerberos(options, read):
-    """Kerberos is told by the service's name, the key table and the principal."""
+def test_kerberos_needs_service_key_table_and_principal(options, read):
     assert login(f"{KERBEROS} required {options};", "GSSAPI") == read
 
 
-def test_plain_names():
-    """A user's name and password may be settings of their own."""
+def test_user_and_password_may_be_settings():
     read = read_java_settings(
         {
             "security.protocol": "sasl_plaintext",
@@ -253,8 +241,7 @@ def test_plain_names():
         ("com.example.Module required;", "PLAIN", "'com.example.Module' is not supported"),
     ],
 )
-def test_jaas_refused(jaas, mechanism, text):
-    """A login that no client here has is refused with its reason."""
+def test_unsupported_logins_are_refused_with_a_reason(jaas, mechanism, text):
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism}
     assert text in problem({**settings, "sasl.jaas.config": jaas})
 
@@ -270,14 +257,12 @@ def test_jaas_refused(jaas, mechanism, text):
         f'{PLAIN} required password="hunter2";',
     ],
 )
-def test_no_secret_in_problems(jaas):
-    """What is wrong with a login is told without what may be its password."""
+def test_no_problem_has_a_secret(jaas):
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
     assert "hunter2" not in problem({**settings, "sasl.jaas.config": jaas})
 
 
-def test_no_secret_in_repr():
-    """Settings that were read show no password and no key, and keep them when they cross."""
+def test_no_repr_has_a_secret():
     read = read_java_settings(
         {
             "security.protocol": "SASL_SSL",
@@ -297,8 +282,7 @@ def test_no_secret_in_repr():
     assert pickle.loads(pickle.dumps(Secret("hunter2"))) == "hunter2"  # noqa: S301
 
 
-def test_login_needs_credentials():
-    """A mechanism with a password and no password is refused with where it belongs."""
+def test_a_mechanism_with_a_password_needs_one():
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
     assert problem(settings) == (
         "Option 'kafka.sasl.mechanism' PLAIN requires a user name and a password in "
@@ -307,7 +291,6 @@ def test_login_needs_credentials():
 
 
 def test_kerberos_is_the_default_and_needs_no_login_module():
-    """The service, the key table and the principal may be settings of their own."""
     read = read_java_settings(
         {
             "security.protocol": "SASL_SSL",
@@ -320,8 +303,7 @@ def test_kerberos_is_the_default_and_needs_no_login_module():
     assert read.login == Login("GSSAPI", service_name="kafka", keytab="/k", principal="me@R")
 
 
-def test_no_security():
-    """As in Java, logins and stores mean nothing to a protocol that has neither."""
+def test_logins_and_stores_mean_nothing_without_security():
     read = read_java_settings({"sasl.jaas.config": "?", "ssl.truststore.location": "/nowhere"})
     assert (read.login, read.tls, read.problems) == (None, None, ())
 
@@ -360,8 +342,7 @@ def test_no_security():
         ),
     ],
 )
-def test_tls(settings, read):
-    """Stores, versions and suites are read as Java reads them."""
+def test_stores_versions_and_suites_are_read_as_java_reads_them(settings, read):
     assert tls(settings) == read
 
 
@@ -374,8 +355,7 @@ def test_tls(settings, read):
         ("TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"),
     ],
 )
-def test_suite(java, openssl):
-    """Java's names of cipher suites become OpenSSL's."""
+def test_javas_suites_become_openssls(java, openssl):
     assert tls({"ssl.cipher.suites": java}).ciphers == openssl
 
 
@@ -447,8 +427,7 @@ def test_suite(java, openssl):
         ),
     ],
 )
-def test_tls_refused(settings, text):
-    """What Java's TLS would not take, or OpenSSL does not have, is refused."""
+def test_what_java_or_openssl_does_not_take_is_refused(settings, text):
     assert text in problem({"security.protocol": "SSL"} | settings)
 
 
@@ -462,13 +441,11 @@ def test_tls_refused(settings, text):
         (CERTIFICATE.encode(), StoreFormat.PEM),
     ],
 )
-def test_store_format(content, kind):
-    """A store is known by its content."""
+def test_a_store_is_known_by_its_content(content, kind):
     assert store_format(Store("truststore", "/t.jks"), content) is kind
 
 
-def test_jceks():
-    """A store of Java's extended format is refused with the command that converts it."""
+def test_a_jceks_store_is_refused_with_the_command_that_converts_it():
     with pytest.raises(ValueError, match="JCEKS") as caught:
         store_format(Store("keystore", "/my store.jks"), b"\xce\xce\xce\xce\0\0\0\2")
     assert str(caught.value).endswith(
@@ -484,8 +461,7 @@ def test_cut_off(content):
         store_format(Store("truststore", "/t"), content)
 
 
-def test_unknown_store():
-    """A file that is no store is refused by its name."""
+def test_a_file_that_is_no_store_is_refused_by_its_name():
     with pytest.raises(ValueError, match="'/t' is neither PKCS12 nor JKS nor PEM"):
         store_format(Store("truststore", "/t"), b"hello")
 
@@ -499,8 +475,7 @@ def test_unknown_store():
         f"Bag Attributes\n{CERTIFICATE}",
     ],
 )
-def test_pem(text):
-    """PEM may stand in one line, as in a file of properties."""
+def test_pem_may_be_one_line(text):
     assert pem("x", text) == CERTIFICATE
 
 
@@ -517,7 +492,6 @@ def test_a_line_that_breaks_off_in_an_escape_is_refused():
 
 
 def test_two_names_of_a_kerberos_service_are_refused():
-    """The JAAS line and the setting have to name the same service."""
     read = read_java_settings(
         {
             "security.protocol": "SASL_SSL",
@@ -540,21 +514,18 @@ def test_the_headers_of_an_old_key_keep_their_lines():
 
 
 def test_an_unknown_setting_is_named_with_the_client():
-    """Both clients refuse a setting in the same words."""
     expected = "Option 'kafka.x.y' is not known to the client 'confluent'."
     assert not_known("x.y", "confluent") == expected
 
 
 def test_the_nearest_setting_of_javas_client_is_suggested():
-    """A spelling mistake is found without a search."""
     assert not_known("securty.protocol", "kafka-python").endswith(
         "to the client 'kafka-python'. Did you mean 'kafka.security.protocol'?"
     )
 
 
 @pytest.mark.parametrize(("number", "nearest"), [(-1, 7), (0, 1), (5, 5), (10, 9)])
-def test_nearest_number(number, nearest):
-    """A number that a client does not accept becomes the nearest, Java's -1 its equivalent."""
+def test_a_number_becomes_the_nearest_that_a_client_accepts(number, nearest):
     assert Number(1, 9, unlimited=7).nearest(number) == nearest
     assert Number(1, 9).nearest(-1) == 1
 
@@ -589,8 +560,7 @@ def test_nearest_number(number, nearest):
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, None),
     ],
 )
-def test_principal(settings, expected):
-    """Kafka's name of the user is known if the login has a name."""
+def test_the_principal_is_known_if_the_login_has_a_name(settings, expected):
     assert read_java_settings(settings).principal == expected
 
 
@@ -613,7 +583,6 @@ def test_kafka_pythons_check_of_hostnames():
 
 
 def test_a_client_can_leave_settings_out():
-    """What is wrong with them is left out, too."""
     read = read_java_settings({"client.id": "i", "fetch.min.bytes": "x", "check.crcs": "y"})
     assert len(read.problems) == 2
     rest = read.without({"fetch.min.bytes", "client.id"})

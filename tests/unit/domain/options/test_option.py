@@ -26,21 +26,18 @@ from pyspark_kafka.domain.options.option import (
     ],
 )
 def test_boolean(text, value):
-    """A boolean is true or false, in any case."""
     assert boolean(text) is value
 
 
 @pytest.mark.parametrize("text", ["", "x", "yes", "no", "1", "0", "t", "on", "truefalse"])
-def test_not_a_boolean(text):
-    """Nothing else is a boolean, and the refusal is the JVM's."""
+def test_other_booleans_are_refused_in_the_jvms_words(text):
     with pytest.raises(ValueError, match=r"^For input") as caught:
         boolean(text)
     assert str(caught.value) == f'For input string: "{text}"'
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_integer(number):
-    """Every number that fits a JVM long is read."""
+def test_numbers_that_fit_a_jvm_long_are_read(number):
     assert integer(str(number)) == number
 
 
@@ -48,8 +45,7 @@ def test_integer(number):
     ("text", "value"),
     [("007", 7), ("+5", 5), ("-0", 0), ("-5", -5), ("9223372036854775807", 2**63 - 1)],
 )
-def test_integer_spelled_otherwise(text, value):
-    """Signs and leading zeros are read as the JVM reads them."""
+def test_signs_and_leading_zeros_are_read(text, value):
     assert integer(text) == value
 
 
@@ -77,8 +73,7 @@ def test_integer_spelled_otherwise(text, value):
         "-9223372036854775809",
     ],
 )
-def test_not_an_integer(text):
-    """What the JVM does not read as a long is refused in its words."""
+def test_other_integers_are_refused_in_the_jvms_words(text):
     with pytest.raises(ValueError, match=r"^For input") as caught:
         integer(text)
     assert str(caught.value) == f'For input string: "{text}"'
@@ -92,8 +87,7 @@ def test_not_an_integer(text):
         (non_negative_integer, 0, "someOption must not be negative"),
     ],
 )
-def test_bounded_integers(make, smallest, problem):
-    """A bounded number is read from its smallest value on, and below it the option is named."""
+def test_a_bounded_number_is_read_from_its_smallest_value_on(make, smallest, problem):
     parse = make("someOption")
     assert parse(str(smallest)) == smallest
     assert parse("2147483647") == 2**31 - 1
@@ -106,28 +100,24 @@ def test_bounded_integers(make, smallest, problem):
 
 @pytest.mark.parametrize("text", ["-+5", "9" * 5_000, "5 ", "٣"])
 def test_what_the_jvm_does_not_read_is_refused_in_its_words(text):
-    """For anything that is wrong with a number, the message is the JVM's."""
     with pytest.raises(ValueError, match="For input string") as caught:
         integer(text)
     assert str(caught.value) == f'For input string: "{text}"'
 
 
 def test_a_boolean_is_not_trimmed():
-    """Space around a boolean is refused, as on the JVM."""
     with pytest.raises(ValueError, match='For input string: " true"'):
         boolean(" true")
 
 
 @pytest.mark.parametrize("parse", [positive_integer("x"), non_negative_integer("x")])
 def test_a_number_fits_a_jvm_int(parse):
-    """A number of more than 31 bits is refused, as on the JVM."""
     assert parse("2147483647") == 2**31 - 1
     with pytest.raises(ValueError, match='For input string: "2147483648"'):
         parse("2147483648")
 
 
 def test_a_long_fits_a_jvm_long():
-    """A number of more than 63 bits is refused, as on the JVM."""
     parse = positive_long("x")
     assert parse("9223372036854775807") == 2**63 - 1
     with pytest.raises(ValueError, match='For input string: "9223372036854775808"'):
@@ -135,21 +125,18 @@ def test_a_long_fits_a_jvm_long():
 
 
 @pytest.mark.parametrize(("text", "value"), [("-1", -1), ("1", 1), ("30000", 30_000)])
-def test_time_to_live(text, value):
-    """A time to live is -1, which stands for none, or positive."""
+def test_a_time_to_live_is_minus_one_or_positive(text, value):
     assert time_to_live("x")(text) == value
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "-100"])
-def test_no_time_to_live(text):
-    """Any other number is refused."""
+def test_other_times_to_live_are_refused(text):
     with pytest.raises(ValueError, match=f"^x must be -1 or positive, got {text}$"):
         time_to_live("x")(text)
 
 
 @pytest.mark.parametrize(("number", "nearest"), [(0, 1), (1, 1), (5, 5), (9, 9), (10, 9)])
 def test_clamp(number, nearest):
-    """A number within the bounds stays, any other becomes the bound that it exceeds."""
     assert clamp(1, number, 9) == nearest
 
 
@@ -178,8 +165,7 @@ HELP = (
         ("-1500us", -1),
     ],
 )
-def test_duration(text, expected):
-    """A number and a unit in any case are read as milliseconds, without fractions."""
+def test_durations_are_read_as_whole_milliseconds(text, expected):
     assert milliseconds(text) == expected
 
 
@@ -193,8 +179,7 @@ def test_duration(text, expected):
         ("9223372036854775807us", 9_223_372_036_854_775),
     ],
 )
-def test_largest(text, expected):
-    """What a long does not hold becomes the nearest that it does."""
+def test_a_duration_that_a_long_does_not_hold_becomes_the_nearest_long(text, expected):
     assert milliseconds(text) == expected
 
 
@@ -216,16 +201,14 @@ def test_largest(text, expected):
         ("99999999999999999999x", 'For input string: "99999999999999999999"'),
     ],
 )
-def test_refusal(text, detail):
-    """What is no duration is refused in the words of Spark's JavaUtils."""
+def test_what_is_no_duration_is_refused_in_sparks_words(text, detail):
     with pytest.raises(ValueError, match=r"^Time must be specified") as caught:
         milliseconds(text)
     assert str(caught.value) == f"{HELP}\n{detail}"
 
 
 @given(st.text())
-def test_any_text(text):
-    """Any text is a duration or is refused with the help."""
+def test_any_text_is_a_duration_or_is_refused(text):
     try:
         milliseconds(text)
     except ValueError as error:
@@ -233,8 +216,7 @@ def test_any_text(text):
 
 
 @given(st.integers(0, 10**9))
-def test_units(number):
-    """Each unit is as many of the next as it is everywhere."""
+def test_units_are_multiples_of_the_next(number):
     assert milliseconds(f"{number}d") == milliseconds(f"{24 * number}h")
     assert milliseconds(f"{number}h") == milliseconds(f"{60 * number}m")
     assert milliseconds(f"{number}min") == milliseconds(f"{60 * number}s")

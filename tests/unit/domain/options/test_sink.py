@@ -77,7 +77,6 @@ SPELLINGS: Final = st.sampled_from([str.lower, str.upper, str.title, str.swapcas
 
 @given(st.fixed_dictionaries(dict.fromkeys(ALL_GIVEN, SPELLINGS)))
 def test_names_in_any_case(spelling):
-    """Names mean the same in any case, and values keep theirs."""
     raw = {spelling[name](name): text for name, text in ALL_GIVEN.items()}
     assert parse_sink_options(raw, QueryKind.STREAM) == SinkOptions(
         client="confluent",
@@ -126,7 +125,6 @@ def test_the_checkpoint_holds_the_metadata(location, expected):
 
 
 def test_storage_options_open_the_checkpoint_too():
-    """The checkpoint is on the storage that the metadata are on."""
     options = parse_sink_options(
         EXACTLY_ONCE | {"metadataStorageOptions": '{"k": "v"}'}, QueryKind.STREAM
     )
@@ -173,28 +171,24 @@ def test_exactly_once_needs_a_place(location):
     ],
 )
 def test_exactly_once_needs_idempotence(settings, expected):
-    """Each setting that rules idempotence out is reported, once."""
     raw = EXACTLY_ONCE | {f"kafka.{name}": text for name, text in settings.items()}
     assert sink_problems(raw, QueryKind.STREAM) == expected
 
 
 @pytest.mark.parametrize("settings", [{"kafka.acks": "-1"}, {"kafka.enable.idempotence": "TRUE"}])
 def test_exactly_once_with_what_it_needs(settings):
-    """What exactly-once needs may be spelled out."""
     options = parse_sink_options(EXACTLY_ONCE | settings, QueryKind.STREAM)
     assert (options.producer.acks, options.producer.is_idempotent) == (ALL_REPLICAS, True)
 
 
 @given(st.sets(st.sampled_from(["metadataPath", "checkpointLocation"])))
 def test_a_batch_is_written_at_least_once(names):
-    """A batch query has no micro-batches: what exactly-once needs is not looked at."""
     options = parse_sink_options(SERVERS | dict.fromkeys(names, "/m"), QueryKind.BATCH)
     assert options.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
     assert (options.metadata_path, options.checkpoint) == (None, None)
 
 
 def test_a_batch_cannot_be_written_exactly_once():
-    """A batch that asks for exactly-once is refused, and not written with less in silence."""
     with pytest.raises(OptionsError, match="'exactly-once' is for streams"):
         parse_sink_options(SERVERS | {"deliveryGuarantee": "exactly-once"}, QueryKind.BATCH)
 
@@ -213,8 +207,7 @@ OF_SOURCES: Final = [
     ("query", "names"),
     [(QueryKind.BATCH, [*OF_STREAMS, *OF_SOURCES]), (QueryKind.STREAM, OF_SOURCES)],
 )
-def test_ignored_options(query, names):
-    """What a write does not look at is named as the tables spell it, its own options first."""
+def test_ignored_options_are_named_as_in_the_tables(query, names):
     both = {option.name.upper(): "x" for option in (*TABLE, *SINK_TABLE)}
     assert ignored_sink_options(both | {"kafka.acks": "1", "zzz": "x"}, query) == names
     assert ignored_sink_options(SERVERS | {"topic": "t"}, query) == []
@@ -223,13 +216,11 @@ def test_ignored_options(query, names):
 @BOTH
 @given(st.dictionaries(st.sampled_from(OF_SOURCES), st.text()))
 def test_options_of_a_source_are_ignored(query, of_source):
-    """Options of reads have no effect on a write, with any values."""
     assert parse_sink_options(SERVERS | of_source, query) == parse_sink_options(SERVERS, query)
 
 
 @BOTH
 def test_one_set_of_options_for_both_sides(query):
-    """A topic is copied to another one with the same options on either side."""
     raw = BASE | {
         "topic": "copy",
         "checkpointLocation": "/c",
@@ -262,7 +253,6 @@ def test_settings_of_a_consumer_are_left_out(name):
 @BOTH
 @pytest.mark.parametrize("name", ["queryName", "path", "outputMode"])
 def test_what_spark_hands_over_is_ignored(query, name):
-    """Spark gives a sink options of its own, which are neither refused nor told."""
     raw = SERVERS | {name: "x"}
     assert parse_sink_options(raw, query) == parse_sink_options(SERVERS, query)
     assert ignored_sink_options(raw, query) == []
@@ -282,14 +272,12 @@ def test_what_spark_hands_over_is_ignored(query, name):
         ("kafka", "Option 'kafka' is not known."),
     ],
 )
-def test_unknown_options(query, name, problem):
-    """An unknown name is refused, with the nearest one that a write looks at."""
+def test_an_unknown_name_is_refused_with_the_nearest_one(query, name, problem):
     assert sink_problems(SERVERS | {name: "x"}, query) == (problem,)
 
 
 @pytest.mark.parametrize("servers", [{}, {"kafka.bootstrap.servers": " "}])
-def test_bootstrap_servers(servers):
-    """A sink cannot go without brokers."""
+def test_a_sink_needs_bootstrap_servers(servers):
     assert sink_problems({"topic": "t", **servers}, QueryKind.BATCH) == (NO_SERVERS,)
 
 
@@ -323,7 +311,6 @@ EMPTY: Final = {"kafka.bootstrap.servers", "topic", "metadataPath", "transaction
 
 @given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
 def test_all_problems_are_reported_together(names, query):
-    """One run tells every option to correct, the client's first, unknown ones last."""
     raw = SERVERS | {name: "" if name in EMPTY else "?" for name in names}
     told = sink_problems(raw, query)
     expected = [start for name, start in WRONG.items() if name in names]
@@ -332,7 +319,6 @@ def test_all_problems_are_reported_together(names, query):
 
 
 def test_options_survive_a_pickle():
-    """Options reach the executors whole, the client's settings included."""
     options = parse_sink_options(ALL_GIVEN, QueryKind.STREAM)
     assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
 
@@ -349,7 +335,6 @@ SECRETS: Final = {
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_secrets_are_not_represented(name):
-    """The representation of options shows what is written and nothing that opens a door."""
     options = parse_sink_options(
         EXACTLY_ONCE | {"topic": "t", name: SECRETS[name]}, QueryKind.STREAM
     )
@@ -360,7 +345,6 @@ def test_secrets_are_not_represented(name):
 
 @given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
 def test_secrets_are_not_shown(names, query):
-    """No message tells a secret, or the value of an unknown option."""
     wrong = dict.fromkeys(names, "?") | dict.fromkeys(names & EMPTY, "")
     raw = EXACTLY_ONCE | SECRETS | wrong | dict.fromkeys(("aaa", "password"), "hush-hush")
     with pytest.raises(OptionsError) as caught:
@@ -371,7 +355,6 @@ def test_secrets_are_not_shown(names, query):
 
 
 def test_settings_of_the_producer_are_its_own():
-    """The client is given nothing that the producer's settings say already."""
     settings = [
         setting.name
         for setting in SETTINGS
@@ -412,7 +395,6 @@ def test_a_letter_may_be_as_large_as_a_record():
 
 
 def test_settings_of_a_producer_apply():
-    """A read ignores them otherwise."""
     given = {"kafka.compression.type": "zstd", "kafka.delivery.timeout.ms": "5000"}
     producer = sink(given).producer
     assert (producer.compression, producer.delivery_timeout_ms) == ("zstd", 5_000)

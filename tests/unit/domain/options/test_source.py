@@ -78,8 +78,7 @@ from .given import (
 )
 
 
-def test_limits_of_tasks():
-    """The limits come from three options."""
+def test_three_options_limit_tasks():
     given = {"minPartitions": "2", "maxPartitions": "4", "maxRecordsPerPartition": "300"}
     options = parse_source_options({**BASE, **given}, QueryKind.BATCH)
     assert options.task_limits == TaskLimits(2, 4, 300)
@@ -87,7 +86,6 @@ def test_limits_of_tasks():
 
 
 def test_defaults_of_a_stream():
-    """A stream reads new records only, fails on data loss and has Spark's times and attempts."""
     assert parse_source_options(BASE, QueryKind.STREAM) == SourceOptions(
         client="kafka-python",
         subscription=Subscribe(("t",)),
@@ -115,8 +113,7 @@ def test_defaults_of_a_stream():
     )
 
 
-def test_record_limits():
-    """The limits of a record and whether it is skipped are one value; the defaults are its own."""
+def test_four_options_are_the_limits_of_a_record():
     options = parse_source_options(BASE, QueryKind.BATCH)
     assert options.record_limits == RecordLimits()
     given = {
@@ -129,8 +126,7 @@ def test_record_limits():
     assert options.record_limits == RecordLimits(9, 10, 11, skips=True)
 
 
-def test_defaults_of_a_batch():
-    """A batch query reads all that there is."""
+def test_a_batch_query_reads_all_that_there_is_by_default():
     options = parse_source_options(BASE, QueryKind.BATCH)
     assert (options.starting_offsets, options.ending_offsets) == (Earliest(), Latest())
 
@@ -163,14 +159,12 @@ def test_defaults_of_a_batch():
         ("kafka.group_id", "g", "group_id", "g"),
     ],
 )
-def test_value(query, name, text, attribute, value):
-    """An option that is given takes the place of its default, in both kinds of query."""
+def test_an_option_replaces_its_default_in_both_kinds_of_query(query, name, text, attribute, value):
     raw = BASE | {name: text}
     assert getattr(parse_source_options(raw, query), attribute) == value
 
 
-def test_unset_settings():
-    """Without settings of the user's there is no group id, and uncommitted records are read."""
+def test_there_is_no_group_id_and_uncommitted_records_are_read_by_default():
     options = parse_source_options(BASE, QueryKind.STREAM)
     assert options.group_id is None
     assert not options.reads_committed_only
@@ -183,8 +177,7 @@ def test_unset_settings():
         ('{"t":{"0":-1}}', specific({T0: -1})),
     ],
 )
-def test_stream_from_latest(text, limit):
-    """A stream, unlike a batch query, may start at the end."""
+def test_a_stream_may_start_at_the_end(text, limit):
     options = parse_source_options(BASE | {"startingOffsets": text}, QueryKind.STREAM)
     assert options.starting_offsets == limit
 
@@ -197,8 +190,7 @@ def test_stream_from_latest(text, limit):
         ('{"t":{"0":-1}}', specific({T0: -1})),
     ],
 )
-def test_end_of_a_batch(text, limit):
-    """A batch query ends at the latest offsets or at those that are named."""
+def test_a_batch_query_ends_at_the_latest_or_at_named_offsets(text, limit):
     options = parse_source_options(BASE | {"endingOffsets": text}, QueryKind.BATCH)
     assert options.ending_offsets == limit
 
@@ -212,8 +204,7 @@ def test_end_of_a_batch(text, limit):
         ("assign", ' {"t":[0]} ', Assign(frozenset({T0}))),
     ],
 )
-def test_subscription(query, name, text, subscription):
-    """Topics, a pattern or partitions are what is read."""
+def test_topics_a_pattern_or_partitions_are_read(query, name, text, subscription):
     assert parse_source_options(SERVERS | {name: text}, query).subscription == subscription
 
 
@@ -265,8 +256,7 @@ def test_any_topic(name):
         ),
     ],
 )
-def test_bad_subscription(query, strategies, problem):
-    """Exactly one strategy is given, with a value, or the JVM connector's words are heard."""
+def test_exactly_one_strategy_with_a_value_is_required(query, strategies, problem):
     assert problems(SERVERS | strategies, query) == (problem,)
 
 
@@ -300,8 +290,7 @@ def test_bad_subscription(query, strategies, problem):
         ("zzz", "x", "Option 'zzz' is not known."),
     ],
 )
-def test_bad_value(query, name, text, problem):
-    """A value that cannot be used is told in the JVM connector's words, an unknown name in ours."""
+def test_an_unusable_value_is_told_in_the_jvm_connectors_words(query, name, text, problem):
     assert problems(BASE | {name: text}, query) == (problem,)
 
 
@@ -313,13 +302,11 @@ def test_bad_value(query, name, text, problem):
         ("endingOffsetsByTimestamp", ENDING_TIME_IN_STREAM),
     ],
 )
-def test_stream_has_no_end(name, text, problem):
-    """A stream refuses ending offsets of any kind."""
+def test_a_stream_refuses_ending_offsets_of_any_kind(name, text, problem):
     assert problems(BASE | {name: text}, QueryKind.STREAM) == (problem,)
 
 
-def test_a_stream_takes_no_notice_of_an_ending_time():
-    """A stream lets an ending time pass, right or wrong, as the JVM connector's does."""
+def test_a_stream_ignores_an_ending_time():
     options = parse_source_options(BASE | {"endingTimestamp": "x"}, QueryKind.STREAM)
     assert options.ending_offsets == Latest()
 
@@ -339,8 +326,7 @@ STARTING: Final = {
 
 @BOTH
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_precedence_of_starts(query, first):
-    """One time for all stands above times by partition, and these above offsets."""
+def test_one_time_for_all_precedes_times_by_partition_and_these_offsets(query, first):
     names = list(STARTS)[first:]
     raw = BASE | {name: STARTS[name] for name in reversed(names)}
     assert parse_source_options(raw, query).starting_offsets == STARTING[names[0]]
@@ -372,15 +358,13 @@ def test_precedence_of_ends(first):
         ({"startingOffsets": "earliest"}, Earliest()),
     ],
 )
-def test_strategy(query, start, limit):
-    """The strategy goes with a time to begin at, and means nothing for offsets."""
+def test_the_strategy_goes_with_a_time_and_means_nothing_for_offsets(query, start, limit):
     raw = BASE | start | {"startingOffsetsByTimestampStrategy": "LATEST"}
     assert parse_source_options(raw, query).starting_offsets == limit
 
 
 @pytest.mark.parametrize("milliseconds", [0, 1])
 def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds):
-    """The time of the epoch itself is one, too."""
     options = parse_source_options(BASE | {"endingTimestamp": str(milliseconds)}, QueryKind.BATCH)
     assert options.ending_offsets == GlobalTimestamp(milliseconds, OnNoMatch.LATEST)
 
@@ -394,8 +378,7 @@ def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds):
         ("{}", specific({})),
     ],
 )
-def test_offsets_of_topics(query, text, limit):
-    """Whole topics have an offset beside partitions that have one of their own."""
+def test_whole_topics_have_an_offset_beside_partitions_with_their_own(query, text, limit):
     raw = BASE | {"startingOffsets": text}
     assert parse_source_options(raw, query).starting_offsets == limit
 
@@ -426,14 +409,12 @@ MIN = ReadMinRows(15, 5_000)
         ),
     ],
 )
-def test_read_limit(limits, expected):
-    """Each limit that is given holds; the delay means nothing without a least number."""
+def test_each_limit_that_is_given_holds(limits, expected):
     assert parse_source_options(BASE | limits, QueryKind.STREAM).read_limit == expected
 
 
 @BOTH
-def test_least_above_most(query):
-    """No batch can have at least more offsets than it has at most."""
+def test_a_minimum_above_the_maximum_is_refused(query):
     raw = BASE | {"minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"}
     assert problems(raw, query) == (MIN_ABOVE_MAX,)
 
@@ -459,8 +440,7 @@ GENERAL_PROBLEMS: Final = [
         (QueryKind.STREAM, [ENDING_IN_STREAM, *GENERAL_PROBLEMS]),
     ],
 )
-def test_order_of_problems(query, expected):
-    """Problems are told in the JVM connector's order, unknown options after them by their names."""
+def test_problems_are_in_the_jvm_connectors_order_and_unknown_options_last(query, expected):
     unknown = ["qqq", "uuu", "vvv", "www", "xxx", "yyy", "zzz"]
     raw = {
         **dict.fromkeys(reversed(unknown), "x"),
@@ -505,8 +485,7 @@ def test_order_of_problems(query, expected):
         ),
     ],
 )
-def test_what_no_query_accepts(limits, expected):
-    """Options that a batch and a stream refuse can be refused before the kind is known."""
+def test_options_that_both_kinds_refuse_can_be_refused_before_the_kind_is_known(limits, expected):
     with pytest.raises(OptionsError) as caught:
         parse_any_source_options(BASE | limits)
     assert caught.value.problems == expected
@@ -521,14 +500,12 @@ def test_what_no_query_accepts(limits, expected):
         {"endingTimestamp": "x"},
     ],
 )
-def test_what_one_kind_of_query_accepts(limits):
-    """Options that only one kind of query refuses cannot be refused before the kind is known."""
+def test_options_that_one_kind_refuses_are_left_until_the_kind_is_known(limits):
     assert parse_any_source_options(BASE | limits).projection == WITHOUT_HEADERS
 
 
 @BOTH
 def test_all_bad_values_are_reported_together(query):
-    """One run tells every option that has to be corrected."""
     raw = {
         "subscribe": "",
         "startingOffsets": "s",
@@ -664,7 +641,6 @@ def spelled(names: Mapping[str, str]) -> st.SearchStrategy[dict[str, Callable[[s
 
 @given(spelled(ALL_GIVEN | OF_A_BATCH))
 def test_names_of_a_batch_in_any_case(spelling):
-    """Names mean the same in any case, and values keep theirs."""
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_BATCH).items()}
     assert parse_source_options(raw, QueryKind.BATCH) == all_read(
         GlobalTimestamp(8, OnNoMatch.LATEST), ReadAllAvailable(), -1, push_filters=True
@@ -673,7 +649,6 @@ def test_names_of_a_batch_in_any_case(spelling):
 
 @given(spelled(ALL_GIVEN | OF_A_STREAM))
 def test_names_of_a_stream_in_any_case(spelling):
-    """The names of a stream's options mean the same in any case, too."""
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_STREAM).items()}
     limit = CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99)))
     assert parse_source_options(raw, QueryKind.STREAM) == all_read(
@@ -706,8 +681,7 @@ def test_names_of_a_stream_in_any_case(spelling):
         ),
     ],
 )
-def test_ignored_options(query, names):
-    """What a kind of query does not look at is named as the table spells it, in its order."""
+def test_ignored_options_are_named_as_in_the_table(query, names):
     given_names = [*reversed((ALL_GIVEN | OF_A_BATCH | OF_A_STREAM).keys()), "zzz"]
     assert ignored_options({name.upper(): "x" for name in given_names}, query) == names
     assert ignored_options(ALL_GIVEN, query) == []
@@ -718,21 +692,18 @@ OF_A_SINK: Final = ("topic", "deliveryGuarantee", "transactionalIdPrefix", "chec
 
 @BOTH
 def test_options_of_a_sink_are_ignored(query):
-    """Options of a sink are reported as ignored, in the order of their table."""
     raw = BASE | {name.upper(): "" for name in reversed(OF_A_SINK)}
     assert parse_source_options(raw, query) == parse_source_options(BASE, query)
     assert ignored_options(raw, query) == list(OF_A_SINK)
 
 
 def test_options_of_a_sink_are_no_hints():
-    """No message points to an option that the read would ignore."""
     assert problems(BASE | {"deliveryGuarante": "x"}, QueryKind.BATCH) == (
         "Option 'deliveryguarante' is not known.",
     )
 
 
 def test_options_survive_a_pickle():
-    """Options reach the executors whole, the client's settings included."""
     options = parse_source_options(ALL_GIVEN | {"kafka.sasl.password": "hush"}, QueryKind.STREAM)
     twin = pickle.loads(pickle.dumps(options))  # noqa: S301
     assert twin == options
@@ -777,8 +748,7 @@ SECRETS = pytest.mark.parametrize(
 
 @BOTH
 @SECRETS
-def test_secret_is_not_represented(query, name):
-    """The representation of options shows what is read and none of the client's settings."""
+def test_secrets_are_not_represented(query, name):
     options = parse_source_options(BASE | {name: "hush-hush"}, query)
     for text in (repr(options), str(options), f"{options}"):
         assert "Subscribe(topics=('t',))" in text
@@ -799,8 +769,7 @@ def test_secret_is_not_represented(query, name):
     ],
     ids="+".join,
 )
-def test_secret_is_not_shown(query, name, wrong):
-    """No message tells a client's setting or the value of an unknown option."""
+def test_no_message_shows_a_secret(query, name, wrong):
     with pytest.raises(OptionsError) as caught:
         parse_source_options(BASE | {name: "hush-hush"} | wrong, query)
     assert "hush-hush" not in str(caught.value)
@@ -826,8 +795,7 @@ def test_secret_is_not_shown(query, name, wrong):
         ),
     ],
 )
-def test_projection(raw, projection):
-    """The columns are known before the kind of query is, and are the same for either kind."""
+def test_the_columns_are_the_same_for_either_kind_of_query(raw, projection):
     assert parse_any_source_options(BASE | raw).projection == projection
     known = {name: text for name, text in raw.items() if not name.endswith("Offsets")}
     assert parse_source_options(BASE | known, QueryKind.BATCH).projection == projection
@@ -848,16 +816,14 @@ def test_projection(raw, projection):
         ({f"include{column}": "false" for column in COLUMNS[:-1]}, (NO_COLUMN,)),
     ],
 )
-def test_projection_refusal(raw, expected):
-    """A column is wanted or not, and at least one of them is."""
+def test_a_column_is_wanted_or_not(raw, expected):
     with pytest.raises(OptionsError) as caught:
         parse_any_source_options(BASE | raw)
     assert caught.value.problems == expected
 
 
 @BOTH
-def test_no_column_is_left(query):
-    """A query that reads no column is refused."""
+def test_a_query_that_reads_no_column_is_refused(query):
     raw = BASE | {f"include{column}": "false" for column in COLUMNS}
     assert problems(raw, query) == (NO_COLUMN,)
 
@@ -871,14 +837,12 @@ def test_no_column_is_left(query):
     ],
 )
 def test_a_value_is_quoted_as_it_was_written(name, text, problem):
-    """An empty or malformed strategy is quoted with the space around it."""
     [message] = problems({name: text, **SERVERS}, QueryKind.BATCH)
     assert message.startswith(problem)
     assert message.endswith(f"is '{text}'")
 
 
 def test_offsets_are_quoted_without_the_space_around_them():
-    """Spark trims offsets before it reads them."""
     [message] = problems({**BASE, "startingOffsets": " abc "}, QueryKind.BATCH)
     assert message == named("startingOffsets", f"{OFFSETS_EXAMPLE}abc")
 
@@ -924,26 +888,22 @@ def test_offsets_are_quoted_without_the_space_around_them():
     ],
 )
 def test_problems_stand_in_the_jvm_connector_s_order(raw, query, expected):
-    """The first problem is the one that the JVM connector would have named."""
     assert list(problems(raw, query)) == expected
 
 
 def test_a_number_beyond_any_bound_is_one_problem():
-    """More digits than Python reads are refused like any other wrong number."""
     raw = {**BASE, "kafka.default.api.timeout.ms": "9" * 5_000}
     assert len(problems(raw, QueryKind.BATCH)) == 1
 
 
 def test_a_time_for_all_partitions_is_trimmed():
-    """Spark trims the option before it reads it."""
     raw = {**BASE, "startingTimestamp": " 5 "}
     assert parse_source_options(raw, QueryKind.BATCH).starting_offsets == GlobalTimestamp(
         5, OnNoMatch.ERROR
     )
 
 
-def test_ends_are_held_against_one_another_last():
-    """The JVM connector compares both ends after everything else was checked."""
+def test_starts_and_ends_are_compared_last():
     raw = {
         **SERVERS,
         "startingOffsets": '{"t":{"0":5}}',
@@ -988,7 +948,6 @@ def test_underscores_are_checked_as_dots(parse, name):
 
 @BOTH
 def test_a_group_needs_a_name(query):
-    """Without any consumer group there is no offset to begin with."""
     [problem] = problems(BASE | {"startingOffsets": "group"}, query)
     assert problem == (
         "startingOffsets 'group' needs a consumer group: set 'kafka.group.id', or "
@@ -1024,7 +983,6 @@ def test_storage_options_are_never_shown():
 
 
 def test_a_metadata_path_is_not_empty():
-    """An empty path would be the working directory of the driver."""
     assert problems(BASE | {"metadataPath": " "}, QueryKind.STREAM) == (
         "metadataPath must name a directory",
     )
@@ -1057,8 +1015,7 @@ def times(first: int, second: int | None = None) -> ByTimestamp:
         ),
     ],
 )
-def test_start(starting, expected):
-    """A batch query does not begin at the end, in no partition and no topic."""
+def test_a_batch_query_does_not_begin_at_the_end(starting, expected):
     assert starting_problems(starting) == expected
 
 
@@ -1079,8 +1036,7 @@ def test_start(starting, expected):
         ),
     ],
 )
-def test_end(ending, expected):
-    """A batch query does not end at the start, in no partition and no topic."""
+def test_a_batch_query_does_not_end_at_the_start(ending, expected):
     assert ending_problems(ending) == expected
 
 
@@ -1154,13 +1110,11 @@ def test_end(ending, expected):
         (GlobalTimestamp(5, OnNoMatch.ERROR), GlobalTimestamp(1, OnNoMatch.LATEST), []),
     ],
 )
-def test_both_ends(starting, ending, expected):
-    """Ends of one kind name the same partitions, and no start lies behind its end."""
+def test_ends_name_the_same_partitions_and_no_start_is_behind_its_end(starting, ending, expected):
     assert mismatches(starting, ending) == expected
 
 
 def test_partitions_are_reported_in_order():
-    """Partitions that differ are listed by topic and number."""
     ten = TopicPartition("t", 10)
     [text] = mismatches(specific({ten: 1, T1: 1, T0: 1}), specific({ten: 1}))
     assert text.splitlines()[1] == (
@@ -1205,13 +1159,11 @@ def test_partitions_are_reported_in_order():
         ),
     ],
 )
-def test_batch_options(limits, expected):
-    """The options of a batch query are held against these rules."""
+def test_the_options_of_a_batch_query_are_checked_by_these_rules(limits, expected):
     assert problems(BASE | limits, QueryKind.BATCH) == tuple(expected)
 
 
 def test_ends_that_are_overruled_are_not_compared():
-    """An end that another option stands above cannot be wrong."""
     raw = {
         **BASE,
         "startingTimestamp": "5",

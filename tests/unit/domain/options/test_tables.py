@@ -246,47 +246,40 @@ def named_by_its_option(value: object) -> str | None:
 
 @TABLES
 def test_every_option_has_a_case(table, cases):
-    """An option that is added to the table is added to the cases, too."""
     assert [option.name for option in table] == list(cases)
 
 
 @TABLES
 def test_names_are_distinct(table, cases):
-    """No two options are looked up under one name."""
     assert len({option.key for option in table}) == len(cases)
 
 
 def test_names_that_a_source_has_too():
-    """What both sides look at means much the same on either."""
     shared = {option.name for option in SINK_TABLE} & {option.name for option in TABLE}
     assert shared == {"client", "metadataPath", "metadataStorageOptions", "tokenProvider"}
 
 
 @pytest.mark.parametrize(("option", "case"), OPTIONS, ids=named_by_its_option)
-def test_default(option, case):
-    """Each option has the JVM connector's default, if that one knows it."""
+def test_defaults_are_those_of_the_jvm_connector(option, case):
     assert option.default == case.default
 
 
 @pytest.mark.parametrize(("option", "text", "value"), GOOD, ids=named_by_its_option)
-def test_values(option, text, value):
-    """Each option is read as what it means, at its bounds and without the space around it."""
+def test_values_are_read_at_their_bounds_and_without_the_space_around_them(option, text, value):
     assert option.parse(text) == value
 
 
 @pytest.mark.parametrize(
     ("option", "text", "problem", "query"), SOURCE_BAD, ids=named_by_its_option
 )
-def test_refusals_of_sources(option, text, problem, query):
-    """A bad value is refused by its option, and by each kind of query that has the option."""
+def test_bad_values_are_refused_by_the_option_and_by_queries(option, text, problem, query):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         option.parse(text)
     assert problems(BASE | {option.name: text}, query) == (named(option.name, problem),)
 
 
 @pytest.mark.parametrize(("option", "text", "problem", "query"), SINK_BAD, ids=named_by_its_option)
-def test_refusals_of_sinks(option, text, problem, query):
-    """What an option cannot be is refused on its own and by a query, which tells nothing else."""
+def test_bad_values_of_a_sink_are_refused(option, text, problem, query):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         option.parse(text)
     assert sink_problems(SERVERS | {option.name: text}, query) == (problem,)
@@ -294,7 +287,6 @@ def test_refusals_of_sinks(option, text, problem, query):
 
 @pytest.mark.parametrize("option", [*TABLE, *SINK_TABLE], ids=named_by_its_option)
 def test_documentation(option):
-    """Every option says what it means in whole sentences, and which values it takes."""
     assert option.doc.endswith(".")
     assert option.values
 
@@ -321,12 +313,10 @@ def test_documentation(option):
     ],
 )
 def test_options_of_one_kind_of_query(query, names):
-    """Ends and filters are for batch queries, limits of batches for streams, the rest for both."""
     assert [option.name for option in TABLE if option.queries == {query}] == names
 
 
 def test_options_of_sinks_in_one_kind_of_query():
-    """What exactly-once needs is a stream's, the rest is for both kinds of query."""
     both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
     streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
     assert both == {

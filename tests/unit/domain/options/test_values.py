@@ -56,26 +56,22 @@ def written(given: Mapping[str, str]) -> tuple[ValueOptions, ...]:
     "option", list(dict.fromkeys((*TABLE, *SINK_TABLE))), ids=lambda option: option.name
 )
 def test_documentation(option):
-    """Every option says what it means in whole sentences, and which values it takes."""
     assert option.doc.endswith(".")
     assert option.values
 
 
 def test_values_are_bytes_by_default():
-    """Without a format nothing is decoded or encoded, and there is no registry."""
     options = parse_source_options(BASE | {"valueFormat": "BYTES"}, QueryKind.BATCH)
     assert (options.values, options.registry, options.dead_letter_topic) == ((), None, None)
     assert parse_sink_options(SERVERS, QueryKind.BATCH).values == ()
 
 
 def test_the_least_that_a_format_needs():
-    """A format alone fails at the first bad record and reads no framing."""
     assert read({"valueFormat": " JSON "}) == (ValueOptions("value", "json"),)
     assert written({"keyFormat": "avro"}) == (ValueOptions("key", "avro"),)
 
 
 def test_all_options_of_a_read():
-    """Both columns have their own options, and share those of bad records and of the registry."""
     given = {
         "keyFormat": "json",
         "keySchema": "a int",
@@ -134,7 +130,6 @@ def test_all_options_of_a_read():
 
 
 def test_options_of_a_read_are_ignored_by_a_write():
-    """A write does not look at modes and dead letters, and says so."""
     given = {
         **AVRO,
         "mode": "nonsense",
@@ -162,7 +157,6 @@ def test_options_of_a_read_are_ignored_by_a_write():
 
 
 def test_options_of_the_registration_of_a_write():
-    """Schemas are registered unless the options say which one the values have."""
     assert [one.auto_register_schemas for one in written(AVRO)] == [True]
     assert [one.use_latest_version for one in written(AVRO)] == [False]
     given = {"autoRegisterSchemas": "false", "useLatestVersion": "true"}
@@ -179,7 +173,6 @@ def test_options_of_the_registration_of_a_write():
 
 
 def test_options_of_the_formats_of_a_write():
-    """A write has options of its own."""
     [one] = written(
         JSON | {"ignoreNullFields": "false", "writeNonAsciiCharacterAsCodePoint": "true"}
     )
@@ -202,13 +195,11 @@ def test_options_of_the_formats_of_a_write():
         ({"mode": "dropMalformed"}, ParseMode.DROPMALFORMED),
     ],
 )
-def test_default_modes(given, mode):
-    """The mode is the one that the other options need, unless it is given."""
+def test_the_mode_is_the_one_that_the_other_options_need(given, mode):
     assert [one.mode for one in read(JSON | given)] == [mode]
 
 
 def test_framing_is_confluents_where_there_is_a_registry():
-    """Of both columns; each can be set apart from the other."""
     given = AVRO | {"keyFormat": "json", "keyFraming": "NONE"}
     assert [one.framing for one in read(given)] == [Framing.NONE, Framing.CONFLUENT]
 
@@ -222,8 +213,7 @@ def test_framing_without_a_registry():
     )
 
 
-def test_versions():
-    """A version is a number or the latest one."""
+def test_a_version_is_a_number_or_the_latest_one():
     assert [one.schema_version for one in read(AVRO)] == [None]
     assert [one.schema_version for one in read(AVRO | {"valueSchemaVersion": "Latest"})] == [LATEST]
     assert [one.schema_version for one in read(AVRO | {"valueSchemaVersion": " 7 "})] == [7]
@@ -333,13 +323,11 @@ def test_options_of_another_distributions_format():
     ],
 )
 @BOTH
-def test_refusals(given, expected, query):
-    """All problems are reported together, each with the option that has to change."""
+def test_all_problems_of_a_read_are_reported_together(given, expected, query):
     assert problems(BASE | given, query) == expected
 
 
-def test_refusals_of_a_write():
-    """A write needs its formats for schemas as well, and not for what only a read looks at."""
+def test_all_problems_of_a_write_are_reported_together():
     given = {"valueSchema": "a int", "schema.registry.url": "https://r", "mode": "x"}
     allowed = allowing(AllowList.URLS, "https://r", "L")
     with pytest.raises(OptionsError) as caught:
@@ -366,7 +354,6 @@ def test_files_and_registries_need_no_permission(given):
 
 
 def test_settings_of_a_registry_can_be_forbidden():
-    """As settings of Kafka, by their names, for reads, writes and tasks."""
     policy = disallowing("schema.registry.ssl.keystore.location, schema.registry.url", "L")
     given = AVRO | {"schema.registry.ssl.keystore.location": "/k"}
     expected = "The Kafka option 'schema.registry.ssl.keystore.location' is not allowed"

@@ -44,8 +44,7 @@ BYTES = ReadMaxBytes(1_000_000)
         (15, 20, 1_000_000, CompositeReadLimit((MIN, MAX, BYTES))),
     ],
 )
-def test_default(min_offsets, max_offsets, max_bytes, limit):
-    """Each option that is given limits a batch, several do so together, and none reads it all."""
+def test_several_options_are_a_composite(min_offsets, max_offsets, max_bytes, limit):
     assert default_read_limit(min_offsets, max_offsets, DELAY_MS, max_bytes) == limit
 
 
@@ -57,8 +56,7 @@ def test_default(min_offsets, max_offsets, max_bytes, limit):
         (CompositeReadLimit((MIN, MAX)), (MIN, MAX)),
     ],
 )
-def test_limits_of(limit, parts):
-    """A composite is taken apart, and any other limit is its own only part."""
+def test_a_composite_is_taken_apart(limit, parts):
     assert limits_of(limit) == parts
 
 
@@ -77,20 +75,17 @@ def test_limits_of(limit, parts):
         ),
     ],
 )
-def test_refusal(kind, values, problem):
-    """A limit under which no batch could ever be read, or that means nothing, cannot be built."""
+def test_a_limit_under_which_no_batch_could_be_read_is_refused(kind, values, problem):
     with pytest.raises(ValueError, match=f"^{problem}$"):
         kind(*values)
 
 
-def test_smallest():
-    """One row or byte at most, and no row at least, are limits."""
+def test_one_row_or_byte_is_the_smallest_maximum():
     assert ReadMaxRows(1).max_rows == ReadMaxBytes(1).max_bytes == 1
     assert ReadMinRows(0, 0) == ReadMinRows(min_rows=0, max_trigger_delay_ms=0)
 
 
 def test_pickle():
-    """A limit survives the pickle between Spark's processes."""
     limit = CompositeReadLimit((MIN, MAX, BYTES, ReadAllAvailable()))
     assert pickle.loads(pickle.dumps(limit)) == limit  # noqa: S301
 
@@ -134,8 +129,7 @@ def from_zero(*ends: int) -> tuple[Offsets, PartitionOffsets]:
 
 @BOTH
 @given(limit=limits, backlog=backlogs())
-def test_bounds(limited, limit, backlog):
-    """No partition goes back, none beyond its end, and none is left out."""
+def test_no_partition_goes_back_or_beyond_its_end(limited, limit, backlog):
     begin, until = backlog
     end = limited(limit, begin, until)
     assert end.keys() == until.keys()
@@ -144,16 +138,14 @@ def test_bounds(limited, limit, backlog):
 
 @BOTH
 @given(limit=limits, backlog=backlogs(most=1))
-def test_one_partition(limited, limit, backlog):
-    """A single partition is read up to exactly the limit, or to its end."""
+def test_a_single_partition_is_read_up_to_exactly_the_limit(limited, limit, backlog):
     begin, until = backlog
     assert read(begin, limited(limit, begin, until)) == [min(limit, *read(begin, until))]
 
 
 @BOTH
 @given(limit=limits, backlog=backlogs())
-def test_progress(limited, limit, backlog):
-    """As long as anything is left, something is read."""
+def test_something_is_read_as_long_as_anything_is_left(limited, limit, backlog):
     begin, until = backlog
     assume(until != begin)
     assert sum(read(begin, limited(limit, begin, until))) > 0
@@ -161,23 +153,20 @@ def test_progress(limited, limit, backlog):
 
 @BOTH
 @given(some=limits, more=limits, backlog=backlogs())
-def test_monotone(limited, some, more, backlog):
-    """A higher limit never makes a partition end earlier."""
+def test_a_higher_limit_never_makes_a_partition_end_earlier(limited, some, more, backlog):
     begin, until = backlog
     low, high = (limited(limit, begin, until) for limit in sorted((some, more)))
     assert all(low[partition] <= high[partition] for partition in until)
 
 
 @given(backlog=backlogs(), extra=st.integers(0, EXACT))
-def test_limit_of_bytes_that_suffices(backlog, extra):
-    """A limit that holds every byte reads everything."""
+def test_bytes_that_suffice_read_everything(backlog, extra):
     begin, until = backlog
     assert by_bytes(max(1, sum(read(begin, until)) + extra), begin, until) == until
 
 
 @given(backlog=backlogs())
 def test_limit_of_offsets_that_suffices(backlog):
-    """A limit that holds all offsets reads them, but for one that a double's rounding may cost."""
     begin, until = backlog
     total = max(1, sum(read(begin, until)))
     assert rate_limit(total + 2 * len(until) + total // 2, begin, until) == until
@@ -200,31 +189,27 @@ def test_limit_of_offsets_that_suffices(backlog):
         (0, (15, 7), [0, 0]),
     ],
 )
-def test_share(limit, ends, shares):
-    """Shares are the same as the JVM connector's, offset for offset."""
+def test_shares_are_the_jvm_connectors(limit, ends, shares):
     begin, until = from_zero(*ends)
     assert read(begin, rate_limit(limit, begin, until)) == shares
 
 
 @BOTH
 @pytest.mark.parametrize("limit", [LARGEST_OFFSET, LARGEST_OFFSET - 1])
-def test_largest_limit(limited, limit):
-    """The largest limit does not lead beyond a partition's end."""
+def test_the_largest_limit_does_not_lead_beyond_an_end(limited, limit):
     until = PartitionOffsets({T[0]: 23, T[1]: LARGEST_OFFSET})
     assert limited(limit, {T[0]: 5, T[1]: LARGEST_OFFSET - 1}, until) == until
 
 
 @BOTH
-def test_partitions_without_size(limited):
-    """A partition whose begin is unknown, or not before its end, goes to its end."""
+def test_a_partition_whose_begin_is_unknown_goes_to_its_end(limited):
     until = PartitionOffsets({T[0]: 100, T[1]: 7, T[2]: 5, T[3]: 50})
     end = limited(10, {T[0]: 0, T[1]: 7, T[2]: 9}, until)
     assert end == until.merge({T[0]: 10})
 
 
 @BOTH
-def test_nothing_to_read(limited):
-    """If no partition has anything, all of them stay at their ends."""
+def test_partitions_without_anything_stay_at_their_ends(limited):
     until = PartitionOffsets({T[0]: 5, T[1]: 7})
     assert limited(1, {T[0]: 5, T[1]: 7}, until) == until
     assert limited(1, {}, until) == until
@@ -249,8 +234,7 @@ def test_nothing_to_read(limited):
         (5 * DEFAULT_BYTES_PER_RECORD, (10, 10), {}, [2, 2]),
     ],
 )
-def test_bytes(limit, ends, measures, shares):
-    """Bytes are shared by the records' sizes, as far as these are known."""
+def test_bytes_are_shared_by_the_sizes_of_records(limit, ends, measures, shares):
     begin, until = from_zero(*ends)
     assert read(begin, rate_limit_bytes(limit, begin, until, measures)) == shares
 
@@ -260,8 +244,7 @@ def test_bytes(limit, ends, measures, shares):
     backlog=backlogs(),
     measures=st.dictionaries(st.sampled_from(T), st.floats(1e-3, 1e9)),
 )
-def test_bytes_stay_within_the_limit(limit, backlog, measures):
-    """The records that are read hold no more than the limit, unless it is a single record."""
+def test_records_are_within_the_limit_unless_there_is_a_single_one(limit, backlog, measures):
     begin, until = backlog
     known = {partition: measures.get(partition, 7.0) for partition in begin}
     end = rate_limit_bytes(limit, begin, until, known)
@@ -278,8 +261,7 @@ NOT_ENOUGH = "Delaying batch as number of records available is less than minOffs
 
 
 @given(now=st.integers(), min_rows=st.integers(0), max_delay_ms=st.integers(0))
-def test_first_batch(now, min_rows, max_delay_ms):
-    """The first batch runs at any time, however little there is."""
+def test_the_first_batch_runs_however_little_there_is(now, min_rows, max_delay_ms):
     decision = NEVER.decide(now, min_rows, max_delay_ms, {T0: 5}, {T0: 5})
     assert decision == Decision(is_delayed=False, next=TriggerDelay(now), message=WAITED)
 
@@ -296,8 +278,7 @@ def test_first_batch(now, min_rows, max_delay_ms):
         (5_999, 99, Decision(is_delayed=False, next=TriggerDelay(5_999))),
     ],
 )
-def test_later_batch(now_ms, new_rows, decision):
-    """A later batch runs once there is enough to read, or after the delay, which then restarts."""
+def test_a_later_batch_waits_for_enough_rows_or_the_delay(now_ms, new_rows, decision):
     assert AT_1000.decide(now_ms, 15, 5_000, {T0: 100 + new_rows}, {T0: 100}) == decision
 
 
@@ -313,11 +294,9 @@ def test_later_batch(now_ms, new_rows, decision):
         ({}, {T0: 0}, True),
     ],
 )
-def test_new_rows(latest, current, is_delayed):
-    """New are all offsets since the last batch, of new partitions all that they ever had."""
+def test_offsets_since_the_last_batch_are_new(latest, current, is_delayed):
     assert AT_1000.decide(1_001, 15, 5_000, latest, current).is_delayed is is_delayed
 
 
-def test_no_minimum():
-    """Without a minimum every batch runs."""
+def test_without_a_minimum_every_batch_runs():
     assert not AT_1000.decide(1_001, 0, 5_000, {T0: 5}, {T0: 5}).is_delayed

@@ -90,8 +90,7 @@ def failure(prefetched: Offsets, end: Offsets, latest: Offsets) -> AvailableNowE
     FAILURES,
     ids=[row[3].__name__ for row in FAILURES],
 )
-def test_failure(prefetched, end, latest, kind, text):
-    """A batch whose end Kafka no longer bears out fails in the words of the JVM connector."""
+def test_a_failure_has_the_words_of_the_jvm_connector(prefetched, end, latest, kind, text):
     error = failure(prefetched, end, latest)
     assert type(error) is kind
     assert str(error) == text
@@ -100,7 +99,6 @@ def test_failure(prefetched, end, latest, kind, text):
 
 @pytest.mark.parametrize("row", FAILURES, ids=[row[3].__name__ for row in FAILURES])
 def test_pickle(row):
-    """An error survives the pickle between Spark's processes, and a copy."""
     error = failure(*row[:3])
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
         assert type(twin) is type(error)
@@ -117,8 +115,7 @@ def test_pickle(row):
         ({T0: 5}, {T0: 5}, {T0: 5, T1: 7}),
     ],
 )
-def test_success(prefetched, end, latest):
-    """A batch may end anywhere up to what was found first, as long as Kafka still has it."""
+def test_a_batch_may_end_up_to_what_was_found_first(prefetched, end, latest):
     check_available_now(*map(PartitionOffsets, (prefetched, end, latest)))
 
 
@@ -130,6 +127,5 @@ def test_success(prefetched, end, latest):
         ({T0: 5}, {T1: 1}, LostPartitionsError),
     ],
 )
-def test_order(end, latest, kind):
-    """Where several things are wrong, the one that the JVM connector looks at first is told."""
+def test_the_jvm_connectors_first_problem_is_told(end, latest, kind):
     assert type(failure({T0: 5}, end, latest)) is kind

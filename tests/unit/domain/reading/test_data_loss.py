@@ -104,8 +104,7 @@ FINDINGS = [
 @pytest.mark.parametrize(
     ("finding", "condition", "reason", "warning"), FINDINGS, ids=[row[1] for row in FINDINGS]
 )
-def test_finding(finding, condition, reason, warning):
-    """A finding has the condition, the reason and the warning of the JVM connector."""
+def test_a_finding_has_the_jvm_connectors_words(finding, condition, reason, warning):
     assert finding == DataLoss(condition, reason, warning)
 
 
@@ -130,8 +129,7 @@ def test_partitions_deleted_under_a_group_id():
 
 
 @pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
-def test_error(finding):
-    """A query that may not lose data fails with the finding's reason after Spark's explanation."""
+def test_a_query_that_may_not_lose_data_fails_with_the_reason(finding):
     error = finding.as_error()
     assert isinstance(error, DataLossError)
     assert error.sub_condition == finding.condition
@@ -147,8 +145,7 @@ def test_error(finding):
 
 
 @pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
-def test_warning(finding):
-    """A query that goes on logs the finding, and how to fail instead."""
+def test_a_query_that_goes_on_logs_the_finding(finding):
     assert finding.as_warning() == (
         f"{finding.warning}. \n"
         "Some data may have been lost because they are not available in Kafka any more; "

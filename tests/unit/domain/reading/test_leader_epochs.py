@@ -90,7 +90,6 @@ def test_a_later_leader_is_asked_until_its_records_are_the_same(logs, data):
 
 @given(elections(), st.data())
 def test_the_same_log_is_never_taken_for_another(logs, data):
-    """A leader that has all that was read confirms it, under any epoch."""
     old, new = logs
     offset = data.draw(st.integers(0, min(len(old.epochs), same_records(old, new))))
     epochs = read(old, 0, offset)
@@ -144,7 +143,6 @@ def test_a_batch_without_an_epoch_ends_what_is_known():
 
 
 def test_a_leader_is_asked_once():
-    """A leader that was read already is not asked; after a truncation it is asked again."""
     epochs = FetchedEpochs()
     assert epochs.is_confirmed(9)
     assert epochs.append(5, 0) is None

@@ -53,14 +53,12 @@ TIMESTAMPS_EXAMPLE = (
         ("{}", Specific(PartitionOffsets())),
     ],
 )
-def test_limit(text, limit):
-    """A limit is earliest or latest in any case, or offsets by partition, space around it aside."""
+def test_a_limit_is_a_word_or_offsets_by_partition(text, limit):
     assert parse_offset_limit(text) == limit
 
 
 @given(partition_offsets)
 def test_specific_offsets(offsets):
-    """Any offsets are read from the JSON that they are written as."""
     assert parse_offset_limit(offsets.to_json()) == Specific(offsets)
 
 
@@ -90,8 +88,7 @@ def test_specific_offsets(offsets):
         '{"t":"earliest","t":"latest"}',
     ],
 )
-def test_no_limit(text):
-    """What is none of these is refused in the JVM connector's words."""
+def test_other_limits_are_refused_in_the_jvm_connectors_words(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_offset_limit(text)
     assert str(caught.value) == f"Expected e.g. {OFFSETS_EXAMPLE}, got {text}"
@@ -106,7 +103,6 @@ def test_no_limit(text):
     ],
 )
 def test_topic_in_both_forms(text, topic):
-    """A topic has one offset for all, or one for each partition, and the first of them is told."""
     with pytest.raises(ValueError, match="both a topic-level offset") as caught:
         parse_offset_limit(text)
     assert str(caught.value) == (
@@ -115,14 +111,12 @@ def test_topic_in_both_forms(text, topic):
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_global_timestamp(time):
-    """Any JVM long is a time."""
+def test_any_jvm_long_is_a_time(time):
     assert parse_global_timestamp(str(time)) == time
 
 
 @pytest.mark.parametrize("text", ["", "abc", "1.0", "1e3", "9223372036854775808"])
-def test_no_global_timestamp(text):
-    """What is no JVM long is refused in the JVM connector's words."""
+def test_other_times_are_refused_in_the_jvm_connectors_words(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_global_timestamp(text)
     assert str(caught.value) == f"Expected a single long value, got {text}"
@@ -137,14 +131,12 @@ def test_no_global_timestamp(text):
         (' {"u":{"0":7},"t":{"1":-1,"0":0}} ', ((T0, 0), (T1, -1), (U0, 7))),
     ],
 )
-def test_timestamps(text, times):
-    """Times are read by partition, in the order of the partitions."""
+def test_times_are_read_in_the_order_of_partitions(text, times):
     assert parse_timestamps(text) == times
 
 
 @given(st.dictionaries(topic_partitions, st.integers(-LARGEST_OFFSET, LARGEST_OFFSET), max_size=6))
-def test_any_timestamps(times):
-    """Any times are read from the JSON that they are written as."""
+def test_any_times_are_read_from_their_json(times):
     topics: dict[str, dict[str, int]] = {}
     for partition, time in times.items():
         topics.setdefault(partition.topic, {})[str(partition.partition)] = time
@@ -172,8 +164,7 @@ def test_any_timestamps(times):
         '{"t":{"0":1},"t":{"1":2}}',
     ],
 )
-def test_no_timestamps(text):
-    """What has another shape is refused in the JVM connector's words."""
+def test_other_times_by_partition_are_refused_in_the_jvm_connectors_words(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_timestamps(text)
     assert str(caught.value) == f"Expected e.g. {TIMESTAMPS_EXAMPLE}, got {text}"
@@ -183,21 +174,18 @@ def test_no_timestamps(text):
     ("text", "on_no_match"),
     [("error", OnNoMatch.ERROR), ("ERROR", OnNoMatch.ERROR), ("Latest", OnNoMatch.LATEST)],
 )
-def test_no_match(text, on_no_match):
-    """The strategy is one of two words, in any case."""
+def test_the_strategy_is_one_of_two_words_in_any_case(text, on_no_match):
     assert parse_on_no_match(text) is on_no_match
 
 
 @pytest.mark.parametrize("text", ["", "foo", "earliest", " latest"])
-def test_no_strategy(text):
-    """Another word is refused in the words of a Scala enumeration."""
+def test_another_strategy_is_refused_in_the_words_of_a_scala_enumeration(text):
     with pytest.raises(ValueError, match=r"^No value found") as caught:
         parse_on_no_match(text)
     assert str(caught.value) == f"No value found for '{text.upper()}'"
 
 
 def test_limits_are_distinct():
-    """No kind of limit equals another one, and all of them survive a pickle."""
     limits = [
         Earliest(),
         Latest(),

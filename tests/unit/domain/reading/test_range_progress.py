@@ -22,7 +22,6 @@ def progress_of(start: int = 10, until: int = 20) -> RangeProgress:
 
 
 def test_an_empty_range_is_finished():
-    """There is nothing to fetch."""
     assert progress_of(10, 10).is_finished
 
 
@@ -35,7 +34,6 @@ def test_a_range_is_finished_at_its_end():
 
 
 def test_a_fetch_may_bring_nothing():
-    """A fetch that ends at or before the position does not move it."""
     progress = progress_of()
     assert not progress.advance(10)
     assert not progress.advance(7)
@@ -134,7 +132,6 @@ def test_a_range_that_was_not_expected_changes_nothing():
 
 
 def test_the_next_ones_are_returned_in_order():
-    """There may be fewer than asked for."""
     queue = RangeQueue(RANGES)
     assert queue.first(2) == RANGES[:2]
     assert queue.first(9) == RANGES

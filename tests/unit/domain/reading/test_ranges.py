@@ -29,8 +29,7 @@ bounds = st.lists(st.integers(0, LARGEST_OFFSET), min_size=3, max_size=3).map(so
 
 
 @given(bounds)
-def test_rest(offsets):
-    """A range that is cut in two keeps its partition, its end, and, in sum, its size."""
+def test_the_rest_of_a_range_keeps_partition_and_end_and_in_sum_the_size(offsets):
     start, middle, end = offsets
     whole = OffsetRange(T0, start, end)
     rest = whole.starting_at(middle)
@@ -40,7 +39,6 @@ def test_rest(offsets):
 
 @pytest.mark.parametrize(("start", "end", "size"), [(0, 0, 0), (5, 5, 0), (3, 10, 7)])
 def test_size(start, end, size):
-    """A range's size is the number of offsets in it, its end left out."""
     assert OffsetRange(T0, start, end).size == size
 
 
@@ -48,8 +46,7 @@ def test_size(start, end, size):
     ("start", "end", "is_bound"),
     [(0, 0, True), (3, 10, True), (EARLIEST, 10, False), (3, LATEST, False), (-2, -1, False)],
 )
-def test_is_bound(start, end, is_bound):
-    """A range is bound when neither of its ends waits for the broker's answer."""
+def test_a_range_is_bound_when_neither_end_is_open(start, end, is_bound):
     assert OffsetRange(T0, start, end).is_bound is is_bound
 
 
@@ -58,7 +55,6 @@ def test_is_bound(start, end, is_bound):
     [(EARLIEST, 10, "t-0[-2, 10)"), (3, LATEST, "t-0[3, -1)"), (-2, -1, "t-0[-2, -1)")],
 )
 def test_open_range_has_no_size(start, end, text):
-    """A range with an open end has no size yet, and says so."""
     problem = f"{text} has no size before its ends are bound"
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         _ = OffsetRange(T0, start, end).size
@@ -74,26 +70,22 @@ def test_open_range_has_no_size(start, end, text):
         (11, 10, "t-0[11, 10) ends before it starts"),
     ],
 )
-def test_refusal(start, end, problem):
-    """A range starts at an offset or at earliest, and ends there, later or at latest."""
+def test_invalid_ranges_are_refused(start, end, problem):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         OffsetRange(T0, start, end)
 
 
-def test_rest_beyond_the_end():
-    """A range has no rest beyond its end."""
+def test_a_range_has_no_rest_beyond_its_end():
     with pytest.raises(ValueError, match=r"^t-0\[11, 10\) ends before it starts$"):
         OffsetRange(T0, 3, 10).starting_at(11)
 
 
-def test_binding_an_open_start():
-    """An open start is bound by starting where the broker says, and the end stays open."""
+def test_binding_an_open_start_keeps_the_end_open():
     assert OffsetRange(T0, EARLIEST, LATEST).starting_at(7) == OffsetRange(T0, 7, LATEST)
 
 
 @given(bounds)
 def test_pickle(offsets):
-    """A range survives the pickle with which it reaches its task."""
     stretch = OffsetRange(T0, offsets[0], offsets[-1])
     assert pickle.loads(pickle.dumps(stretch)) == stretch  # noqa: S301
 
@@ -254,8 +246,7 @@ CASES = [
     [case[1:] for case in CASES],
     ids=[case[0] for case in CASES],
 )
-def test_split(min_partitions, max_records, bounds, expected):
-    """Ranges are cut where Spark's KafkaOffsetRangeCalculator cuts them."""
+def test_ranges_are_cut_where_spark_cuts_them(min_partitions, max_records, bounds, expected):
     ranges = ranges_of(*bounds)
     parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
     assert list(parts) == (ranges if expected is None else expected)
@@ -263,7 +254,6 @@ def test_split(min_partitions, max_records, bounds, expected):
 
 @given(backlogs, minimums, st.none() | st.integers(2**34, 2**40))
 def test_no_offset_is_lost(ranges, min_partitions, max_records):
-    """The parts of a partition follow one another from its start to its end, and none is empty."""
     parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
     assert all(part.size > 0 for part in parts)
     for stretch in ranges:
@@ -276,8 +266,7 @@ def test_no_offset_is_lost(ranges, min_partitions, max_records):
 
 
 @given(st.lists(st.integers(0, 500), max_size=4), minimums, st.integers(1, 600))
-def test_largest_part(sizes, min_partitions, max_records):
-    """No part has more records than one may have, however many parts are wanted."""
+def test_no_part_has_more_records_than_allowed(sizes, min_partitions, max_records):
     ranges = ranges_of(*((0, size) for size in sizes))
     parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
     assert all(part.size <= max_records for part in parts)
@@ -298,8 +287,7 @@ def test_largest_part(sizes, min_partitions, max_records):
         ((), None, 1, False),
     ],
 )
-def test_needs_split(bounds, min_partitions, max_records, is_needed):
-    """More tasks than partitions, or too large a range by the numbers as given, ask for a cut."""
+def test_more_tasks_or_a_large_range_need_a_split(bounds, min_partitions, max_records, is_needed):
     limits = TaskLimits(min_partitions, None, max_records)
     assert needs_split(ranges_of(*bounds), limits) is is_needed
 
@@ -342,15 +330,15 @@ def test_needs_split(bounds, min_partitions, max_records, is_needed):
         ),
     ],
 )
-def test_split_unbound(bounds, resolved, min_partitions, max_records, expected):
-    """A batch is cut by what its ends resolve to, and open ends stay open at its edges."""
+def test_open_ends_are_resolved_for_a_split(
+    bounds, resolved, min_partitions, max_records, expected
+):
     found = {stretch.partition: stretch for stretch in ranges_of(*resolved)}
     parts = split_unbound(ranges_of(*bounds), found, TaskLimits(min_partitions, None, max_records))
     assert list(parts) == expected
 
 
-def test_unbound_without_need():
-    """A batch that needs no cut keeps its ranges, empty ones too, without resolving them."""
+def test_without_a_split_ranges_are_not_resolved():
     ranges = ranges_of((EARLIEST, LATEST), (5, 5))
     assert split_unbound(ranges, {}, TaskLimits(2, None, 1_000)) == tuple(ranges)
 
@@ -365,14 +353,12 @@ def test_unbound_without_need():
     ],
 )
 def test_large_ranges_are_split_though_there_are_enough(sizes, expected):
-    """With both limits, no part is larger than a task's share: small ones are joined later."""
     ranges = ranges_of(*((0, size) for size in sizes))
     parts = split_ranges(ranges, TaskLimits(min_partitions=4, max_partitions=4))
     assert [part.size for part in parts] == expected
 
 
 def test_both_limits_need_the_ends():
-    """Whether a range is larger than a task's share is known once its ends are."""
     ranges = ranges_of(*[(EARLIEST, LATEST)] * 3)
     assert needs_split(ranges, TaskLimits(min_partitions=2, max_partitions=2))
     assert not needs_split(ranges, TaskLimits(max_partitions=2))
@@ -390,7 +376,6 @@ def of(number: int, start: int, end: int) -> OffsetRange:
 
 @pytest.mark.parametrize("limit", [None, 2, 3])
 def test_without_a_limit_each_range_has_a_task(limit):
-    """So has each if there are as many tasks as ranges."""
     ranges = [of(0, 0, 5), of(1, 3, 4)]
     assert not needs_join(ranges, limit)
     assert join_ranges(ranges, limit) == ((ranges[0],), (ranges[1],))
@@ -398,14 +383,12 @@ def test_without_a_limit_each_range_has_a_task(limit):
 
 
 def test_small_ranges_share_a_task():
-    """A large range has a task of its own, and the rest is read in the order of the ranges."""
     large, *small = ranges = [of(0, 0, 1_000_000), of(1, 0, 10), of(2, 0, 20), of(3, 0, 5)]
     assert needs_join(ranges, 2)
     assert join_ranges(ranges, 2) == ((large,), tuple(small))
 
 
 def test_open_ends_count_as_what_they_resolve_to():
-    """Open ends stay open."""
     ranges = [of(number, EARLIEST, LATEST) for number in range(4)]
     sizes = (1, 50_000, 1, 1)
     resolved = {
@@ -416,7 +399,6 @@ def test_open_ends_count_as_what_they_resolve_to():
 
 
 def test_open_parts_count_as_what_is_left_of_the_partition():
-    """Each part of a partition has its own size, whatever the other parts have."""
     ranges = [of(0, EARLIEST, 90_000), of(0, 90_000, LATEST), of(1, 0, 60_000), of(2, 0, 40_000)]
     resolved = {ranges[0].partition: of(0, 20_000, 95_000)}
     assert join_ranges(ranges, 2, resolved) == ((ranges[0], ranges[1]), (ranges[2], ranges[3]))
@@ -433,7 +415,6 @@ def test_small_ranges(count, end, expected):
 
 @given(_joined_backlogs, st.integers(1, 12))
 def test_each_range_is_read_once(ranges, limit):
-    """No task is empty, none reads a partition backwards, and there are no more than the limit."""
     tasks = join_ranges(ranges, limit)
     assert len(tasks) == min(limit, len(ranges))
     assert all(tasks)
@@ -445,7 +426,6 @@ def test_each_range_is_read_once(ranges, limit):
 
 @given(_joined_backlogs, st.integers(1, 12))
 def test_tasks_have_about_as_much_to_read(ranges, limit):
-    """Without its smallest range, no task has more than another one."""
     tasks = [[one.size + RANGE_COST for one in task] for task in join_ranges(ranges, limit)]
     least = min(map(sum, tasks), default=0)
     assert [costs for costs in tasks if sum(costs) - min(costs) > least] == []
@@ -453,6 +433,5 @@ def test_tasks_have_about_as_much_to_read(ranges, limit):
 
 @pytest.mark.parametrize("limit", [1, 7])
 def test_equal_ranges_are_dealt_out(limit):
-    """Tasks differ by one range at most."""
     lengths = [len(task) for task in join_ranges([of(n, 0, 50) for n in range(200)], limit)]
     assert max(lengths) - min(lengths) <= 1

@@ -20,7 +20,6 @@ T1 = TopicPartition("t", 1)
     ],
 )
 def test_the_first_limit_that_is_exceeded(sizes, exceeded):
-    """Each limit is the largest size that is allowed; headers are a part of the record."""
     assert RecordLimits(100, 3, 40).exceeded(*sizes) == exceeded
 
 
@@ -33,7 +32,6 @@ def test_the_first_limit_that_is_exceeded(sizes, exceeded):
     ],
 )
 def test_an_error_says_what_exceeds_which_option(option, phrase):
-    """The error has the record's place, its size, the limit, and what to do."""
     error = OversizedRecords(RecordLimits(100, 100, 100)).error(T0, 7, option, 200)
     assert str(error) == (
         f"[KAFKA_OVERSIZED_RECORD] The record at offset 7 of t-0 {phrase} '{option}' allows 100. "
@@ -45,7 +43,6 @@ def test_an_error_says_what_exceeds_which_option(option, phrase):
 
 
 def test_skipped_records_are_reported_once():
-    """A report for each partition and limit has the number and the first offsets."""
     oversized = OversizedRecords(RecordLimits(100, skips=True))
     for offset in range(10, 17):
         oversized.skip(T0, offset, "maxRecordBytes")

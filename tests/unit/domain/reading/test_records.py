@@ -19,16 +19,14 @@ from pyspark_kafka.domain.reading.records import (
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 
-def test_columns():
-    """The columns and their order are the JVM connector's, the headers last."""
+def test_the_columns_are_the_jvm_connectors_with_headers_last():
     without = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
     assert WITHOUT_HEADERS.columns == without
     assert ALL_COLUMNS.columns == (*without, "headers")
 
 
 @given(st.permutations(COLUMNS), st.integers(1, len(COLUMNS)))
-def test_any_choice(columns, count):
-    """Any columns are projected in the order in which they are wanted."""
+def test_columns_are_projected_in_the_order_of_the_choice(columns, count):
     projection = Projection(tuple(columns[:count]))
     assert projection.columns == tuple(columns[:count])
     assert [column for column in COLUMNS if column in projection] == [
@@ -44,8 +42,7 @@ def test_any_choice(columns, count):
         (("key", "value", "key"), "duplicate column"),
     ],
 )
-def test_refusal(columns, problem):
-    """A projection names some columns of a record, each of them once."""
+def test_a_projection_names_known_columns_once(columns, problem):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         Projection(columns)
 
@@ -95,26 +92,22 @@ def passes(one: RecordFilter, record: Record) -> bool:
         (Span(4, 2), []),
     ],
 )
-def test_span(span, inside):
-    """A span holds its least number and what follows, up to its end and without it."""
+def test_a_span_holds_its_minimum_and_not_its_end(span, inside):
     assert [number for number in range(1, 5) if number in span] == inside
 
 
 @given(one=spans, other=spans, number=numbers)
 def test_both_spans(one, other, number):
-    """A number is in both spans exactly if it is in each."""
     assert (number in one.intersect(other)) == (number in one and number in other)
 
 
 @given(one=filters, other=filters, record=records)
-def test_both(one, other, record):
-    """A record passes two filters together exactly if it passes each."""
+def test_a_record_passes_two_filters_together_if_it_passes_each(one, other, record):
     assert passes(one.intersect(other), record) == (passes(one, record) and passes(other, record))
 
 
 @given(one=filters, other=filters, third=filters)
-def test_laws(one, other, third):
-    """Neither the order of filters matters, nor how they are grouped, nor one that comes twice."""
+def test_filters_commute_associate_and_are_idempotent(one, other, third):
     assert one.intersect(other) == other.intersect(one)
     assert one.intersect(other).intersect(third) == one.intersect(other.intersect(third))
     assert one.intersect(one) == one
@@ -122,8 +115,7 @@ def test_laws(one, other, third):
 
 
 @given(one=filters, offset_range=ranges, record=records)
-def test_narrow(one, offset_range, record):
-    """A narrowed range lies within the range and has every offset of it that may be wanted."""
+def test_a_narrowed_range_has_every_wanted_offset_of_the_range(one, offset_range, record):
     narrowed = one.narrow(offset_range)
     assert narrowed.partition == offset_range.partition
     assert offset_range.from_offset <= narrowed.from_offset
@@ -147,14 +139,12 @@ def test_narrow(one, offset_range, record):
         (Span(6, 4), (6, 6)),
     ],
 )
-def test_narrowed_range(offsets, expected):
-    """A range is cut to the offsets that are asked for, to none if it has none of them."""
+def test_a_range_is_cut_to_the_offsets_that_are_asked_for(offsets, expected):
     narrowed = RecordFilter(offsets=offsets).narrow(OffsetRange(T0, 2, 8))
     assert (narrowed.from_offset, narrowed.until_offset) == expected
 
 
 def test_both_filters_have_to_name_a_partition():
-    """A filter without names accepts all of them."""
     named, others = (
         RecordFilter(partition_numbers=frozenset(numbers)) for numbers in ({1, 2}, {2, 3})
     )
@@ -163,7 +153,6 @@ def test_both_filters_have_to_name_a_partition():
 
 
 def test_a_range_from_the_first_offset_on_stays_as_it_is():
-    """Offset 0 is wanted, too."""
     whole = OffsetRange(T0, 0, 8)
     assert RecordFilter().narrow(whole) == whole
 
@@ -179,8 +168,7 @@ def test_a_range_from_the_first_offset_on_stays_as_it_is():
         (RecordFilter(offsets=Span(5, 5), min_timestamp=9), [0, 1, 2, 3]),
     ],
 )
-def test_partitions(one, admitted):
-    """A partition is left out if its number alone says that nothing in it is wanted."""
+def test_a_partition_that_no_wanted_record_is_in_is_left_out(one, admitted):
     assert [number for number in range(4) if one.admits_partition(number)] == admitted
 
 
@@ -194,12 +182,10 @@ def test_partitions(one, admitted):
         (RecordFilter(min_timestamp=0), True),
     ],
 )
-def test_narrows_offsets(one, narrows):
-    """Offsets need not be looked up for a filter that bounds neither them nor time."""
+def test_offsets_need_no_lookup_for_a_filter_without_bounds(one, narrows):
     assert one.narrows_offsets is narrows
 
 
 def test_pickle():
-    """A filter survives the pickle between Spark's processes."""
     one = RecordFilter(Span(1, 2), frozenset({1}), Span(3), 4)
     assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301

@@ -85,12 +85,10 @@ def jaas(options: str, module: str = MODULE) -> dict[str, str]:
     ],
 )
 def test_client_credentials(settings, handler):
-    """Java, librdkafka and Strimzi spell the endpoint and the credentials differently."""
     assert source(settings | {HANDLER: handler}) == CREDENTIALS
 
 
 def test_all_of_client_credentials():
-    """The scope, the audience, the extensions and the authorities come with the credentials."""
     line = (
         "clientId=me clientSecret=hunter2 scope=kafka oauth.audience=brokers "
         "extension_logicalCluster=lkc-1"
@@ -113,7 +111,6 @@ def test_all_of_client_credentials():
 
 
 def test_a_source_travels_without_being_shown():
-    """Executors get an equal source; its text has no secret."""
     assert pickle.loads(pickle.dumps(CREDENTIALS)) == CREDENTIALS  # noqa: S301
     assert "hunter2" not in repr(read_java_settings(OAUTH | ISSUER | LOGIN))
 
@@ -178,7 +175,6 @@ def test_a_source_travels_without_being_shown():
     ],
 )
 def test_other_sources(servers, settings, expected):
-    """Java's class, a name or a function chooses the provider; librdkafka has ways of its own."""
     assert source({"bootstrap.servers": servers} | settings) == expected
 
 
@@ -218,8 +214,7 @@ def test_other_sources(servers, settings, expected):
         ),
     ],
 )
-def test_refused(settings, text):
-    """What cannot get a token is refused with its reason, and with what to set instead."""
+def test_what_cannot_get_a_token_is_refused_with_its_reason(settings, text):
     assert text in problem(settings)
 
 
@@ -239,8 +234,7 @@ def test_refused(settings, text):
         ("idp.example.com/token", False),
     ],
 )
-def test_endpoints(endpoint, is_accepted):
-    """A secret is sent by https, or to this machine."""
+def test_a_secret_is_sent_by_https_or_to_this_machine(endpoint, is_accepted):
     settings = LOGIN | {"sasl.oauthbearer.token.endpoint.url": endpoint}
     if is_accepted:
         found = source(settings)
@@ -266,7 +260,6 @@ def test_a_provider_of_tokens_is_named(parse):
 
 
 def test_certificates_of_the_endpoint_in_a_jaas_line():
-    """A JAAS line may name a PEM file of the authorities that the endpoint's certificate has."""
     line = 'clientId=me clientSecret=s ssl.truststore.location="/ca.pem" ssl.truststore.type=PEM'
     found = source(ISSUER | jaas(line))
     assert isinstance(found, ClientCredentials)

@@ -61,7 +61,6 @@ def module_policy(*modules: str) -> OptionPolicy:
 @PARSERS
 @pytest.mark.parametrize("name", NAMES)
 def test_a_dangerous_setting_needs_permission(parse, name):
-    """The refusal is one line that names the operator's list; a listed setting is accepted."""
     raw = {f"kafka.{name}": value(name)}
     with pytest.raises(OptionsError) as caught:
         parse(raw, DEFAULT_POLICY)
@@ -80,7 +79,6 @@ def test_a_dangerous_setting_needs_permission(parse, name):
 
 @PARSERS
 def test_a_function_that_gets_tokens_needs_permission(parse):
-    """The option that names it needs the module to be allowed; a cloud's provider does not."""
     raw = {"tokenProvider": "etl.tokens:new_token", "kafka.sasl.mechanism": "OAUTHBEARER"}
     with pytest.raises(OptionsError) as caught:
         parse(raw, DEFAULT_POLICY)
@@ -98,7 +96,6 @@ def test_a_function_that_gets_tokens_needs_permission(parse):
 @CLIENTS
 @pytest.mark.parametrize("name", NAMES)
 def test_no_client_or_spelling_escapes(client, name):
-    """Every client's options are checked, in upper case and with underscores as well."""
     for spelled in (name, name.upper(), name.replace(".", "_")):
         assert len(DEFAULT_POLICY.problems({spelled: value(name)}, client)) == 1
     assert DEFAULT_POLICY.problems({name: ""}, client) == []
@@ -116,12 +113,10 @@ def test_no_client_or_spelling_escapes(client, name):
     ],
 )
 def test_harmless_values_need_no_permission(name, harmless):
-    """Defaults, and Java's partitioners, may be set by everyone."""
     assert DEFAULT_POLICY.problems({name: harmless}, "confluent") == []
 
 
 def test_every_file_of_several_is_checked():
-    """A list of libraries is allowed if each of them is, and no path is normalized."""
     policy = allowing(AllowList.FILES, "/opt/a.so, /opt/b.so", "L")
     for paths in ("/opt/a.so", "/opt/a.so;/opt/b.so", " /opt/b.so ; "):
         assert policy.problems({"plugin.library.paths": paths}, "confluent") == []
@@ -132,8 +127,7 @@ def test_every_file_of_several_is_checked():
 @pytest.mark.parametrize(
     "name", ["foo.bar", "enabled_events", "internal.termination.signal", "metadata.broker.list"]
 )
-def test_settings_of_librdkafka_that_are_not_listed(name):
-    """Such settings are refused by name, and accepted once the operator lists them."""
+def test_unlisted_settings_of_librdkafka_need_permission(name):
     raw = {**BASE, "client": "confluent", f"kafka.{name}": "1"}
     with pytest.raises(OptionsError) as caught:
         parse_source_options(raw, QueryKind.BATCH)
@@ -148,7 +142,6 @@ def test_settings_of_librdkafka_that_are_not_listed(name):
 
 
 def test_listed_settings_need_no_permission():
-    """Java's settings and the listed ones of librdkafka may be set by everyone."""
     own = OWN_SETTINGS["confluent"]
     assert not own & set(NAMES)
     assert not own & BY_NAME.keys()
@@ -185,8 +178,7 @@ def test_other_jaas_lines_need_no_permission(line):
     assert DEFAULT_POLICY.problems({"sasl.jaas.config": line}, "confluent") == []
 
 
-def test_problems_are_reported_together():
-    """What needs permission follows the problems of the JVM connector's checks."""
+def test_problems_of_permission_follow_the_jvm_connectors():
     raw = {
         "kafka.plugin.library.paths": "/x.so",
         "kafka.ssl.providers": "legacy",
@@ -207,7 +199,6 @@ MODULES = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(".".join)
 
 @given(MODULES, MODULES)
 def test_a_package_has_its_modules_allowed(listed, asked):
-    """A module is allowed if it or a package around it is listed, and not by a part of a name."""
     is_within = asked.split(".")[: listed.count(".") + 1] == listed.split(".")
     problem = module_policy(listed).module_problem("o", asked)
     assert (problem is None) == is_within
@@ -228,7 +219,6 @@ LISTS = st.sets(
 
 @given(LISTS, LISTS)
 def test_two_lists_allow_what_either_does(first, second):
-    """Neither takes back what the other allows, and together they allow nothing more."""
     one, other = (OptionPolicy(allowed=frozenset(each)) for each in (first, second))
     for name in NAMES:
         problems = [policy.problems({name: value(name)}, "c") for policy in (one, other)]
@@ -237,7 +227,6 @@ def test_two_lists_allow_what_either_does(first, second):
 
 
 def test_a_list_that_forbids_takes_precedence():
-    """What is forbidden and allowed is forbidden."""
     policy = permitting("ssl.providers") | disallowing("ssl.providers", "DENIED")
     with pytest.raises(ValueError, match="listed in DENIED"):
         parse_sink_options({**SERVERS, "kafka.ssl.providers": "x"}, QueryKind.BATCH, policy)
@@ -255,7 +244,6 @@ def test_a_list_that_forbids_takes_precedence():
     ],
 )
 def test_a_url_is_allowed_as_it_is_listed(url):
-    """A URL of https, of this machine or of a file is allowed if the same text is listed."""
     policy = allowing(AllowList.URLS, f" {url} ,https://other.example/", "L")
     assert policy.url_problem("o", url) is None
     for other in (f"{url}/", url.upper().replace("HTTP", "Http"), f"{url}#x"):
@@ -301,7 +289,6 @@ def test_an_unprotected_url_is_refused(url):
     ],
 )
 def test_an_entry_that_allows_nothing_is_an_error(entries, text, rule):
-    """An operator who writes something else than is meant is told so."""
     with pytest.raises(OptionPolicyError, match=f"No query can run: THE_LIST lists .*{rule}"):
         allowing(entries, text, "THE_LIST")
     assert allowing(entries, " , ", "THE_LIST") == DEFAULT_POLICY
@@ -331,13 +318,11 @@ def test_round_robin_needs_no_permission_in_tasks():
 
 
 def test_an_author_who_is_trusted_needs_no_permission():
-    """A program that writes its own options may name any module, file and URL."""
     assert UNRESTRICTED.module_problem("o", "m") is None
     assert UNRESTRICTED.file_problem("o", "/f") is None
     assert UNRESTRICTED.url_problem("o", "http://example.test") is None
 
 
 def test_a_list_has_its_names():
-    """The operator sets a list by a variable, or in the configuration of Spark's application."""
     assert AllowList.URLS.variable == "PYSPARK_KAFKA_ALLOWED_URLS"
     assert AllowList.URLS.spark_setting == "spark.pyspark_kafka.allowedUrls"

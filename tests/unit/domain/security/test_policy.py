@@ -39,7 +39,6 @@ PARSERS = pytest.mark.parametrize(
     "name", ["kafka.max.poll.records", "KAFKA.MAX.POLL.RECORDS", "kafka.max_poll_records"]
 )
 def test_a_forbidden_setting_is_refused(parse, name):
-    """A setting of the list is refused however a query spells it, and without one accepted."""
     parse({name: "1"}, DEFAULT_POLICY)
     with pytest.raises(DisallowedOptionError) as caught:
         parse({name: "1", "nonsense": ""}, POLICY)
@@ -50,13 +49,11 @@ def test_a_forbidden_setting_is_refused(parse, name):
 
 @PARSERS
 def test_other_settings_are_accepted(parse):
-    """What the list does not name may be set, a name that it begins with as well."""
     assert parse({"kafka.max.poll": "1", "kafka.fetch.min.bytes": "1"}, POLICY)
 
 
 @BOTH
 def test_every_forbidden_setting_is_named(query):
-    """An error names all settings that are forbidden, and no value."""
     raw = {"kafka.ssl.keystore.location": "/secret", "kafka.max.poll.records": "77"}
     with pytest.raises(DisallowedOptionError) as caught:
         parse_source_options({**BASE, **raw}, query, POLICY)
@@ -66,7 +63,6 @@ def test_every_forbidden_setting_is_named(query):
 
 
 def test_two_lists_forbid_what_either_does():
-    """A second list takes nothing back from the first, which is named for what both have."""
     both = POLICY | disallowing("max.poll.records,acks", "ANOTHER")
     for name, place in (
         ("max.poll.records", "THE_LIST"),
@@ -87,7 +83,6 @@ def test_a_name_with_the_prefix_is_refused(names):
 
 @pytest.mark.parametrize("names", ["", " ", ",", " , "])
 def test_an_empty_list_forbids_nothing(names):
-    """An empty list is the same as none."""
     assert disallowing(names, "THE_LIST") == DEFAULT_POLICY == OptionPolicy()
 
 

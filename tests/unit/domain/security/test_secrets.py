@@ -37,7 +37,6 @@ from pyspark_kafka.domain.security.secrets import hide, holds_secret, is_secret,
     ],
 )
 def test_secrets_are_known_by_their_names(name):
-    """Java's, librdkafka's, kafka-python's and fsspec's names of secrets are known."""
     assert is_secret(name)
 
 
@@ -74,7 +73,6 @@ def test_places_of_secrets_are_no_secrets():
     ],
 )
 def test_other_names_are_no_secrets(name):
-    """Files, addresses, users and certificates may be shown."""
     assert not is_secret(name)
 
 
@@ -93,7 +91,6 @@ def test_other_names_are_no_secrets(name):
     ],
 )
 def test_secrets_are_known_by_their_values_too(name, value):
-    """URLs with a password, private keys and JSON with the name of a secret are secrets."""
     assert holds_secret(name, value)
 
 
@@ -106,7 +103,6 @@ def test_secrets_are_known_by_their_values_too(name, value):
     ],
 )
 def test_other_values_are_no_secrets(name, value):
-    """URLs without a password and other texts may be shown."""
     assert not holds_secret(name, value)
 
 
@@ -134,7 +130,6 @@ KEY = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----"
     ],
 )
 def test_secrets_are_taken_out_of_texts(text, shown):
-    """The rest of a message is as useful as before."""
     assert without_secrets(text) == shown
 
 
@@ -148,7 +143,6 @@ def test_secrets_are_taken_out_of_texts(text, shown):
     ],
 )
 def test_other_texts_stay(text):
-    """Addresses, principals and names of options are no secrets."""
     assert without_secrets(text) == text
 
 
@@ -167,5 +161,4 @@ def test_known_secrets_are_taken_out_of_texts(secret, text, shown):
 
 
 def test_json_that_is_nested_too_deeply_names_no_secret():
-    """Such JSON cannot be parsed, and is shown like any other text."""
     assert not holds_secret("x", "[" * 100_000)

@@ -65,6 +65,5 @@ from pyspark_kafka.domain.security.errors import TlsFailure, tls_failure
         ("Disconnected while requesting ApiVersion", None),
     ],
 )
-def test_reason(text, expected):
-    """The words of OpenSSL tell why a handshake failed."""
+def test_the_words_of_openssl_tell_why_a_handshake_failed(text, expected):
     assert tls_failure(text) is expected

@@ -79,7 +79,6 @@ def test_defaults_are_encoded_as_values(type_, default, value):
     ],
 )
 def test_defaults_that_are_not_valid_are_refused(type_, default):
-    """A default has to be of its type."""
     with pytest.raises(ValueError, match="default"):
         encoded(type_, default)
 

@@ -114,7 +114,6 @@ def test_primitive_types_are_read_as_the_readers(writer, reader, kind, conversio
     ],
 )
 def test_other_types_are_mismatches(writer, reader):
-    """What is not promoted is a mismatch that names both types."""
     node = value_of(writer, reader)
     assert isinstance(node, Mismatch)
     assert str(node).startswith("field 'a': ")
@@ -172,7 +171,6 @@ def test_an_integer_that_is_promoted_to_float_is_rounded_before_it_is_double():
     ],
 )
 def test_columns_of_other_types_are_mismatches(type_, wanted):
-    """What Spark does not convert is not converted here either."""
     assert "cannot be read as" in reason_of(value_of(type_, type_, wanted))
 
 
@@ -216,8 +214,7 @@ def test_numbers_of_another_unit_are_mismatches(writer, reader, wanted):
     assert "cannot be read" in reason_of(value_of(writer, reader, wanted))
 
 
-def test_fixed_and_decimals():
-    """Fixed types need one size, decimals one scale and no less digits than were written."""
+def test_fixed_types_need_one_size_and_decimals_one_scale_and_enough_digits():
     fixed = {"type": "fixed", "name": "n.F", "size": 4}
     assert value_of(fixed, {**fixed, "name": "m.F"}) == ReadFixed(4)
     assert reason_of(value_of(fixed, {**fixed, "size": 5})).endswith("4 bytes cannot be read as 5")
@@ -236,7 +233,6 @@ def test_fixed_and_decimals():
 
 
 def test_enums_take_the_readers_default_for_unknown_symbols():
-    """Without a default, an unknown symbol has no text."""
     written = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     read = {"type": "enum", "name": "E", "symbols": ["C", "A"]}
     assert value_of(written, read) == ReadEnumeration(("A", None))
@@ -245,7 +241,6 @@ def test_enums_take_the_readers_default_for_unknown_symbols():
 
 
 def test_arrays_and_maps_resolve_what_they_hold():
-    """Mismatches have the path of the element or value."""
     node = value_of({"type": "array", "items": "int"}, {"type": "array", "items": "int"})
     assert isinstance(node, ReadArray)
     assert node.element == INT
@@ -259,7 +254,6 @@ def test_arrays_and_maps_resolve_what_they_hold():
 
 
 def test_fields_are_read_in_the_writers_order():
-    """Fields that the reader lacks, and those that are not wanted, are skipped."""
     writer = record(field("b", "int"), field("c", "string"), field("a", "long"))
     reader = record(field("a", "long"), field("b", "int"))
     schema = schema_of(writer)
@@ -284,7 +278,6 @@ def test_fields_are_found_by_alias():
 
 
 def test_missing_fields_have_their_defaults():
-    """A default is a value of the reader's schema; without one the field is a mismatch."""
     found = tree_of(record(), record(field("a", ["null", "int"], default=None)))
     assert found == ReadRecord((Step(0, ReadNull()),))
     found = tree_of(record(), record(field("a", ["int", "null"], default=1)))
@@ -310,7 +303,6 @@ def test_wanted_columns_are_found_by_name_in_any_case():
 
 
 def test_each_branch_of_a_writers_union_is_read_by_itself():
-    """Branches that the reader cannot hold are mismatches of the values that have them."""
     nullable = value_of(["null", "int"], ["null", "int"])
     assert nullable == ReadUnion((ReadNull(), INT))
     found = value_of(["null", "string", "int"], "int")
@@ -372,7 +364,6 @@ UNION = ["int", "null", "string"]
 
 
 def test_other_unions_are_structs_of_members():
-    """The member of the branch is read, and those that are not wanted are skipped."""
     text, number = ReadMember(Step(1, TEXT)), ReadMember(Step(0, INT))
     assert value_of("string", UNION) == text
     assert value_of(UNION, UNION) == ReadUnion((number, ReadNull(), text))
@@ -405,7 +396,6 @@ def test_members_have_their_stable_names():
 
 
 def test_recursive_records_are_read_as_deep_as_the_columns():
-    """A record inside itself is read where a column wants it, and skipped below."""
     node = record(field("id", "int"), field("next", ["null", "R"]))
     schema = schema_of(node)
     tree = tree_of(node, node, "id int, next struct<id:int>")
@@ -427,7 +417,6 @@ def test_values_that_are_no_structs_are_read_as_records_of_one_field():
 
 
 def test_trees_have_a_limit(monkeypatch):
-    """Unions in records in unions multiply; their nodes are counted."""
     monkeypatch.setattr(avro_resolution, "MAX_NODES", 5)
     three = record(field("a", ["null", "int"]))
     assert isinstance(tree_of(three, three), ReadRecord)

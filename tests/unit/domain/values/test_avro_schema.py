@@ -39,7 +39,6 @@ def field(name: str, type_: Any, **attributes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_primitive_types_are_parsed_by_their_names_and_as_objects(kind):
-    """A primitive type has its name, alone or in an object, also in one more object."""
     assert parsed(kind.value) == Primitive(kind)
     assert parsed({"type": kind.value}) == Primitive(kind)
     assert parsed({"type": {"type": kind.value}}) == Primitive(kind)
@@ -47,7 +46,6 @@ def test_primitive_types_are_parsed_by_their_names_and_as_objects(kind):
 
 
 def test_complex_types_are_parsed():
-    """Arrays, maps, unions, fixed and enums are parsed with all their attributes."""
     assert parsed({"type": "array", "items": "int"}) == Array(INT)
     assert parsed({"type": "map", "values": "int"}) == Map(INT)
     assert parsed(["null", "int"]) == Union((Primitive(Kind.NULL), INT))
@@ -69,7 +67,6 @@ def test_records_have_fields_with_defaults_and_aliases():
 
 
 def test_names_are_in_the_namespace_around_them():
-    """A name without dots is in the namespace of its type or of the record around it."""
     inner = {"type": "fixed", "name": "F", "size": 1, "aliases": ["G", "x.H"]}
     outer = record(field("f", inner), field("g", "F"), namespace="n.m", aliases=["S"])
     found = parse_avro_schema(json.dumps(outer))
@@ -81,7 +78,6 @@ def test_names_are_in_the_namespace_around_them():
 
 
 def test_a_dotted_name_overrides_the_namespace_and_null_is_none():
-    """A name with dots has its own namespace; types without one are found from everywhere."""
     top = {"type": "fixed", "name": "T", "size": 1, "namespace": None}
     outer = {**record(field("a", top)), "name": "x.R", "namespace": "ignored"}
     assert parsed(outer).name == "x.R"
@@ -91,7 +87,6 @@ def test_a_dotted_name_overrides_the_namespace_and_null_is_none():
 
 
 def test_a_record_inside_itself_is_a_reference():
-    """A record that contains itself has a reference, which its schema resolves."""
     schema = parse_avro_schema(json.dumps(record(field("next", ["null", "R"]))))
     assert isinstance(schema.type, Record)
     assert schema.type.fields[0].type == Union((Primitive(Kind.NULL), Reference("R")))
@@ -100,7 +95,6 @@ def test_a_record_inside_itself_is_a_reference():
 
 
 def test_imported_schemas_are_parsed_first():
-    """A schema may use the names of schemas that it imports."""
     imported = json.dumps({"type": "fixed", "name": "F", "size": 1})
     assert parse_avro_schema('{"type": "array", "items": "F"}', [imported]) == AvroSchema(
         Array(Fixed("F", 1)), {"F": Fixed("F", 1)}
@@ -125,7 +119,6 @@ def test_imported_schemas_are_parsed_first():
     ],
 )
 def test_logical_types_annotate_their_types(type_, logical):
-    """A logical type is kept on the type that the specification has for it, and nowhere else."""
     assert parsed({**type_, "logicalType": logical.value}).logical is logical
     assert parsed({"type": "double", "logicalType": logical.value}).logical is None
     assert (
@@ -148,7 +141,6 @@ def test_logical_types_annotate_their_types(type_, logical):
     ],
 )
 def test_decimals_that_are_not_valid_are_ignored(attributes, expected):
-    """A decimal needs a precision and a scale that fit together."""
     assert parsed({"type": "bytes", "logicalType": "decimal", **attributes}).logical == expected
 
 
@@ -168,13 +160,11 @@ def test_decimals_that_are_not_valid_are_ignored(attributes, expected):
     ],
 )
 def test_a_decimal_has_to_fit_its_fixed_size(size, precision, fits):
-    """A decimal whose precision needs more bytes than the fixed type has is ignored."""
     fixed = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal"}
     assert (parsed({**fixed, "precision": precision}).logical is not None) == fits
 
 
 def test_a_decimal_of_another_type_is_ignored():
-    """Only bytes and fixed can be decimals; an unknown logical type is ignored."""
     assert parsed({"type": "int", "logicalType": "decimal", "precision": 4}).logical is None
     assert parsed({"type": "int", "logicalType": "unheard-of"}).logical is None
 
@@ -228,7 +218,6 @@ FIXED = {"type": "fixed", "name": "F", "size": 1}
     ],
 )
 def test_what_is_no_schema_is_refused_with_its_path(schema, reason):
-    """The error says which field is wrong, and why."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is checked below
         parsed(schema)
     assert reason in str(caught.value)
@@ -236,7 +225,6 @@ def test_what_is_no_schema_is_refused_with_its_path(schema, reason):
 
 @pytest.mark.parametrize("text", ["", "{", "string", '{"type": "int", "type": "int"}', "[" * 9999])
 def test_text_that_is_not_json_is_refused(text):
-    """JSON that is damaged, ambiguous or too deep for Python's parser is refused."""
     with pytest.raises(ValueError):  # noqa: PT011  # the messages are Python's
         parse_avro_schema(text)
 
@@ -252,7 +240,6 @@ def test_types_are_not_nested_too_deeply():
 
 
 def test_a_schema_is_not_too_long(monkeypatch):
-    """There is a limit to the text."""
     monkeypatch.setattr(avro_schema, "MAX_TEXT", 5)
     assert parse_avro_schema('"int"').type == INT
     with pytest.raises(ValueError, match="6 characters, more than 5"):
@@ -260,5 +247,4 @@ def test_a_schema_is_not_too_long(monkeypatch):
 
 
 def test_names_may_have_letters_of_any_script():
-    """As in Java's parser, a name may have letters beyond ASCII."""
     assert parsed(record(field("größe_1", "int"))).fields[0].name == "größe_1"

@@ -56,12 +56,10 @@ def type_of(schema: Any, **options: Any) -> str:
     ],
 )
 def test_types_are_those_of_spark(type_, expected):
-    """Each type of Avro has the type that ``SchemaConverters`` has."""
     assert type_of(record(field("a", type_))) == f"struct<a:{expected}>"
 
 
 def test_values_that_are_no_structs_are_in_a_field():
-    """The column is a struct: of a field ``value`` unless the schema's type is a struct."""
     assert type_of("string") == "struct<value:string>"
     assert type_of(["null", "long"]) == "struct<value:bigint>"
     assert type_of(["null", record(field("a", "int"))]) == "struct<a:int>"
@@ -81,12 +79,10 @@ def test_values_that_are_no_structs_are_in_a_field():
     ],
 )
 def test_only_records_and_unions_are_structs_themselves(schema, expected):
-    """A schema is wrapped exactly where its type is no struct."""
     assert is_wrapped(parse_avro_schema(json.dumps(schema))) is expected
 
 
 def test_fields_that_are_always_null_are_dropped():
-    """A null, and an array or a map of nulls, has no type here."""
     nulls = {"type": "array", "items": "null"}
     deep = {"type": "map", "values": nulls}
     fields = [field("a", "null"), field("b", nulls), field("c", deep), field("d", ["null"])]
@@ -110,7 +106,6 @@ NODE = record(field("id", "int"), field("next", ["null", "R"]), field("all", ["R
     ],
 )
 def test_recursive_fields_are_dropped_at_a_depth(depth, expected):
-    """``recursiveFieldMaxDepth`` says how often a record may contain itself."""
     assert type_of(NODE, recursive_depth=depth) == expected
 
 
@@ -132,7 +127,6 @@ def test_members_can_be_named_by_their_types():
 
 
 def test_decimals_that_spark_does_not_have_are_refused():
-    """The error names the field, if it is one."""
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 39}
     with pytest.raises(ValueError, match=r"field 'a\.element' is a decimal of 39 digits"):
         type_of(record(field("a", {"type": "array", "items": decimal})))

@@ -30,7 +30,6 @@ def struct(**fields: DataType) -> StructType:
 @settings(max_examples=50)
 @given(struct_types)
 def test_a_type_is_parsed_from_its_own_text(given_type):
-    """Any struct type survives being written as DDL, as a type and as columns."""
     assert parse_struct(str(given_type)) == given_type
     assert parse_struct(", ".join(map(str, given_type.fields))) == given_type
 
@@ -64,8 +63,7 @@ def test_a_type_is_parsed_from_its_own_text(given_type):
         ("1a int, ä string", struct(**{"1a": types.INTEGER, "ä": types.STRING})),
     ],
 )
-def test_columns(text, parsed):
-    """Names, types and their aliases may be in any case, with any space between them."""
+def test_names_and_types_may_be_in_any_case_with_any_space_between_them(text, parsed):
     assert parse_struct(text) == parsed
 
 
@@ -101,13 +99,11 @@ def test_columns(text, parsed):
     ],
 )
 def test_a_text_that_is_no_schema_is_refused(text, problem):
-    """The message says what is expected, and where."""
     with pytest.raises(ValueError, match=re.escape(problem)):
         parse_struct(text)
 
 
 def test_a_schema_has_a_maximum_size():
-    """Length, number of fields and depth are bounded, and what is at the bound is parsed."""
     levels = MAX_DDL_DEPTH - 1
     deep = parse_struct("a " + "array<" * levels + "int" + ">" * levels)
     assert str(deep).count("array") == levels

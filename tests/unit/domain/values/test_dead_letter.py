@@ -59,7 +59,6 @@ def test_a_letter_needs_no_reason_and_no_valid_text():
 
 @pytest.mark.parametrize("missing", ORIGIN, ids=lambda header: header[0])
 def test_a_record_without_an_origin_is_no_letter(missing):
-    """Topic, partition and offset identify the record."""
     assert DeadLetter.from_headers([one for one in ORIGIN if one != missing]) is None
     assert DeadLetter.from_headers([*ORIGIN, (missing[0], None)]) is not None
 
@@ -96,7 +95,6 @@ def test_the_last_header_of_a_name_counts():
 
 
 def test_original_headers_keep_their_order():
-    """Repeated names and nulls stay, also between the letter's own; a stack trace does not."""
     headers: list[Header] = [
         ("b", b"1"),
         (TOPIC, b"t"),
@@ -109,7 +107,6 @@ def test_original_headers_keep_their_order():
 
 @given(st.lists(st.tuples(st.sampled_from([*HEADERS, "a", "b"]), st.none() | st.binary())))
 def test_a_letters_headers_are_removed(headers):
-    """What is left are the headers that the record had, whichever these were."""
     assert original_headers([*headers, *((name, b"x") for name in HEADERS)]) == headers
 
 
@@ -119,7 +116,6 @@ def test_each_reason_has_its_number():
 
 
 def test_a_loop_is_the_users_fault():
-    """The error says which options to correct."""
     error = DeadLetterLoopError("letters")
     assert error.fault is Fault.USER
     assert isinstance(error, ValueError)

@@ -124,8 +124,7 @@ ERRORS: Final[list[tuple[PysparkKafkaError, type[Exception], Fault, str]]] = [
 
 
 @pytest.mark.parametrize(("error", "kind", "fault", "text"), ERRORS)
-def test_what_an_error_says(error, kind, fault, text):
-    """What happened with the facts, whose fault it is, and what to do next."""
+def test_an_error_has_the_facts_the_fault_and_the_advice(error, kind, fault, text):
     assert isinstance(error, kind)
     assert (error.fault, str(error)) == (fault, text)
     copied = pickle.loads(pickle.dumps(error))  # noqa: S301
@@ -133,7 +132,6 @@ def test_what_an_error_says(error, kind, fault, text):
 
 
 def test_every_error_is_here():
-    """And no two have the same condition."""
     defined = {
         found
         for _, found in inspect.getmembers(errors, inspect.isclass)
@@ -144,7 +142,6 @@ def test_every_error_is_here():
 
 
 def test_what_is_wrong_with_a_value():
-    """Every reason has a text, with the field and the schema id where they are known."""
     assert FAILURE_TEXTS.keys() == {*FailureReason} - {FailureReason.NONE}
     assert describe_failure(FailureReason.TRUNCATED) == "it ends too early"
     assert describe_failure(FailureReason.BAD_ENUM, "a.b", 0) == (
@@ -156,7 +153,6 @@ FOUND: Final = BadRecordStats({FailureReason.BAD_UTF8: 2, FailureReason.MALFORME
 
 
 def test_numbers_are_added_by_reason():
-    """The dead letters are added as well."""
     more = BadRecordStats({FailureReason.MALFORMED: 1, FailureReason.TRUNCATED: 5}, 1)
     both = FOUND + more
     assert both.by_name() == {"MALFORMED": 4, "TRUNCATED": 5, "BAD_UTF8": 2}
@@ -165,13 +161,11 @@ def test_numbers_are_added_by_reason():
 
 
 def test_the_text_has_a_number_for_each_reason():
-    """Reasons are in the order of their numbers."""
     assert str(FOUND) == "3 MALFORMED, 2 BAD_UTF8"
     assert str(BadRecordStats()) == ""
 
 
 def test_numbers_travel_between_processes():
-    """By pickle, and by the names of their reasons."""
     assert pickle.loads(pickle.dumps(FOUND)) == FOUND  # noqa: S301  # our own
     assert BadRecordStats.from_names(FOUND.by_name(), FOUND.dead_letters) == FOUND
 

@@ -26,8 +26,7 @@ def options(url: str = URL, *settings: str) -> RegistryOptions:
     return RegistryOptions(url, tuple(found))
 
 
-def test_a_url_alone():
-    """Without settings there is no login, and TLS verifies the host by default."""
+def test_a_url_alone_has_no_login_and_verified_tls():
     found = registry_settings(options())
     assert found.servers == (RegistryServer(URL),)
     assert (found.token, found.headers, found.timeout_ms) == ("", (), 20_000)
@@ -35,8 +34,7 @@ def test_a_url_alone():
     assert registry_problems(options()) == []
 
 
-def test_several_urls():
-    """URLs are separated by commas, keep their paths, and have logins of their own."""
+def test_several_urls_have_paths_and_logins_of_their_own():
     found = registry_settings(
         options("http://ada:p%40ss@a:1/api/ , https://b,https://user@[::1]:2//")
     )
@@ -48,8 +46,7 @@ def test_several_urls():
     assert found.url == "http://a:1/api,https://b,https://[::1]:2"
 
 
-def test_logins():
-    """A user and password are for all URLs; a token has further headers."""
+def test_a_login_is_for_all_urls():
     basic = registry_settings(options("http://a,http://b", "basic.auth.user.info=ada:a:b"))
     assert [str(server.login) for server in basic.servers] == ["ada:a:b"] * 2
     bearer = registry_settings(
@@ -68,8 +65,7 @@ def test_logins():
     )
 
 
-def test_tls():
-    """Stores and files are those of Kafka's clients."""
+def test_stores_and_files_are_those_of_kafkas_clients():
     found = registry_settings(
         options(
             URL,
@@ -127,15 +123,13 @@ def test_tls():
         (options(URL, "foo=x"), "'schema.registry.foo' is not known"),
     ],
 )
-def test_settings_that_cannot_be_used(given, problem):
-    """Each problem names its option."""
+def test_each_problem_names_its_option(given, problem):
     [found] = registry_problems(given)
     assert problem in found
     assert found.startswith("Option")
 
 
 def test_all_problems_are_found():
-    """Settings are checked independently of each other."""
     given = options("x", "request.timeout.ms=0", "foo=1", "bearer.auth.token=ü")
     assert len(registry_problems(given)) == 4
     with pytest.raises(ValueError, match="url"):
@@ -143,7 +137,6 @@ def test_all_problems_are_found():
 
 
 def test_no_secret_is_shown():
-    """Neither a ``repr`` nor a problem has a password, a token or a key."""
     url = f"https://ada:{PASSWORD}@a,https://b"
     for given in (
         options(url, f"bearer.auth.token={PASSWORD}"),
@@ -156,8 +149,7 @@ def test_no_secret_is_shown():
         assert PASSWORD not in shown
 
 
-def test_names_of_secrets():
-    """These settings hold a secret, and no others."""
+def test_secrets_are_known_by_name():
     assert [name for name in REGISTRY_SETTINGS if is_secret(REGISTRY_PREFIX + name)] == [
         "basic.auth.user.info",
         "bearer.auth.token",

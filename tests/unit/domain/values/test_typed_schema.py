@@ -58,7 +58,6 @@ def test_decoded_columns_stay_in_their_places():
 
 
 def test_fields_can_be_columns():
-    """In the order of the schema, at the place of their column."""
     schema = typed_schema(Projection(("key", "value", "offset")), [value(flatten=True)])
     assert names(schema) == ["key", "a", "b", "m", "offset"]
 
@@ -74,7 +73,6 @@ def test_columns_to_read():
 
 
 def test_names_that_clash():
-    """Spark does not tell names apart by their case."""
     clashing = value(parse_struct("Offset int, keyError int, b int"), flatten=True)
     key = TypedColumn(ValueOptions("key", "json", include_errors=True), parse_struct("k int"))
     with pytest.raises(OptionsError) as caught:
@@ -110,7 +108,6 @@ def test_the_field_of_corrupt_records():
 
 
 def test_a_users_schema_selects_columns_and_fields():
-    """In the user's order, at all depths."""
     schema = typed_schema(WITHOUT_HEADERS, [value()])
     ddl = (
         "offset bigint, value struct<m:map<string,struct<h:int>>,b:struct<d:array<struct<f:int>>>>"
@@ -123,7 +120,6 @@ def test_a_users_schema_selects_columns_and_fields():
 
 
 def test_a_users_schema_selects_flattened_fields():
-    """A field that is left out is not decoded."""
     schema = typed_schema(WITHOUT_HEADERS, [value(flatten=True)])
     chosen = selected(schema, "m map<string,struct<g:int>>, a int, offset bigint")
     assert names(chosen) == ["m", "a", "offset"]
@@ -140,7 +136,6 @@ def test_a_users_schema_can_have_errors_alone():
 
 
 def test_a_users_schema_that_does_not_fit():
-    """Each column and field that the records do not have in that type is reported."""
     schema = typed_schema(Projection(("value", "offset")), [value()])
     ddl = "ofset bigint, offset int, value struct<a:bigint,b:struct<c:string,x:int>,m:map<int,int>>"
     assert refusal(schema, ddl) == (
@@ -154,7 +149,6 @@ def test_a_users_schema_that_does_not_fit():
 
 
 def test_headers_are_selected_as_a_whole():
-    """As every column of the records."""
     schema = typed_schema(Projection(("value", "headers")), [value()])
     whole = f"headers {RECORD_TYPES['headers']}"
     assert names(selected(schema, whole)) == ["headers"]

@@ -15,6 +15,5 @@ from pyspark_kafka.domain.writing.batch import next_sequence
         (2**31 - 5, 10, 5),
     ],
 )
-def test_sequences(base, count, expected):
-    """Behind the last number of a sequence comes 0."""
+def test_behind_the_last_number_of_a_sequence_is_0(base, count, expected):
     assert next_sequence(base, count) == expected

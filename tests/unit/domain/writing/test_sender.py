@@ -123,7 +123,6 @@ def test_a_producer_id_comes_before_the_first_batch():
 
 
 def test_acknowledged_records_are_reported():
-    """The records of each batch are reported once it is acknowledged."""
     client = Client()
     client.append(3, 2)
     client.sent()
@@ -136,7 +135,6 @@ def test_acknowledged_records_are_reported():
 
 
 def test_what_is_to_be_sent_is_pending():
-    """A batch is pending until its request is performed."""
     client = Client()
     client.append(3)
     request = client.next()
@@ -148,7 +146,6 @@ def test_what_is_to_be_sent_is_pending():
 
 
 def test_the_next_try_is_told():
-    """In seconds, while a partition waits for its next try."""
     client = Client()
     assert client.sender.seconds_to_retry(0) == math.inf
     client.append(3)
@@ -169,7 +166,6 @@ def test_partitions_that_the_caller_added_are_not_added_again():
 
 
 def test_without_idempotence_there_is_no_producer_id():
-    """Batches are encoded for no producer."""
     client = Client(is_idempotent=False)
     client.append(3)
     client.sent()
@@ -189,7 +185,6 @@ def test_a_request_has_a_batch_of_each_partition():
 
 
 def test_each_leader_gets_its_request():
-    """A response of each leader is waited for."""
     client = Client({P0: NODE, P1: OTHER})
     client.append(1)
     client.append(1, partition=P1)
@@ -210,7 +205,6 @@ def test_requests_in_flight_are_bounded():
 
 
 def test_acknowledged_batches_are_counted_once():
-    """Records and bytes, of duplicates too; their memory is given back."""
     client = Client()
     client.append(3, 2)
     client.sent()
@@ -248,7 +242,6 @@ def test_memory_is_bounded():
 
 
 def test_batches_of_a_lost_connection_are_sent_again_in_order():
-    """The batches keep their sequence numbers, and go to the leader after a pause."""
     client = Client()
     client.append(3, 2)
     client.sent()
@@ -268,7 +261,6 @@ def test_batches_of_a_lost_connection_are_sent_again_in_order():
 
 
 def test_a_connection_without_requests_is_lost_without_loss():
-    """Nothing comes back."""
     client = Client()
     client.sender.disconnected(NODE, failure(ProduceError.DISCONNECTED), client.now)
     assert client.sender.is_settled
@@ -317,7 +309,6 @@ def test_a_partition_without_a_leader_waits():
 
 
 def test_a_partition_that_has_no_leader_for_long_fails():
-    """The error names the first record that waits."""
     client = Client(delivery_timeout_ms=1_000)
     client.append(3)
     while not isinstance(request := client.sender.next_request(client.now), FindLeaders):
@@ -336,7 +327,6 @@ def _perform(client: Client, request: InitProducerId | Encode[Numbers]) -> None:
 
 
 def test_a_response_may_leave_a_batch_out():
-    """A missing batch is sent again, and a batch that was not asked for is ignored."""
     client = Client()
     client.append(3)
     client.sent()
@@ -508,7 +498,6 @@ def test_a_fence_ends_the_transaction(error):
     ],
 )
 def test_a_missing_right_is_named(error, right):
-    """A batch that the user may not write ends the writer."""
     client = Client()
     client.sender.join_transaction(TRANSACTION)
     client.append(1)
@@ -573,7 +562,6 @@ def test_a_wait_in_vain_counts_from_its_beginning():
 
 
 def test_retries_are_bounded():
-    """One attempt more than ``retries``."""
     client = Client(retries=1)
     client.append(1)
     client.sent()

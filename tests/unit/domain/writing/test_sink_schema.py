@@ -29,20 +29,17 @@ def problems(columns: dict[str, str], *, has_topic_option: bool = False) -> tupl
 
 
 @given(st.fixed_dictionaries(REQUIRED, optional=OPTIONAL | OTHERS), st.booleans())
-def test_columns_that_can_be_written(columns, has_topic_option):
-    """Any column may have any of its types, and other columns are ignored."""
+def test_columns_may_have_any_of_their_types_and_others_are_ignored(columns, has_topic_option):
     check_sink_schema(columns, has_topic_option=has_topic_option)
 
 
 @given(st.text())
 def test_the_option_overrides_the_column(kind):
-    """With the option there need not be a column for the topic, and it may be of any type."""
     check_sink_schema({"value": "string"}, has_topic_option=True)
     check_sink_schema({"value": "string", "topic": kind}, has_topic_option=True)
 
 
 def test_encoded_columns_are_structs():
-    """A column that has a format must be a struct, and another one must not."""
     columns = {"value": "struct<a:int>", "topic": "string", "key": "string"}
     check_sink_schema(columns, has_topic_option=False, encoded=["value"])
     with pytest.raises(SinkSchemaError) as caught:
@@ -94,14 +91,12 @@ def test_encoded_columns_are_structs():
         ),
     ],
 )
-def test_columns_that_cannot_be_written(columns, expected):
-    """A column that is missing or of another type is told in the JVM connector's words."""
+def test_missing_and_mistyped_columns_are_refused_in_the_jvm_connectors_words(columns, expected):
     assert problems(columns) == expected
 
 
 @given(st.sets(st.sampled_from(sorted(TYPES)), min_size=1))
 def test_all_wrong_columns_are_reported_together(wrong):
-    """One run tells every column that has to be cast, in the order of a record's parts."""
     columns = {name: kinds[0] for name, kinds in TYPES.items()} | dict.fromkeys(wrong, "void")
     told = [problem.partition(" ")[0] for problem in problems(columns)]
     assert told == [name for name in TYPES if name in wrong]

@@ -34,8 +34,7 @@ tasks = st.builds(
 )
 
 
-def test_a_transactional_id():
-    """An id begins with the prefix, the query, the task and the lane of its attempt."""
+def test_an_id_has_the_prefix_the_query_the_task_and_the_lane():
     assert SinkTaskId("q", 9, 2, LANES + 1).transactional_id("mine") == "mine-q-2-1"
 
 
@@ -52,14 +51,12 @@ def test_ids_are_shared_within_a_lane_alone(one, other):
 
 @given(tasks, tasks)
 def test_a_querys_transactions_are_found_by_their_beginning(one, other):
-    """All of them begin so, and none of another query's does."""
     beginning = query_id_prefix(PREFIX, one.query_id)
     is_of_query = one.query_id == other.query_id
     assert other.transactional_id(PREFIX).startswith(beginning) is is_of_query
 
 
 def test_what_a_task_tells_crosses_to_the_driver():
-    """A task's result is pickled, as Spark does with commit messages."""
     written = WriteResult(DeliveryStats(3, 30), Transaction("id", 1, 2))
     assert pickle.loads(pickle.dumps(written)) == written  # noqa: S301
 
@@ -72,7 +69,6 @@ def test_what_a_task_tells_crosses_to_the_driver():
     st.booleans(),
 )
 def test_ids_of_a_query_are_told_from_others(task, slot, prefix, knows_query):
-    """An id belongs to a query if the prefix and the query id that are known are its own."""
     ours = f"{task.transactional_id(PREFIX)}{slot}"
     query_id = task.query_id if knows_query else None
     assert is_id_of_query(ours, prefix, query_id) is (prefix != "other")
@@ -117,7 +113,6 @@ def described(
     ],
 )
 def test_how_a_transaction_ended(description, end):
-    """The epoch says who ended it, the state how."""
     assert end_of(ONE, description) is end
 
 
@@ -134,15 +129,13 @@ def test_how_a_transaction_ended(description, end):
         (TransactionState.DEAD, False),
     ],
 )
-def test_which_ids_are_free(state, *, is_open):
-    """Those without an open transaction, if the last one is of an earlier batch."""
+def test_ids_without_an_open_transaction_of_this_batch_are_free(state, *, is_open):
     found = described(state, started_ms=1_000)
     assert is_free(found, 1_000) is not is_open
     assert not is_free(found, 999)
 
 
-def test_how_long_transactions_stay_open():
-    """Until the time-out of the one that began first."""
+def test_transactions_are_open_until_the_first_time_out():
     begun = [described(started_ms=1_000), described(started_ms=1_200)]
     assert ms_left(begun, 1_250, None) == 250
     assert ms_left([*begun, described(started_ms=-1)], 1_250, 900) == 250
@@ -167,7 +160,6 @@ DELIVERED = st.builds(DeliveryStats, st.integers(0), st.integers(0))
 
 
 @given(DELIVERED, DELIVERED)
-def test_sums(one, other):
-    """Records and bytes are added each, and nothing adds nothing."""
+def test_records_and_bytes_are_added(one, other):
     assert one + other == DeliveryStats(one.records + other.records, one.bytes + other.bytes)
     assert one + NOTHING == one

@@ -47,7 +47,6 @@ def succeed(cycle: Cycle, now: float = 0.0) -> list[TransactionRequest[Numbers]]
 
 
 def test_a_transaction_has_four_steps():
-    """Partitions and offsets are announced; records, offsets and the end follow one by one."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS), (P1, RECORDS), (P0, RECORDS)], 7)
     assert succeed(cycle) == [
@@ -67,8 +66,7 @@ def test_a_transaction_has_four_steps():
     assert succeed(cycle) == []
 
 
-def test_nothing_is_settled():
-    """A cycle without an offset to commit asks for nothing; one with an offset is not settled."""
+def test_a_cycle_without_an_offset_asks_for_nothing():
     cycle = new_cycle()
     assert cycle.is_settled
     assert succeed(cycle) == []
@@ -78,7 +76,6 @@ def test_nothing_is_settled():
 
 
 def test_a_step_waits_for_all_of_the_last():
-    """One response alone does not begin the next step."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS)], 7)
     first, second = cycle.next_requests(0)
@@ -91,7 +88,6 @@ def test_a_step_waits_for_all_of_the_last():
 
 
 def test_offsets_are_committed_without_records():
-    """What led to no output is committed alone."""
     cycle = new_cycle()
     cycle.append([], 7)
     assert succeed(cycle) == [AddOffsetsToTxn(TRANSACTION)]
@@ -100,7 +96,6 @@ def test_offsets_are_committed_without_records():
 
 
 def test_what_is_written_meanwhile_is_the_next_transaction():
-    """All of it together, once the transaction has ended."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS)], 3)
     succeed(cycle)
@@ -139,7 +134,6 @@ def test_the_last_transaction_may_end_slowly():
 
 @pytest.mark.parametrize("error", [TransactionError.RETRIABLE, TransactionError.DISCONNECTED])
 def test_errors_that_pass_are_ridden_through(error):
-    """The request is repeated after a pause; the others of the step are not."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS)], 3)
     first, second = cycle.next_requests(0)
@@ -150,7 +144,6 @@ def test_errors_that_pass_are_ridden_through(error):
 
 
 def test_errors_that_last_are_raised():
-    """A refusal names the request; a lost connection names the cluster."""
     for error, expected, words in (
         (TransactionError.RETRIABLE, KafkaRequestError, "AddOffsetsToTxn: it loads"),
         (
@@ -170,7 +163,6 @@ def test_errors_that_last_are_raised():
 
 
 def test_a_refusal_is_raised_at_once():
-    """A refused request is not repeated."""
     cycle = new_cycle()
     cycle.append([], 3)
     [request] = cycle.next_requests(0)
@@ -188,7 +180,6 @@ def test_an_id_that_has_expired_is_raised_at_once():
 
 
 def test_a_fence_is_raised_at_once():
-    """The error names the transactional id."""
     cycle = new_cycle()
     cycle.append([], 3)
     [request] = cycle.next_requests(0)
