@@ -33,16 +33,13 @@ class Churn:
 
     @property
     def pattern(self) -> str:
-        """The pattern of all topics."""
         return f"{self.prefix}-.*"
 
     @property
     def kept(self) -> set[int]:
-        """The numbers that no deletion touched."""
         return {*self._staying, *self._truncated[-1:]}
 
     def begin(self) -> None:
-        """Create the topics that stay."""
         for name in ("stays", "truncated"):
             self.world.create(f"{self.prefix}-{name}")
 
@@ -70,7 +67,6 @@ class Churn:
                 self._write_all()
 
     def _mark(self) -> set[int]:
-        """Write a number to each topic, and return them."""
         kept = {*self._stay(1), *self._grow(1)}
         return kept.union(*(self._write(topic, 1) for topic in self._alive))
 
@@ -84,7 +80,6 @@ class Churn:
         self._deleted.append(topic)
 
     def _truncate(self) -> None:
-        """Delete records that were only just written, but for the last one."""
         self._grow(5)
         part = TopicPartition(f"{self.prefix}-truncated", 0)
         self.world.delete_records(part, len(self._truncated) - 1)

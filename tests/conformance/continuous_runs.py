@@ -34,7 +34,6 @@ class Appending:
     path: str
 
     def __call__(self, records: pa.RecordBatch) -> None:
-        """Append a batch in one write, which processes do not interleave."""
         pairs = zip(_texts(records, "key"), _texts(records, "value"), strict=True)
         with Path(self.path).open("a", encoding="utf-8", buffering=1 << 20) as file:
             file.write("".join(f"{json.dumps(pair)}\n" for pair in pairs))
@@ -83,18 +82,15 @@ class Runs:
             query.stop()
 
     def pairs(self) -> list[Pair]:
-        """Return keys and values of all output."""
         output = self.directory / "output"
         lines = output.read_text("utf-8").splitlines() if output.exists() else []
         found = [json.loads(line) for line in lines]
         return [(key, value) for key, value in found]
 
     def numbers(self) -> list[int]:
-        """Return the values of all output, in order."""
         return sorted(int(value) for _, value in self.pairs() if value is not None)
 
     def await_numbers(self, query: ContinuousQuery, numbers: Iterable[int]) -> None:
-        """Wait until the output is these numbers, each once; raise what ends the query before."""
         wanted = sorted(numbers)
         await_until(lambda: self.numbers() == wanted or not query.isActive, SECONDS)
         query.awaitTermination(0)

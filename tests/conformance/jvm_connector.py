@@ -32,7 +32,6 @@ class JvmOffsetReader:
         self._reader = reader
 
     def isolation_level(self) -> str:
-        """Return its isolation level as Kafka's setting spells it."""
         return str(self._reader.isolationLevel())
 
     def unresolved_ranges(self, start: Any, end: Any) -> list[OffsetRange]:
@@ -46,11 +45,9 @@ class JvmOffsetReader:
         return _ranges(self._reader.getOffsetRangesFromResolvedOffsets(*offsets, None))
 
     def partition_offsets(self, limit: Any) -> PartitionOffsets:
-        """Return ``fetchPartitionOffsets`` of a start."""
         return self._jvm.offsets_of(self._reader.fetchPartitionOffsets(limit, True))
 
     def latest(self) -> PartitionOffsets:
-        """Return ``fetchLatestOffsets`` of a first batch."""
         return self._jvm.offsets_of(self._reader.fetchLatestOffsets(self._jvm.nothing()))
 
 
@@ -89,7 +86,6 @@ class JvmConnector:
         self._gateway = spark.sparkContext._gateway
 
     def split(self, ranges: Iterable[OffsetRange], **options: object) -> list[OffsetRange]:
-        """Return ``KafkaOffsetRangeCalculator.getRanges`` with the options of a query."""
         given = self._java_map({name: str(value) for name, value in options.items()})
         calculator = self._connector.KafkaOffsetRangeCalculator.apply(
             self._jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(given)
@@ -97,34 +93,27 @@ class JvmConnector:
         return _ranges(calculator.getRanges(self._seq(map(self._range, ranges)), self._seq(())))
 
     def partitions(self, text: str) -> list[TopicPartition]:
-        """Parse partitions with ``JsonUtils``."""
         return [_partition(one) for one in self._connector.JsonUtils.partitions(text)]
 
     def partition_offsets(self, text: str) -> PartitionOffsets:
-        """Parse offsets with ``JsonUtils``."""
         return self.offsets_of(self._connector.JsonUtils.partitionOffsets(text))
 
     def rewritten(self, text: str) -> str:
-        """Parse offsets with ``JsonUtils``, and write them again."""
         json_utils = self._connector.JsonUtils
         return str(json_utils.partitionOffsets(json_utils.partitionOffsets(text)))
 
     def source_offset(self, offsets: PartitionOffsets) -> Any:
-        """Return a ``KafkaSourceOffset`` of offsets."""
         return self._connector.KafkaSourceOffset.apply(self.offset_map(offsets))
 
     def deserialized(self, text: str) -> Any:
-        """Return a ``KafkaSourceOffset`` from what Spark reads from a log."""
         runtime = self._jvm.org.apache.spark.sql.execution.streaming.runtime
         return self._connector.KafkaSourceOffset.apply(runtime.SerializedOffset(text))
 
     def offset_log(self, directory: str) -> Any:
-        """Return Spark's ``OffsetSeqLog`` of a directory."""
         checkpointing = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing
         return checkpointing.OffsetSeqLog(self._session, directory, True)
 
     def assigned(self, strategy: Any, addresses: Mapping[str, str]) -> frozenset[TopicPartition]:
-        """Return the partitions that a strategy finds by an admin client of its own."""
         admin = strategy.createAdmin(self._driver_params(addresses))
         try:
             found = self._collections.asJava(strategy.assignedTopicPartitions(admin))
@@ -133,7 +122,6 @@ class JvmConnector:
             admin.close()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> Any:
-        """Return an ``AssignStrategy``."""
         found = [self._partition(one) for one in partitions]
         kind = self._jvm.org.apache.kafka.common.TopicPartition
         array = self._jvm.java.lang.reflect.Array.newInstance(kind._java_lang_class, len(found))
@@ -142,15 +130,12 @@ class JvmConnector:
         return self._connector.AssignStrategy(array)
 
     def subscribe(self, *topics: str) -> Any:
-        """Return a ``SubscribeStrategy``."""
         return self._connector.SubscribeStrategy(self._seq(topics))
 
     def subscribe_pattern(self, pattern: str) -> Any:
-        """Return a ``SubscribePatternStrategy``."""
         return self._connector.SubscribePatternStrategy(pattern)
 
     def unsteady(self, strategy: Any, failures: int = 0) -> UnsteadyStrategy:
-        """Return a strategy that fails so many times, and then answers as another."""
         ensure_callback_server_started(self._gateway)
         return UnsteadyStrategy(strategy, failures)
 
@@ -177,11 +162,9 @@ class JvmConnector:
             reader.close()
 
     def earliest(self) -> Any:
-        """Return the limit ``earliest``."""
         return self._module(self._connector, "EarliestOffsetRangeLimit")
 
     def latest(self) -> Any:
-        """Return the limit ``latest``."""
         return self._module(self._connector, "LatestOffsetRangeLimit")
 
     def starting_offsets(self, text: str) -> PartitionOffsets:
@@ -197,7 +180,6 @@ class JvmConnector:
         return self.offsets_of(limit.partitionOffsets())
 
     def specific(self, offsets: PartitionOffsets) -> Any:
-        """Return the limit of an offset for each partition."""
         return self._connector.SpecificOffsetRangeLimit(self.offset_map(offsets))
 
     def by_timestamp(self, timestamps: PartitionOffsets) -> Any:
@@ -210,15 +192,12 @@ class JvmConnector:
         )
 
     def nothing(self) -> Any:
-        """Return Scala's ``None``."""
         return self._jvm.scala.Option.empty()
 
     def offset_map(self, offsets: PartitionOffsets) -> Any:
-        """Return a Scala map of offsets."""
         return self._connector.JsonUtils.partitionOffsets(offsets.to_json())
 
     def offsets_of(self, scala_map: Any) -> PartitionOffsets:
-        """Return the offsets of a Scala map."""
         found = self._collections.asJava(scala_map)
         return PartitionOffsets((_partition(key), found[key]) for key in found)
 
@@ -260,7 +239,6 @@ class JvmConnector:
 
     @staticmethod
     def _module(package: Any, name: str) -> Any:
-        """Return a Scala object."""
         return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 

@@ -50,8 +50,6 @@ class LiveQuery:
     query: StreamingQuery | None = None
 
     def start(self, after_batch: AfterBatch | None = None, /, **trigger: Any) -> None:
-        """Start it, or go on from its checkpoint; without a trigger it looks for records always."""
-
         def take(batch: DataFrame, number: int) -> None:
             self.results[number] = self.function(batch, number)
             if after_batch is not None:
@@ -66,7 +64,6 @@ class LiveQuery:
         )
 
     def batches(self) -> list[Any]:
-        """Return the answers for all batches so far, in the order of the batches."""
         return [self.results[number] for number in sorted(self.results)]
 
     def rows(self) -> list[Any]:
@@ -74,38 +71,29 @@ class LiveQuery:
         return [row for batch in self.batches() for row in batch]
 
     def ends(self) -> list[dict[str, dict[str, int]]]:
-        """Return the offsets at which the batches so far end."""
         logs = self.directory / "checkpoint" / "offsets"
         return batch_ends(self.directory) if logs.exists() else []
 
     def running(self) -> StreamingQuery:
-        """Return the query.
-
-        :raises AssertionError: if it was not started.
-        """
         assert self.query is not None
         return self.query
 
     def await_batches(self, count: int) -> None:
-        """Wait until so many batches are read."""
         self._await(lambda: len(self.results) >= count)
         assert len(self.results) >= count, self.results
 
     def await_numbers(self, wanted: list[int]) -> None:
-        """Wait until the sorted rows are these; an ended query is not waited for."""
         self._await(lambda: sorted(self.rows()) == wanted)
         read = sorted(self.rows())
         assert read == wanted, f"not {wanted}: {read}"
 
     def await_some_numbers(self, wanted: set[int]) -> None:
-        """Wait until these are among the rows, and assert that the query goes on."""
         self._await(lambda: wanted <= set(self.rows()))
         assert self.running().isActive, "the query has ended"
         missing = wanted - set(self.rows())
         assert not missing, missing
 
     def _await(self, is_there: Callable[[], bool]) -> None:
-        """Wait until a condition is true, the time is up, or the query has ended without error."""
         query = self.running()
         Deadline.after(_READ_SECONDS).poll(lambda: is_there() or not query.isActive, 0.02)
         error = query.exception()
@@ -119,7 +107,6 @@ class LiveQueries:
         self._queries = queries
 
     def start(self, after_batch: AfterBatch | None = None, /, **trigger: Any) -> None:
-        """Start all of them, by default to look for records all the time."""
         self.each(lambda one: one.start(after_batch, **trigger))
 
     def fail(
@@ -130,37 +117,30 @@ class LiveQueries:
         return self.each(lambda one: failure(partial(one.running().awaitTermination, _RUN_SECONDS)))
 
     def run(self, **trigger: Any) -> None:
-        """Let all of them run to their ends."""
         self.start(**trigger)
         ended = self.each(lambda one: one.running().awaitTermination(_RUN_SECONDS))
         self.stop()
         assert all(ended.values()), ended
 
     def settle(self) -> None:
-        """Wait until all of them have read what there is."""
         # A look that began before the last write may end the first wait, but not the second.
         for _ in range(2):
             self.each(lambda one: one.running().processAllAvailable())
 
     def stop(self) -> None:
-        """Stop those that run."""
         self.each(lambda one: one.query.stop() if one.query is not None else None)
 
     def await_batches(self, count: int) -> None:
-        """Wait until all of them have read so many batches."""
         self.each(lambda one: one.await_batches(count))
 
     def await_numbers(self, wanted: Iterable[int]) -> None:
-        """Wait until these are the numbers that all of them have read, each once."""
         in_order = sorted(wanted)
         self.each(lambda one: one.await_numbers(in_order))
 
     def await_some_numbers(self, wanted: set[int]) -> None:
-        """Wait until all of them have read these numbers and perhaps more, and still run."""
         self.each(lambda one: one.await_some_numbers(wanted))
 
     def results(self, count: int | None = None) -> list[Any]:
-        """Return what all of them have found in their batches, or in the first ones."""
         return agreed(self.each(lambda one: one.batches()[:count]))
 
     def rows(self) -> list[Any]:
@@ -168,7 +148,6 @@ class LiveQueries:
         return agreed(self.each(lambda one: one.rows()))
 
     def ends(self, count: int | None = None) -> list[dict[str, dict[str, int]]]:
-        """Return the offsets at which the batches of all of them end, or the first ones."""
         return agreed(self.each(lambda one: one.ends()[:count]))
 
     def last_end(self) -> dict[str, dict[str, int]]:
@@ -176,7 +155,6 @@ class LiveQueries:
         return agreed(self.each(lambda one: one.ends()[-1]))
 
     def each(self, action: Callable[[LiveQuery], T]) -> dict[Source, T]:
-        """Return what an action answers for each query."""
         return for_each(self._queries, lambda source: action(self._queries[source]))
 
 
@@ -190,7 +168,6 @@ class Live:
         self._made: list[LiveQueries] = []
 
     def open(self, source: Source, **options: str) -> DataFrame:
-        """Open a stream from the earliest offsets, or from what the options start at."""
         chosen = {"client": source.client} if source.client else {}
         given = {**chosen, **dict(source.options), **options}
         if not any(name.startswith("starting") for name in given):
@@ -205,7 +182,6 @@ class Live:
         name: str = "live",
         mode: str = "append",
     ) -> LiveQueries:
-        """Make the same query for each source; ``name`` tells the checkpoints of a test apart."""
         made = LiveQueries(
             {
                 source: LiveQuery(
@@ -221,6 +197,5 @@ class Live:
         return made
 
     def close(self) -> None:
-        """Stop all that runs."""
         for made in self._made:
             made.stop()

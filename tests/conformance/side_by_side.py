@@ -54,7 +54,6 @@ class Both:
     theirs: DataFrame
 
     def numbers(self) -> list[int]:
-        """Run both, compare every column of every row, and return the sorted values."""
         ours, theirs = _rows(self.ours), _rows(self.theirs)
         assert self.ours.schema == self.theirs.schema
         assert ours == theirs
@@ -76,20 +75,17 @@ class Sides:
     own_options: Mapping[str, str] = field(default_factory=dict)
 
     def batch(self, **options: str) -> Both:
-        """Make batch queries."""
         return Both(
             read(self.spark, self.kafka, OURS, client=self.client, **self.own_options, **options),
             read_jvm(self.spark, self.kafka, self.jvm_source, **options),
         )
 
     def run_streams(self, directory: Path, **options: str) -> Both:
-        """Run streams from their checkpoints to their ends, and give all of their output."""
         return Both(
             self.run_stream(OURS, directory, **options), self.run_stream(PEER, directory, **options)
         )
 
     def run_stream(self, source: str, directory: Path, **options: str) -> DataFrame:
-        """Run one of the two."""
         chosen = {"client": self.client, **self.own_options} if source == OURS else {}
         stream = read_stream(self.spark, self.kafka, source, **chosen, **options)
         return run_available_now(stream, directory / source)

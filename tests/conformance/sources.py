@@ -23,7 +23,6 @@ class Source(NamedTuple):
     options: tuple[tuple[str, str], ...] = ()
 
     def given(self, **options: str) -> Source:
-        """Return the source with more options of its own."""
         return self._replace(options=(*self.options, *options.items()))
 
     def __str__(self) -> str:

@@ -148,7 +148,6 @@ def told(options: Options) -> str:
 def cases(
     query: QueryKind, ours: Call, theirs: Call, tables: list[list[Options]]
 ) -> list[ParameterSet]:
-    """Return every row of the tables with the calls that fail, and its id."""
     return [
         pytest.param(query, options, ours, theirs, id=f"{query.value}-{told(options)}")
         for table in tables
@@ -157,7 +156,6 @@ def cases(
 
 
 def with_topic(*tables: list[Options]) -> list[list[Options]]:
-    """Name a topic in every row."""
     return [[{**SUBSCRIBE, **options} for options in table] for table in tables]
 
 
@@ -184,7 +182,6 @@ DECLARED_DIFFERENCES = [
 def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
     spark, query, options, ours, theirs
 ):
-    """The JVM connector's message about an option is contained in ours, where declared."""
     given = {**NOBODY, **options}
     their_call, error = refusal(spark, PEER, query, given)
     our_call, text = refusal_of_source(query, given)
@@ -195,7 +192,6 @@ def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
 @peer("KafkaSourceSuiteBase", "bad source options", Held.BESIDE_JVM)
 @pytest.mark.parametrize("query", QueryKind)
 def test_missing_brokers_are_refused_in_the_same_words(spark, query):
-    """A query that names no broker is refused, with any other options."""
     call, error = refusal(spark, PEER, query, SUBSCRIBE)
     our_call, text = refusal_of_source(query, SUBSCRIBE)
     assert root_cause(error) in text
@@ -221,7 +217,6 @@ SAMPLE: list[Options] = [
     ids=lambda value: told(value) if isinstance(value, dict) else value.value,
 )
 def test_the_words_reach_whoever_runs_the_query(spark, query, options):
-    """Spark hands the text of an error on as it is, in the call in which it asks the source."""
     given = {**NOBODY, **options}
     theirs = root_cause(refusal(spark, PEER, query, given)[1])
     call, error = refusal(spark, OURS, query, given)
@@ -240,7 +235,6 @@ def test_the_words_reach_whoever_runs_the_query(spark, query, options):
     ids=["client", "unknown", "kafka-python", "confluent"],
 )
 def test_the_client_is_checked_in_load(spark, options, words):
-    """An unknown client, and what it cannot do with its settings, is known without a broker."""
     call, error = refusal(spark, OURS, QueryKind.STREAM, {**NOBODY, **SUBSCRIBE, **options})
     assert words in str(error)
     assert call is Call.LOAD
@@ -271,7 +265,6 @@ def test_ends_are_checked_before_topics(spark, options):
 def refusal(
     spark: SparkSession, source: str, query: QueryKind, options: Options, schema: str = ""
 ) -> tuple[Call, Exception]:
-    """Run a query with Spark, and return the call that fails and its error."""
     reader = spark.read if query is QueryKind.BATCH else spark.readStream
     reader = reader.format(source).options(**options)
     try:

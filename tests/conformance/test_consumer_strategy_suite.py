@@ -15,7 +15,6 @@ SUITE = "ConsumerStrategySuite"
 
 
 def partitions(open_container: OpenContainer, **strategy: str) -> frozenset[TopicPartition]:
-    """Return the partitions that a fetcher finds for a query's subscription."""
     container = open_container(QueryKind.BATCH, **strategy)
     fetcher: OffsetFetcher = container.offset_fetcher()
     return fetcher.partitions(container.options().subscription)
@@ -28,7 +27,6 @@ def some_of(topic: str, *numbers: int) -> frozenset[TopicPartition]:
 @peer(SUITE, "createAdmin must create admin properly", Held.BESIDE_JVM)
 @pytest.mark.parametrize("strategy", ["assign", "subscribe", "subscribePattern"])
 def test_create_admin_must_create_admin_properly(jvm, world, open_container, strategy):
-    """With each strategy, what asks the brokers is made once, answers, and can be closed twice."""
     topic = world.topic()
     expected = some_of(topic, 0)
     text, theirs = {
@@ -49,7 +47,6 @@ def test_create_admin_must_create_admin_properly(jvm, world, open_container, str
 
 @peer(SUITE, "AssignStrategy.assignedTopicPartitions must give back all assigned", Held.BESIDE_JVM)
 def test_assign_strategy_must_give_back_all_assigned(jvm, world, open_container):
-    """Assigned partitions are read, and no others of their topic or of another."""
     topic, _other = world.topic(3), world.topic(2)
     for numbers in ([0, 2], [0, 1, 2]):
         expected = some_of(topic, *numbers)
@@ -59,7 +56,6 @@ def test_assign_strategy_must_give_back_all_assigned(jvm, world, open_container)
 
 @peer(SUITE, "AssignStrategy.assignedTopicPartitions must skip invalid partitions", Held.BESIDE_JVM)
 def test_assign_strategy_must_skip_invalid_partitions(jvm, world, open_container):
-    """Assigned partitions that do not exist are ignored, be there others or none."""
     topic = world.topic(2)
     for numbers, expected in (([0, 1, 2, 42], some_of(topic, 0, 1)), ([2], frozenset())):
         assert partitions(open_container, assign=json.dumps({topic: numbers})) == expected
@@ -71,7 +67,6 @@ def test_assign_strategy_must_skip_invalid_partitions(jvm, world, open_container
     SUITE, "SubscribeStrategy.assignedTopicPartitions must give back all assigned", Held.BESIDE_JVM
 )
 def test_subscribe_strategy_must_give_back_all_assigned(jvm, world, open_container):
-    """Topics by name are read with all of their partitions."""
     one, two, _other = world.topic(2), world.topic(3), world.topic(2)
     expected = some_of(one, 0, 1) | some_of(two, 0, 1, 2)
     assert partitions(open_container, subscribe=f"{one}, {two}") == expected
@@ -84,7 +79,6 @@ def test_subscribe_strategy_must_give_back_all_assigned(jvm, world, open_contain
     Held.BESIDE_JVM,
 )
 def test_subscribe_pattern_strategy_must_give_back_all_assigned(jvm, world, open_container):
-    """Topics in whose name the pattern is found are read with all of their partitions."""
     prefix = world.fresh_name()
     one, two = f"{prefix}-subscribed-1", f"a-{prefix}-subscribed-2"
     for name in (one, two, f"{prefix}-other"):

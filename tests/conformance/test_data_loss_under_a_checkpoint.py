@@ -44,7 +44,6 @@ def streams(spark, kafka, client, tmp_path):
 
 
 def assert_failed(outcomes: list[object], *words: str) -> None:
-    """Check that both queries failed, with these words in their errors."""
     for each in outcomes:
         assert isinstance(each, StreamingQueryException)
         assert "Some data may have been lost" in str(each)
@@ -52,7 +51,6 @@ def assert_failed(outcomes: list[object], *words: str) -> None:
 
 
 def test_records_deleted_under_a_checkpoint_are_skipped(streams, kafka, topics):
-    """A query that may lose data reads what is left, once, like the JVM connector."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
     assert streams(topic, "false") == [[list(range(10))]] * 2
@@ -63,7 +61,6 @@ def test_records_deleted_under_a_checkpoint_are_skipped(streams, kafka, topics):
 
 
 def test_records_deleted_under_a_checkpoint_fail_the_query(streams, kafka, topics):
-    """A query that may not lose data fails, and both sources name the same range."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
     assert streams(topic, "true") == [[list(range(10))]] * 2
@@ -75,7 +72,6 @@ def test_records_deleted_under_a_checkpoint_fail_the_query(streams, kafka, topic
 
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
 def test_a_topic_made_anew_with_fewer_records(streams, kafka, topics, fail_on_data_loss):
-    """A topic that ends before the checkpoint fails the query, or gives nothing twice."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
     assert streams(topic, fail_on_data_loss) == [[list(range(10))]] * 2

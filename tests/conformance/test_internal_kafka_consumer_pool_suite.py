@@ -43,7 +43,6 @@ class CountedPool:
         self._closed = closed
 
     def borrow(self, topic: str) -> object:
-        """Borrow the client of a topic."""
         lease = ExitStack()
         reader = lease.enter_context(self._pool.lease(options(topic))).record_reader()
         assert reader not in self._leases
@@ -53,14 +52,12 @@ class CountedPool:
         return reader
 
     def give_back(self, *readers: object) -> None:
-        """Return clients in this order."""
         for reader in readers:
             self._idle.add(reader)
             self._leases.pop(reader).close()
 
     @property
     def state(self) -> tuple[int, int]:
-        """How many clients are idle, and how many are borrowed."""
         assert not self._leases.keys() & self._closed
         return len(self._idle - set(self._closed)), len(self._leases)
 
@@ -80,7 +77,6 @@ def closed(monkeypatch):
 
 @pytest.fixture
 def new_pool(closed):
-    """Yield what makes pools, which are closed with the test."""
     with ExitStack() as pools:
 
         def made(**given: object) -> CountedPool:
@@ -111,7 +107,6 @@ def test_basic_multiple_borrows_and_returns_for_single_key(new_pool):
 
 @peer(SUITE, "basic borrow and return for multiple keys", Held.EMBEDDED)
 def test_basic_borrow_and_return_for_multiple_keys(new_pool):
-    """Clients of other options wait side by side, and each goes to its own options again."""
     pool = new_pool(max_idle=12)
     topics = [f"t{number}" for number in range(12)]
     readers = []
@@ -159,7 +154,6 @@ def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(new_pool, clos
 
 @peer(SUITE, "evicting idle objects on background", Held.EMBEDDED)
 def test_evicting_idle_objects_on_background(new_pool, closed):
-    """Idle clients are closed without a further request, and those in use are not."""
     clock = MemoryClock()
     pool = new_pool(max_idle=10, idle_seconds=3, eviction_interval_seconds=0.005, clock=clock)
     readers = [pool.borrow(f"t{number}") for number in range(10)]
@@ -177,7 +171,6 @@ def test_evicting_idle_objects_on_background(new_pool, closed):
 @peer("InternalKafkaProducerPoolSuite", "expire instances", Held.SPARK)
 @one_client
 def test_idle_clients_of_a_worker_are_closed(spark, kafka, topics, client):
-    """What reads and what writes is disconnected without a further task, and the worker lives."""
     spark.dataSource.register(HurriedSource)
     hurried = HurriedSource.name()
     listed = worker_connections(spark, kafka)

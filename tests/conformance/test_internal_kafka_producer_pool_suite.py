@@ -32,7 +32,6 @@ def options(client: str, **given: str) -> SinkOptions:
 
 
 def borrow(pool: ContainerPool, wanted: SinkOptions) -> object:
-    """Borrow a writer, and give it back."""
     with pool.lease(wanted) as container:
         writer: object = container.record_writer()
     return writer
@@ -53,13 +52,11 @@ def closed(monkeypatch):
 
 @pytest.fixture
 def clock():
-    """Return the time of a pool."""
     return MemoryClock()
 
 
 @pytest.fixture
 def pool(closed):
-    """Yield a pool for this test."""
     assert closed == []
     made = ContainerPool()
     yield made
@@ -74,7 +71,6 @@ def pool(closed):
 )
 @one_client
 def test_tasks_with_the_same_params_keep_their_clients(spark, kafka, topics, client):
-    """A task has the client of an earlier one with the same options, and no other client."""
     topic = topics.create()
     listed = worker_connections(spark, kafka)
 
@@ -94,7 +90,6 @@ def test_tasks_with_the_same_params_keep_their_clients(spark, kafka, topics, cli
 
 
 def write(spark: SparkSession, kafka: KafkaCluster, topic: str, **given: str) -> None:
-    """Write a row in a task."""
     row = spark.range(1).selectExpr("cast(id as string) as value").coalesce(1)
     settings = {name.replace("__", "."): value for name, value in given.items()}
     writer = row.write.format(OURS).options(**kafka.options, **settings)
@@ -102,7 +97,6 @@ def write(spark: SparkSession, kafka: KafkaCluster, topic: str, **given: str) ->
 
 
 def test_borrowers_one_after_another_have_the_same_client(pool, client, closed):
-    """A client stays connected between borrowers, whichever it is."""
     one = borrow(pool, options(client, kafka__acks="1"))
     assert borrow(pool, options(client, kafka__acks="1")) is one
     assert closed == []
@@ -112,7 +106,6 @@ def test_borrowers_one_after_another_have_the_same_client(pool, client, closed):
     "other", [{"kafka__acks": "0"}, {"topic": "u"}, {"kafka__client__id": "another"}]
 )
 def test_options_that_differ_in_anything_have_clients_of_their_own(pool, client, other):
-    """Neither client is closed for the other."""
     one = borrow(pool, options(client, kafka__acks="1"))
     assert borrow(pool, options(client, **{"kafka__acks": "1", **other})) is not one
     assert borrow(pool, options(client, kafka__acks="1")) is one
@@ -138,7 +131,6 @@ def test_expire_instances(clock, closed, client):
 
 @peer(SUITE, "reference counting with concurrent access", Held.EMBEDDED)
 def test_reference_counting_with_concurrent_access(pool, client, closed):
-    """Tasks at once never share a client, none is closed in use, and none stays open in the end."""
     in_use: set[object] = set()
     used: set[object] = set()
     lock = threading.Lock()

@@ -27,7 +27,6 @@ OFFSETS = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
     "text", ['{"topicA":[0,1],"topicB":[4,6]}', '{"topicB":[6,4],"topicA":[1,0]}']
 )
 def test_parsing_partitions(jvm, text):
-    """Partitions are in lists by topic, in any order."""
     expected = [A0, A1, TopicPartition("topicB", 4), TopicPartition("topicB", 6)]
     assert sorted(Assign.from_json(text).partitions) == expected
     assert sorted(jvm.partitions(text)) == expected
@@ -35,7 +34,6 @@ def test_parsing_partitions(jvm, text):
 
 @peer(SUITE, "parsing partitionOffsets", Held.BESIDE_JVM)
 def test_parsing_partition_offsets(jvm):
-    """Offsets are read by topic and partition, and both sides write them in the same text."""
     expected = PartitionOffsets({A0: 23, A1: -1, B0: -2})
     assert PartitionOffsets.from_json(OFFSETS) == expected
     assert jvm.partition_offsets(OFFSETS) == expected
@@ -45,7 +43,6 @@ def test_parsing_partition_offsets(jvm):
 
 @peer(SUITE, "parsing specificOffsets", Held.BESIDE_JVM)
 def test_parsing_specific_offsets(jvm):
-    """An option has offsets in the same form, with -1 for latest and -2 for earliest."""
     expected = PartitionOffsets({A0: 23, A1: -1, B0: -2})
     assert parse_offset_limit(OFFSETS) == Specific(expected, ())
     assert jvm.starting_offsets(OFFSETS) == expected
@@ -54,7 +51,6 @@ def test_parsing_specific_offsets(jvm):
 @peer(SUITE, "parsing specificOffsets with topic-level earliest/latest", Held.SPARK)
 @one_client
 def test_parsing_specific_offsets_with_topic_level_earliest_latest(spark, kafka, world, client):
-    """A topic may have one word for all of its partitions."""
     read = parse_offset_limit('{"topicA":"earliest","topicB":"latest"}')
     assert read == Specific(PartitionOffsets(), (("topicA", -2), ("topicB", -1)))
     one, two = world.topic(2), world.topic(1)
@@ -76,7 +72,6 @@ def test_parsing_specific_offsets_with_topic_level_earliest_latest(spark, kafka,
 def test_parsing_specific_offsets_mixing_topic_level_and_partition_level_values(
     spark, kafka, world, client
 ):
-    """Topics with a word, in any case, stand beside topics with offsets."""
     read = parse_offset_limit('{"topicA":"earliest","topicB":{"0":23,"1":-1},"topicC":"LATEST"}')
     assert read == Specific(
         PartitionOffsets({B0: 23, TopicPartition("topicB", 1): -1}),
@@ -103,7 +98,6 @@ def test_parsing_specific_offsets_mixing_topic_level_and_partition_level_values(
     "text", ['{"topicA":"earliest","topicA":{"0":23}}', '{"topicA":{"0":23},"topicA":"latest"}']
 )
 def test_parsing_specific_offsets_rejects_a_topic_given_in_both_forms(spark, kafka, client, text):
-    """A topic with a word and with offsets is refused, whichever comes first."""
     with pytest.raises(ValueError, match="'topicA' has both a topic-level offset"):
         parse_offset_limit(text)
     options = {"client": client, "subscribe": "topicA", "startingOffsets": text}
@@ -126,7 +120,6 @@ def test_parsing_specific_offsets_rejects_a_topic_given_in_both_forms(spark, kaf
     ],
 )
 def test_parsing_specific_offsets_rejects_malformed_json(jvm, text):
-    """Any other shape is refused in the same words, with the text that was given."""
     with pytest.raises(ValueError, match="Expected") as ours:
         parse_offset_limit(text)
     theirs = str(failure(lambda: jvm.starting_offsets(text)))
@@ -135,5 +128,4 @@ def test_parsing_specific_offsets_rejects_malformed_json(jvm, text):
 
 
 def numbers(spark: SparkSession, kafka: KafkaCluster, **options: str) -> list[int]:
-    """Run a batch query, and return its values in order."""
     return sorted(int(row.value) for row in read(spark, kafka, OURS, **options).collect())

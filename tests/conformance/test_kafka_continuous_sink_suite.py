@@ -21,13 +21,11 @@ STREAMING = "KafkaSinkStreamingSuiteBase"
 
 @pytest.fixture
 def runs(spark, world, tmp_path):
-    """Return what runs queries on Spark."""
     return Runs(spark, world, tmp_path)
 
 
 @pytest.fixture
 def sinks(spark, kafka, client, tmp_path):
-    """Return what reads topics with the JVM connector."""
     return Sinks(spark, kafka, client, tmp_path)
 
 
@@ -39,7 +37,6 @@ class Columns:
     value: str | None = "value"
 
     def __call__(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a row per record."""
         columns: dict[str, pa.Array[Any]] = {
             name: pa.array([constant] * records.num_rows)
             for name, constant in self.constants.items()
@@ -50,7 +47,6 @@ class Columns:
 
 
 def write_twice(runs: Runs, sinks: Sinks, function: Columns, written: str, **sink: str) -> None:
-    """Write 1 to 5 and then 6 to 10 by one query, and look at the topic after each."""
     origin = runs.world.topic()
     part = TopicPartition(origin, 0)
     with runs.query(function, sink, subscribe=origin, startingOffsets="earliest") as query:
@@ -63,7 +59,6 @@ def write_twice(runs: Runs, sinks: Sinks, function: Columns, written: str, **sin
 @peer(STREAMING, "streaming - write to kafka with topic field", Held.SPARK)
 @one_client
 def test_streaming_write_to_kafka_with_topic_field(runs, sinks):
-    """Rows are written to the topic of their column."""
     topic = runs.world.topic()
     write_twice(runs, sinks, Columns({"topic": topic}), topic)
 
@@ -71,7 +66,6 @@ def test_streaming_write_to_kafka_with_topic_field(runs, sinks):
 @peer(STREAMING, "streaming - write w/o topic field, with topic option", Held.SPARK)
 @one_client
 def test_streaming_write_without_topic_field_with_topic_option(runs, sinks):
-    """Rows that name no topic are written to the option's."""
     topic = runs.world.topic()
     write_twice(runs, sinks, Columns({}), topic, topic=topic)
 
@@ -79,13 +73,11 @@ def test_streaming_write_without_topic_field_with_topic_option(runs, sinks):
 @peer(STREAMING, "streaming - topic field and topic option", Held.SPARK)
 @one_client
 def test_streaming_topic_field_and_topic_option(runs, sinks):
-    """The option overrides the column."""
     topic = runs.world.topic()
     write_twice(runs, sinks, Columns({"topic": "foo"}), topic, topic=topic)
 
 
 def failure(runs: Runs, function: Columns, **sink: str) -> str:
-    """Return the text of the error that ends a query when it writes its first rows."""
     origin = runs.world.topic()
     runs.world.produce(TopicPartition(origin, 0), numbered(range(1, 6)))
     with runs.query(function, sink, subscribe=origin, startingOffsets="earliest") as query:
@@ -109,7 +101,6 @@ def failure(runs: Runs, function: Columns, **sink: str) -> str:
 )
 @one_client
 def test_streaming_write_data_with_bad_schema(runs, function, words):
-    """Rows without a topic, or without values, end the query."""
     assert words in failure(runs, function)
 
 
@@ -126,14 +117,12 @@ def test_streaming_write_data_with_bad_schema(runs, function, words):
 )
 @one_client
 def test_streaming_write_data_with_valid_schema_but_wrong_types(world, tmp_path, function, words):
-    """A column of a type that makes no record ends the query."""
     assert words in failure(Runs(None, world, tmp_path), function)
 
 
 @peer(STREAMING, "streaming - write to non-existing topic", Held.LIBRARY)
 @one_client
 def test_streaming_write_to_non_existing_topic(world, tmp_path):
-    """A topic that no broker creates ends the query, and the error names it."""
     missing = world.fresh_name()
     options = {"topic": missing, "kafka.max.block.ms": "500"}
     text = failure(Runs(None, world, tmp_path), Columns({}), **options)
@@ -144,7 +133,6 @@ def test_streaming_write_to_non_existing_topic(world, tmp_path):
 @pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
 @one_client
 def test_streaming_exception_on_config_serializer(world, tmp_path, setting):
-    """No serializer can be chosen: the start is refused."""
     sink = {"topic": "t", f"kafka.{setting}": "foo"}
     with (
         pytest.raises(OptionsError, match=f"'{setting}' is not supported"),
@@ -154,14 +142,12 @@ def test_streaming_exception_on_config_serializer(world, tmp_path, setting):
 
 
 def fifteen_thousand(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Return 1,000 rows of 15,000 bytes for each record."""
     values = [b"x" * 15_000] * 1_000 * records.num_rows
     return pa.RecordBatch.from_pydict({"value": values})
 
 
 @peer("KafkaContinuousSinkSuite", "generic - write big data with small producer buffer", Held.SPARK)
 def test_generic_write_big_data_with_small_producer_buffer(runs, sinks):
-    """A task whose rows do not fit into the buffer waits for brokers, and does not fail."""
     topic, origin = runs.world.topic(), runs.world.topic()
     runs.world.produce(TopicPartition(origin, 0), numbered([1]))
     sink = {"topic": topic, "kafka.buffer.memory": "16384", "kafka.max.block.ms": "60000"}

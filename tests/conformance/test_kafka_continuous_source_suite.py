@@ -32,19 +32,16 @@ SUITE = "KafkaContinuousSourceSuite"
 
 @pytest.fixture
 def runs(spark, world, tmp_path):
-    """Return what runs queries on Spark."""
     return Runs(spark, world, tmp_path)
 
 
 @pytest.fixture
 def in_threads(world, tmp_path):
-    """Return what runs the tasks of queries in threads, for what tasks have no say in."""
     return Runs(None, world, tmp_path)
 
 
 @peer(SUITE, "read Kafka transactional messages: read_committed", Held.SPARK)
 def test_read_kafka_transactional_messages_read_committed(runs):
-    """Records are read once they are committed, and aborted ones never."""
     topic = runs.world.topic()
     part = TopicPartition(topic, 0)
     level = "read_committed"
@@ -67,7 +64,6 @@ def test_read_kafka_transactional_messages_read_committed(runs):
 
 @peer(SUITE, "read Kafka transactional messages: read_uncommitted", Held.SPARK)
 def test_read_kafka_transactional_messages_read_uncommitted(runs):
-    """Records are read before they are committed, and also aborted ones."""
     topic = runs.world.topic()
     part = TopicPartition(topic, 0)
     level = "read_uncommitted"
@@ -89,7 +85,6 @@ def test_read_kafka_transactional_messages_read_uncommitted(runs):
 
 @peer(SUITE, "SPARK-27494: read kafka record containing null key/values.", Held.SPARK)
 def test_spark_27494_null_keys_and_values(runs):
-    """Keys and values may be null, each alone and both."""
     topic = runs.world.topic()
     pairs: list[tuple[bytes | None, bytes | None]] = [
         *[(None, None)] * 5,
@@ -140,7 +135,6 @@ class ContinuousRun:
     list(zip(STRATEGIES, ["kafka-python", "confluent", "kafka-python"], strict=True)),
 )
 def test_a_query_starts_at_its_offsets_and_goes_on(in_threads, strategy, start):
-    """From its start on every record is read once, through restarts and new partitions."""
     begin, world = STARTS[start], in_threads.world
     topic = filled(world, begin)
     # Both flags are alike where nothing is lost.
@@ -156,7 +150,6 @@ def test_a_query_starts_at_its_offsets_and_goes_on(in_threads, strategy, start):
 @peer(BASE, "cannot stop Kafka stream", Held.LIBRARY)
 @one_client
 def test_a_query_stops_while_it_reads(in_threads):
-    """A query that has more to read ends when it is stopped."""
     topic = in_threads.world.topic(PARTITIONS)
     write(in_threads.world, topic, 0, *range(1_000))
     with in_threads.query(subscribe=topic, startingOffsets="earliest") as query:
@@ -172,7 +165,6 @@ def test_a_query_stops_while_it_reads(in_threads):
 )
 @one_client
 def test_continuous_mode_options_are_case_insensitive(in_threads):
-    """Neither an option's name nor its words distinguish upper from lower case."""
     topic = in_threads.world.topic()
     write(in_threads.world, topic, 0, 1, 2)
     with in_threads.query(SUBSCRIBE=topic, startingOFFSETS="EARLIEST") as query:
@@ -180,7 +172,6 @@ def test_continuous_mode_options_are_case_insensitive(in_threads):
 
 
 def assert_refused(source: Mapping[str, str], *words: str) -> None:
-    """Hold the text that refuses options against words, in any case."""
     with pytest.raises(OptionsError) as caught:
         continuous.start(None, print, source={**NOBODY, **source}, checkpointLocation="/never")
     assert [word for word in words if word.lower() not in str(caught.value).lower()] == []
@@ -189,12 +180,10 @@ def assert_refused(source: Mapping[str, str], *words: str) -> None:
 @peer(BASE, "bad source options", Held.LIBRARY)
 @pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
 def test_bad_source_options(options, words):
-    """Options that a stream does not have, or that contradict one another, are refused."""
     assert_refused(options, *words)
 
 
 @peer(BASE, "unsupported kafka configs", Held.LIBRARY)
 @pytest.mark.parametrize("setting", UNSUPPORTED)
 def test_unsupported_kafka_configs(setting):
-    """Settings that would change what a query promises are refused."""
     assert_refused({"subscribe": "topic", **setting}, "not supported")

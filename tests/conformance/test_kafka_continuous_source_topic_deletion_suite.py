@@ -16,7 +16,6 @@ from .peer import Held, peer
     Held.SPARK,
 )
 def test_subscribing_topic_by_pattern_with_topic_deletions(spark, kafka, world, tmp_path):
-    """A running query turns from a deleted topic to a new one, and fails over neither."""
     runs = Runs(spark, world, tmp_path)
     prefix = world.fresh_name()
     seems, bad = f"{prefix}-seems", f"{prefix}-bad"
@@ -41,7 +40,6 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(spark, kafka, world, 
     Held.SPARK,
 )
 def test_stress_test_for_fail_on_data_loss_false(spark, world, tmp_path):
-    """While topics and records vanish, a running query reads the rest, and does not fail."""
     runs = Runs(spark, world, tmp_path)
     churn = Churn(world, world.fresh_name())
     churn.begin()

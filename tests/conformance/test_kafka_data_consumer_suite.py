@@ -33,7 +33,6 @@ VALUE = Projection(("value",))
 
 @pytest.fixture
 def pool():
-    """Yield a pool for this test."""
     made = ContainerPool()
     yield made
     made.close()
@@ -41,7 +40,6 @@ def pool():
 
 @pytest.fixture
 def partition(world):
-    """Return a partition with the numbers below 1,000."""
     made = TopicPartition(world.topic(), 0)
     world.produce(made, [Record(b"%d" % number) for number in range(1_000)])
     return made
@@ -79,7 +77,6 @@ def read_range(container: Container, partition: TopicPartition, start: int, end:
 
 @peer(SUITE, "SPARK-19886: Report error cause correctly in throwOnDataLoss", Held.BESIDE_JVM)
 def test_spark_19886_report_error_cause_correctly(spark, kafka, world, partition, client):
-    """The failure of a query that lost data tells of the fetch that failed."""
     world.delete_records(partition, 10)
     start = {"subscribe": partition.topic, "startingOffsets": ends(partition.topic, 0)}
     ours = failure(lambda: read(spark, kafka, OURS, client=client, **start).collect())
@@ -123,7 +120,6 @@ def test_new_instance_in_case_of_task_retry(spark, kafka, world, client, tmp_pat
 @peer(SUITE, "SPARK-23623: concurrent use of KafkaDataConsumer", Held.BESIDE_JVM)
 @one_client
 def test_spark_23623_concurrent_use(spark, kafka, partition, client, tmp_path):
-    """Many tasks on one partition read what they were given; some are tried again."""
     listed = worker_connections(spark, kafka)
     rows = {}
     with task_attempts(spark, 2):
@@ -139,7 +135,6 @@ def test_spark_23623_concurrent_use(spark, kafka, partition, client, tmp_path):
 
 
 def test_concurrent_use_by_threads(world, pool, partition):
-    """Five hundred tasks on a hundred threads read what they were given, though some fail."""
     chance = random.Random(23623)  # noqa: S311  # no secret
     plans = [(chance.randrange(900), chance.random() < 0.1) for _use in range(500)]
 
@@ -207,7 +202,6 @@ def test_tasks_of_one_partition_keep_their_clients_until_the_token_is_renewed(
 
 
 def made_by(processes: set[int], connections: Connections) -> set[tuple[int, int]]:
-    """Return the connections of some processes."""
     return {one for one in connections if one[0] in processes}
 
 
@@ -233,7 +227,6 @@ def login(token: str) -> str:
 )
 @one_client
 def test_spark_25151_the_same_offset(spark, kafka, partition, client):
-    """Tasks that begin at one offset of a partition, at once and later, have every record each."""
     reading = Sides(spark, kafka, client).batch(subscribe=partition.topic)
     at_once = Both(
         reading.ours.union(reading.ours),
@@ -244,7 +237,6 @@ def test_spark_25151_the_same_offset(spark, kafka, partition, client):
 
 
 def test_two_borrowers_at_two_places_of_a_partition(world, pool, partition):
-    """Two tasks at two places of a partition, by turns, do not disturb one another."""
     with ExitStack() as leases:
         one, two = (leases.enter_context(pool.lease(options(world))) for _task in range(2))
         assert one.record_reader() is not two.record_reader()
@@ -282,7 +274,6 @@ def test_spark_25151_the_same_offset_with_data_in_use(world, pool, partition):
     Held.EMBEDDED,
 )
 def test_spark_25151_the_same_offset_with_data_not_in_use(world, pool, partition):
-    """A restarted task with a client that has already read gets every record, too."""
     readers = []
     for _task in range(2):
         with pool.lease(options(world)) as container:

@@ -28,7 +28,6 @@ PROVIDER: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 @pytest.fixture(scope="module")
 def aged_out(kafka, fresh_name):
-    """Yield the options of queries on a topic of 50 records; 40 have aged out."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     # A segment is deleted as a whole: each record, of about 70 bytes, has its own.
     topic = world.topic(retention__ms="3600000", internal__segment__bytes="100")
@@ -50,12 +49,10 @@ def aged_out(kafka, fresh_name):
 
 
 def numbers(table: DataFrame) -> list[int]:
-    """Return the values of a table, in order."""
     return sorted(int(row["value"]) for row in table.select("value").collect())
 
 
 def assert_failed(answers: list[object], topic: str) -> None:
-    """Check that all answers are errors that name the range whose start is gone."""
     expected = f"Could not read records in offset [0, 50) for topic partition {topic}-0"
     for answer in answers:
         assert isinstance(answer, Exception)
@@ -66,8 +63,6 @@ def assert_failed(answers: list[object], topic: str) -> None:
 @peer(SUITE, f"{NO_DUPLICATES}: batch v1", Held.BESIDE_JVM)
 @peer(SUITE, f"{NO_DUPLICATES}: batch v2", Held.BESIDE_JVM)
 def test_a_batch(spark, kafka, aged_out, client):
-    """A batch query that may lose data reads what is left, once; another one fails."""
-
     def answers(flag: str) -> list[object]:
         options = {**aged_out, "failOnDataLoss": flag}
         return [

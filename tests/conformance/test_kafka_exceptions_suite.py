@@ -55,7 +55,6 @@ NEWER = {"KAFKA_MALFORMED_RECORD_TIMESTAMP": "22008"}
 
 @pytest.fixture(scope="module")
 def conditions():
-    """Return the JVM connector's conditions, from its jar."""
     jar = next(path for path in connector_jars() if path.name.startswith("spark-sql-kafka"))
     with zipfile.ZipFile(jar) as files:
         found: dict[str, Any] = json.loads(files.read("error/kafka-error-conditions.json"))
@@ -64,7 +63,6 @@ def conditions():
 
 @pytest.mark.parametrize("condition", ERRORS)
 def test_an_error_has_the_sql_state_of_the_jvm_connectors_condition(conditions, condition):
-    """An error has its condition's state, or none if it has none, on either side of a pickle."""
     error = ERRORS[condition]
     name, _, sub_condition = condition.partition(".")
     state = NEWER.get(name) or conditions[name].get("sqlState")
@@ -77,7 +75,6 @@ def test_an_error_has_the_sql_state_of_the_jvm_connectors_condition(conditions, 
 
 
 def test_spark_gives_errors_of_python_data_sources_its_own_sql_state(spark):
-    """The author of a query sees Spark's state, and the condition in the message."""
     error = failure(spark.read.format(OURS).load)
     assert isinstance(error, AnalysisException)
     assert error.getSqlState() == "38000"

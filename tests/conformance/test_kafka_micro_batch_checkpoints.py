@@ -18,7 +18,6 @@ from .test_kafka_micro_batch_source_suite import BASE, sizes
 
 @peer(BASE, "(de)serialization of initial offsets", Held.BESIDE_JVM)
 def test_a_stream_goes_on_from_initial_offsets(live, topics):
-    """A query that read nothing from the latest offsets goes on from there at its restarts."""
     topic = sizes(topics, (2, 1, 0, 0, 3))
     queries = live.queries(lambda open_: open_(subscribe=topic, startingOffsets="latest"))
     for _ in range(2):
@@ -68,7 +67,6 @@ def test_initial_offsets_of_spark_2_1_0(live, topics, tmp_path):
 
 @peer(BASE, "deserialization of initial offset written by future version", Held.BESIDE_JVM)
 def test_initial_offsets_of_a_future_version(live, topics, tmp_path):
-    """A later version fails the query: newer than the version that can be read, which is named."""
     topic = sizes(topics, (1, 1, 1))
 
     def run(source: Source) -> Exception:
@@ -160,7 +158,6 @@ def test_async_progress_tracking(live, spark, kafka, topics, tmp_path):
 
 
 def _initial_offset_log(directory: Path, content: bytes | None = None) -> Path:
-    """Return the directory of a stream's initial offsets, after they were written there."""
     log = directory / "checkpoint" / "sources" / "0"
     if content is not None:
         log.mkdir(parents=True)

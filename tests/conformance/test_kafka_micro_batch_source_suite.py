@@ -35,7 +35,6 @@ DELAY_SECONDS = 2
 
 @pytest.fixture
 def world(kafka, fresh_name):
-    """Yield a function to write transactions."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
     made.close()
@@ -162,8 +161,6 @@ def test_composite_read_limit(live, topics):
 
 
 def assert_delayed(queries: LiveQueries, number: int) -> None:
-    """Assert that a batch began not long before its time after the batch before had passed."""
-
     def began(one: LiveQuery, number: int) -> datetime:
         progress = next(
             progress
@@ -178,8 +175,6 @@ def assert_delayed(queries: LiveQueries, number: int) -> None:
 
 @peer(BASE, "Trigger.AvailableNow", Held.BESIDE_JVM)
 def test_trigger_available_now(live, topics, tmp_path):
-    """15 records with a limit of 5 are read in 3 batches, and what comes meanwhile is left."""
-
     def run(source: Source) -> list[list[int]]:
         topic = sizes(topics, (15,))
         return run_once(
@@ -201,7 +196,6 @@ def test_trigger_available_now(live, topics, tmp_path):
     Held.BESIDE_JVM,
 )
 def test_spark_26718_rate_limit_of_long_max(live, topics):
-    """The largest limit there is reads all that comes behind an offset other than 0."""
     topic = sizes(topics, (5,))
     queries = live.queries(
         lambda open_: open_(
@@ -221,7 +215,6 @@ def test_spark_26718_rate_limit_of_long_max(live, topics):
 
 @peer(BASE, "SPARK-30656: minPartitions", Held.BESIDE_JVM)
 def test_spark_30656_min_partitions(live, topics):
-    """With a minimum of 6, the tasks for 10, 10 and 1 records are 6 or more, and read them all."""
     topic = sizes(topics, (10, 10, 1))
 
     def rows_by_task(batch: DataFrame, _number: int) -> list[list[int]]:
@@ -323,8 +316,6 @@ def _write_in_gaps(world: KafkaWorld, partition: TopicPartition) -> None:
 
 @peer(BASE, "SPARK-25495: FetchedData.reset should reset all fields", Held.BESIDE_JVM)
 def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(live, world):
-    """What is committed before the tasks of a batch read is left for the next batch."""
-
     def run(source: Source) -> list[list[int]]:
         topic = world.topic()
         partition = TopicPartition(topic, 0)
@@ -354,7 +345,6 @@ def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(live, world):
 
 @peer(BASE, "SPARK-27494: read kafka record containing null key/values.", Held.BESIDE_JVM)
 def test_spark_27494_null_keys_and_values(live, world):
-    """Null keys and values of a transaction are null in rows."""
     topic = world.topic()
     queries = live.queries(
         lambda open_: open_(subscribe=topic, kafka__isolation__level="read_committed"),
@@ -379,7 +369,6 @@ def test_spark_27494_null_keys_and_values(live, world):
 
 @peer(BASE, "KafkaSource with watermark", Held.BESIDE_JVM)
 def test_kafka_source_with_watermark(live, topics):
-    """The time at which a producer wrote a record is its event time, in one window."""
     now = time.time()
     topic = sizes(topics, (1,))
 
@@ -408,7 +397,6 @@ def test_kafka_source_with_watermark(live, topics):
 
 @peer(BASE, "input row metrics", Held.BESIDE_JVM)
 def test_input_row_metrics(live, topics):
-    """The progress of a query counts the rows that were read, and none before its start."""
     topic = sizes(topics, (1, 0))
     queries = live.queries(lambda open_: open_(subscribe=topic, startingOffsets="latest"))
     queries.start()
@@ -424,7 +412,6 @@ def test_input_row_metrics(live, topics):
 
 @peer(BASE, "SPARK-56243: malformed record timestamp throws detailed error", Held.BESIDE_JVM)
 def test_spark_56243_malformed_record_timestamp_throws_detailed_error(live, world, tmp_path):
-    """A time in nanoseconds fails the query with the JVM connector's words, condition and state."""
     nanoseconds = 1_712_345_678_123_456_789
     topic = world.topic(message__timestamp__after__max__ms=str(2**63 - 1))
     world.produce(TopicPartition(topic, 0), [Record(b"1", timestamp=nanoseconds)])
@@ -452,7 +439,6 @@ def test_spark_56243_malformed_record_timestamp_throws_detailed_error(live, worl
 )
 @pytest.mark.parametrize(("reuse", "rows_read"), [("false", 8), ("true", 4)])
 def test_stream_stream_self_join(live, spark, topics, reuse, rows_read):
-    """A stream joined with itself is one source, read once if Spark may reuse the exchange."""
     topic = sizes(topics, (1, 0))
 
     def joined(open_: OpenStream) -> DataFrame:

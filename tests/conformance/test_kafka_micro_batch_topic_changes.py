@@ -60,7 +60,6 @@ def queries_by_pattern(live: Live, topics: Topics) -> tuple[str, LiveQueries]:
 
 @peer(BASE, "subscribing topic by pattern with topic deletions", Held.BESIDE_JVM)
 def test_subscribing_topic_by_pattern_with_topic_deletions(live, kafka, topics):
-    """With failOnDataLoss=false a query goes on with the topic that came for the one deleted."""
     topic, queries = queries_by_pattern(live, topics)
     kafka.delete_topic(topic)
     kafka.create_topic(f"{topic}-new", 2)
@@ -81,7 +80,6 @@ def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(live, k
 
 @peer(BASE, "subscribe topic by pattern with topic recreation between batches", Held.BESIDE_JVM)
 def test_subscribe_topic_by_pattern_with_topic_recreation_between_batches(live, kafka, topics):
-    """With failOnDataLoss=true a recreated topic with fewer records fails the query."""
     topic = sizes(topics, (2,))
     other = f"{topic}-other"
     kafka.create_topic(other)
@@ -199,11 +197,9 @@ class WaitingJob:
         )
 
     def await_reading(self) -> None:
-        """Wait until the task has its first row."""
         await_until(lambda: self._system.getProperty(self._reading) == "yes", 60.0)
 
     def go_on(self) -> None:
-        """Let the task go on."""
         self._system.setProperty(self._open, "yes")
 
 
@@ -225,7 +221,6 @@ class WaitingJob:
 def test_available_now_when_what_was_planned_got_unavailable(
     live, kafka, topics, partitions, records, expected
 ):
-    """A topic recreated under the query with fewer partitions or records fails its next batch."""
     names = {source: topics.create(5) for source in ONE_CLIENT}
 
     def run(source: Source) -> Exception:

@@ -31,7 +31,6 @@ TOPIC_OF_CHECKPOINT: Final = "written-by-spark-2.4"
 
 @peer(SUITE, "V2 Source is used by default", Held.BESIDE_JVM)
 def test_v2_source_is_used_by_default(live, topics):
-    """Spark plans either source's query as a scan of version 2 by a micro-batch stream."""
     topic = topics.create()
     queries = live.queries(lambda open_: open_(subscribePattern=f"{topic}.*"))
     queries.start()
@@ -45,7 +44,6 @@ def test_v2_source_is_used_by_default(live, topics):
 
 
 def _scan(query: StreamingQuery) -> Any:
-    """Return the only leaf of a query's logical plan, an object of the JVM."""
     leaves = query._jsq.streamingQuery().logicalPlan().collectLeaves()
     assert leaves.size() == 1
     return leaves.head()
@@ -53,7 +51,6 @@ def _scan(query: StreamingQuery) -> Any:
 
 @peer(SUITE, "minPartitions is supported", Held.BESIDE_JVM)
 def test_min_partitions_is_supported(live, topics):
-    """100 records of one partition are one task's, or with a minimum of 4 four tasks'."""
     topic = topics.create()
     topics.numbers(topic, 0, range(100))
     minimums: Mapping[str, dict[str, str]] = {
@@ -83,8 +80,6 @@ def test_min_partitions_is_supported(live, topics):
 @peer(SUITE, "minPartitions is supported", Held.BESIDE_JVM)
 @pytest.mark.parametrize("minimum", ["a", "1.0", "0", "-1"])
 def test_min_partitions_is_refused(live, tmp_path, minimum):
-    """A minimum that is not a positive number fails the query in the JVM connector's words."""
-
     def run(source: Source) -> Exception:
         def query() -> None:
             stream = live.open(source, subscribe="t", minPartitions=minimum)
@@ -98,7 +93,6 @@ def test_min_partitions_is_refused(live, tmp_path, minimum):
 
 @pytest.fixture
 def topic_of_checkpoint(kafka):
-    """Yield the topic of a checkpoint, without records, which is deleted with the test."""
     kafka.create_topic(TOPIC_OF_CHECKPOINT, 5)
     yield TOPIC_OF_CHECKPOINT
     kafka.delete_topic(TOPIC_OF_CHECKPOINT)
@@ -144,7 +138,6 @@ def test_a_query_of_spark_2_4_goes_on_without_headers(live, kafka, topics, topic
 @peer(SUITE, "test custom metrics - no rate limit", Held.EMBEDDED)
 @pytest.mark.parametrize(("limit", "behind"), [({"maxOffsetsPerTrigger": "1"}, True), ({}, False)])
 def test_custom_metrics(world, open_container, limit, behind):
-    """The lag after a batch has exactly three figures: above 0 under a limit, and 0 without."""
     topic = _topic_of(world, 5, 5)
     stream = _stream(open_container, subscribe=topic, **limit)
     limited = stream.default_read_limit

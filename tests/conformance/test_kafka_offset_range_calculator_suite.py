@@ -21,7 +21,6 @@ def assert_split(
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
 ) -> None:
-    """Split ranges here and with the JVM connector's class."""
     assert expected
     limits = TaskLimits(min_partitions, None, max_records_per_partition)
     assert split_ranges(ranges, limits) == expected
@@ -34,7 +33,6 @@ def theirs(
     min_partitions: int | None,
     max_records_per_partition: int | None,
 ) -> tuple[OffsetRange, ...]:
-    """Split ranges with the JVM connector's class."""
     options = {
         "minPartitions": min_partitions,
         "maxRecordsPerPartition": max_records_per_partition,
@@ -44,13 +42,11 @@ def theirs(
 
 
 def cuts(partition: TopicPartition, *offsets: int) -> tuple[OffsetRange, ...]:
-    """Return the ranges of a partition between each offset and the next."""
     return tuple(OffsetRange(partition, start, end) for start, end in pairwise(offsets))
 
 
 @peer(SUITE, "with no minPartition: N TopicPartitions to N offset ranges", Held.BESIDE_JVM)
 def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges(jvm):
-    """Without an option every partition is one task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
     assert_split(jvm, cuts(T1, 1, 2), cuts(T1, 1, 2))
     assert_split(jvm, ranges, ranges)
@@ -58,27 +54,23 @@ def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges(jvm):
 
 @peer(SUITE, "with no minPartition: empty ranges ignored", Held.BESIDE_JVM)
 def test_with_no_min_partition_empty_ranges_ignored(jvm):
-    """A partition without new records gets no task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 2)
     assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T3, 1, 2))
 
 
 @peer(SUITE, "with minPartition = 3: N TopicPartitions to N offset ranges", Held.BESIDE_JVM)
 def test_with_min_partition_3_n_topic_partitions_to_n_offset_ranges(jvm):
-    """Partitions are left whole if there are as many as tasks."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
     assert_split(jvm, ranges, ranges, 3)
 
 
 @peer(SUITE, "with minPartition = 4: 1 TopicPartition to N offset ranges", Held.BESIDE_JVM)
 def test_with_min_partition_4_1_topic_partition_to_n_offset_ranges(jvm):
-    """One partition is cut into as many equal parts as tasks are wanted."""
     assert_split(jvm, cuts(T1, 1, 5), cuts(T1, 1, 2, 3, 4, 5), 4)
 
 
 @peer(SUITE, "with minPartition = 4: N skewed TopicPartitions to M offset ranges", Held.BESIDE_JVM)
 def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges(jvm):
-    """Only the larger of two partitions is cut."""
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21)
     assert_split(jvm, ranges, cuts(T1, 1, 5) + cuts(T2, 1, 7, 14, 21), 4)
 
@@ -89,7 +81,6 @@ def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest(jvm):
-    """An empty partition takes none of the tasks."""
     ranges = cuts(T1, 1, 1) + cuts(T2, 1, 21)
     assert_split(jvm, ranges, cuts(T2, 1, 6, 11, 16, 21), 4)
 
@@ -100,7 +91,6 @@ def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest
     Held.BESIDE_JVM,
 )
 def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions(jvm):
-    """One record beside a thousand is a task of its own."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1001)
     assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T2, 1, 334, 667, 1001), 4)
 
@@ -111,20 +101,17 @@ def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_min_partition_1_spark_30656_less_than_the_topic_partitions(jvm):
-    """More partitions than tasks are wanted are left whole."""
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21)
     assert_split(jvm, ranges, ranges, 1)
 
 
 @peer(SUITE, "with minPartition = 3: range inexact multiple of minPartitions", Held.BESIDE_JVM)
 def test_with_min_partition_3_range_inexact_multiple_of_min_partitions(jvm):
-    """What cannot be shared equally goes to the last part."""
     assert_split(jvm, cuts(T1, 1, 11), cuts(T1, 1, 4, 7, 11), 3)
 
 
 @peer(SUITE, "with minPartition = 4: empty ranges ignored", Held.BESIDE_JVM)
 def test_with_min_partition_4_empty_ranges_ignored(jvm):
-    """An empty partition does not count as a task that is there already."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 4)
     assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T3, 1, 2, 3, 4), 4)
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21) + cuts(T3, 1, 1)
@@ -133,7 +120,6 @@ def test_with_min_partition_4_empty_ranges_ignored(jvm):
 
 @peer(SUITE, "with minPartition = 6: SPARK-28489: never drop offsets", Held.BESIDE_JVM)
 def test_with_min_partition_6_spark_28489_never_drop_offsets(jvm):
-    """No offset is lost to rounding."""
     ranges = cuts(T1, 0, 10) + cuts(T2, 0, 10) + cuts(T3, 0, 1)
     expected = cuts(T1, 0, 3, 6, 10) + cuts(T2, 0, 3, 6, 10) + cuts(T3, 0, 1)
     assert_split(jvm, ranges, expected, 6)
@@ -145,7 +131,6 @@ def test_with_min_partition_6_spark_28489_never_drop_offsets(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges(jvm):
-    """Three large partitions are cut in proportion."""
     ranges = cuts(T1, 0, 10_000) + cuts(T2, 0, 15_000) + cuts(T3, 0, 20_000)
     assert_split(
         jvm,
@@ -163,7 +148,6 @@ def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges(jvm):
-    """A small partition is left whole, and the proportion is taken of the others."""
     ranges = cuts(T1, 0, 500) + cuts(T2, 0, 12_000) + cuts(T3, 0, 15_001)
     assert_split(
         jvm,
@@ -179,7 +163,6 @@ def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_min_partition_6_spark_36576_2_small_and_1_large_range(jvm):
-    """Two small partitions are left whole, and the large one has the other tasks."""
     ranges = cuts(T1, 0, 1) + cuts(T2, 0, 1) + cuts(T3, 0, 10_000)
     assert_split(
         jvm, ranges, cuts(T1, 0, 1) + cuts(T2, 0, 1) + cuts(T3, 0, 2_500, 5_000, 7_500, 10_000), 6
@@ -192,7 +175,6 @@ def test_with_min_partition_6_spark_36576_2_small_and_1_large_range(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_max_records_per_partition_4_spark_49259_1_topic_partition(jvm):
-    """Five offsets with at most four in a task are two tasks, the last the larger."""
     assert_split(jvm, cuts(T1, 1, 6), cuts(T1, 1, 3, 6), None, 4)
 
 
@@ -202,7 +184,6 @@ def test_with_max_records_per_partition_4_spark_49259_1_topic_partition(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions(jvm):
-    """Every partition is cut for itself."""
     ranges = cuts(T1, 1, 40) + cuts(T2, 1, 50) + cuts(T3, 1, 60)
     expected = cuts(T1, 1, 20, 40) + cuts(T2, 1, 17, 33, 50) + cuts(T3, 1, 20, 40, 60)
     assert_split(jvm, ranges, expected, None, 20)
@@ -215,7 +196,6 @@ def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_max_records_20_spark_49259_low_min_partitions_value(jvm):
-    """The limit on records cuts further than the number of tasks asks for."""
     assert_split(jvm, cuts(T1, 1, 40), cuts(T1, 1, 20, 40), 1, 20)
 
 
@@ -226,12 +206,10 @@ def test_with_max_records_20_spark_49259_low_min_partitions_value(jvm):
     Held.BESIDE_JVM,
 )
 def test_with_max_records_20_spark_49259_high_min_partitions_value(jvm):
-    """The number of tasks cuts further than the limit on records asks for."""
     assert_split(jvm, cuts(T1, 1, 40), cuts(T1, 1, 10, 20, 30, 40), 4, 20)
 
 
 def test_random_ranges_are_cut_as_by_the_jvm_connector(jvm):
-    """The parts are the same for sizes, numbers of partitions and limits of every magnitude."""
     chance = random.Random(49259)  # noqa: S311  # no secret
     cut = 0
     for _case in range(150):
@@ -248,7 +226,6 @@ def test_random_ranges_are_cut_as_by_the_jvm_connector(jvm):
 
 
 def some(chance: random.Random, number: int) -> tuple[OffsetRange, ...]:
-    """Return a range of a partition, of a random size that may be 0."""
     start = chance.choice((0, chance.randrange(2**40)))
     # Of small sizes, exact halves are to be rounded.
     size = chance.choice((chance.randrange(9), int(10 ** chance.uniform(0, 9))))

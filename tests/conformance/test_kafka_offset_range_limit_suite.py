@@ -22,7 +22,6 @@ SUITE = "KafkaOffsetRangeLimitSuite"
 def test_resolving_topic_level_offsets_against_the_assigned_partitions(
     spark, world, open_container, kafka
 ):
-    """A topic's word stands for every partition that the topic has."""
     one, two = world.topic(2), world.topic(1)
     write(world, one, {0: range(2), 1: range(10, 12)})
     write(world, two, {0: range(100, 125)})
@@ -76,7 +75,6 @@ def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partition
 def test_resolving_a_topic_level_offset_of_a_topic_without_assigned_partitions_fails(
     spark, world, kafka
 ):
-    """A word for a topic that is not read ends the query, and names the topic."""
     topic = world.topic(1)
     refused = failure(
         lambda: read(

@@ -34,8 +34,6 @@ both_fetchers = pytest.mark.parametrize("deprecated", FETCHERS, ids=FETCHERS.get
 
 
 def peers(name: str) -> Callable[..., object]:
-    """Mark the counterpart of a test that is run with each of the two."""
-
     def mark(test: Callable[..., object]) -> Callable[..., object]:
         for fetcher in FETCHERS.values():
             test = peer(SUITE, f"{name} with {fetcher}", Held.BESIDE_JVM)(test)
@@ -70,7 +68,6 @@ def large_and_small(world: KafkaWorld) -> tuple[TopicPartition, TopicPartition]:
 def batch_between(
     open_container: OpenContainer, start: PartitionOffsets, end: PartitionOffsets, tasks: int
 ) -> KafkaBatch:
-    """Return a batch query of a topic between offsets in at least so many tasks."""
     [topic] = {partition.topic for partition in start}
     return open_container(
         QueryKind.BATCH,
@@ -85,14 +82,12 @@ def batch_between(
 def their_reader(
     jvm: JvmConnector, world: KafkaWorld, strategy: Any, *, deprecated: bool = False, **given: str
 ) -> Iterator[JvmOffsetReader]:
-    """Yield a reader that does not wait between its attempts."""
     given = {"fetchOffset.retryIntervalMs": "1", **given}
     with jvm.offset_reader(strategy, world.addresses, deprecated=deprecated, **given) as reader:
         yield reader
 
 
 def theirs_level(jvm: JvmConnector, level: str | None) -> str:
-    """Return the isolation level of the JVM connector's reader."""
     given = {} if level is None else {"kafka.isolation.level": level}
     with jvm.offset_reader(jvm.subscribe(), {"kafka.bootstrap.servers": "h:1", **given}) as reader:
         return reader.isolation_level()
@@ -100,21 +95,18 @@ def theirs_level(jvm: JvmConnector, level: str | None) -> str:
 
 @peer(SUITE, "isolationLevel must give back default isolation level when not set", Held.BESIDE_JVM)
 def test_isolation_level_must_give_back_default_isolation_level_when_not_set(jvm):
-    """Without a setting, records of open and aborted transactions are read."""
     assert not options().reads_committed_only
     assert theirs_level(jvm, None) == "read_uncommitted"
 
 
 @peer(SUITE, "isolationLevel must give back READ_UNCOMMITTED when set", Held.BESIDE_JVM)
 def test_isolation_level_must_give_back_read_uncommitted_when_set(jvm):
-    """The default may be spelled out."""
     assert not options(**{"kafka.isolation.level": "read_uncommitted"}).reads_committed_only
     assert theirs_level(jvm, "read_uncommitted") == "read_uncommitted"
 
 
 @peer(SUITE, "isolationLevel must give back READ_COMMITTED when set", Held.BESIDE_JVM)
 def test_isolation_level_must_give_back_read_committed_when_set(jvm, world, open_container):
-    """With ``read_committed`` a partition ends before the first open transaction."""
     assert options(**{"kafka.isolation.level": "read_committed"}).reads_committed_only
     assert theirs_level(jvm, "read_committed") == "read_committed"
     partition = tp(world.topic())
@@ -134,7 +126,6 @@ def test_isolation_level_must_give_back_read_committed_when_set(jvm, world, open
     SUITE, "isolationLevel must throw exception when invalid isolation level set", Held.BESIDE_JVM
 )
 def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set(jvm):
-    """Any other level is refused before a broker is asked."""
     with pytest.raises(OptionsError) as refused:
         options(**{"kafka.isolation.level": "intentionally_invalid"})
     assert refused.value.problems == (
@@ -151,7 +142,6 @@ def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set(j
 def test_spark_30656_unresolved_offsets_using_specific_offsets(
     jvm, world, open_container, deprecated
 ):
-    """A batch query from 1 to 4 in three tasks reads one offset in each."""
     partition = tp(world.topic())
     write(world, partition, 10)
     start, end = PartitionOffsets({partition: 1}), PartitionOffsets({partition: 4})
@@ -191,7 +181,6 @@ def test_spark_30656_unresolved_offsets_using_special_offsets(
 def test_spark_48383_start_offset_does_not_match_assigned_error_class(
     jvm, world, open_container, deprecated, specified
 ):
-    """Starting offsets of fewer or more partitions than there are end a batch query."""
     topic = world.topic(3)
     start = PartitionOffsets((tp(topic, number), -2) for number in range(specified))
     end = PartitionOffsets((tp(topic, number), -1) for number in range(specified))
@@ -207,7 +196,6 @@ def test_spark_48383_start_offset_does_not_match_assigned_error_class(
 def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
     jvm, world, open_container, deprecated
 ):
-    """Four tasks read 100 and 4 records, and only the 100 are split."""
     large, small = large_and_small(world)
     start, end = PartitionOffsets({large: -2, small: -2}), PartitionOffsets({large: -1, small: 3})
     batch = batch_between(open_container, start, end, 4)
@@ -228,7 +216,6 @@ def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
 def test_spark_30656_get_offset_ranges_from_resolved_offsets(
     jvm, world, open_container, deprecated
 ):
-    """A micro-batch is cut in the same places, also where a partition is new in it."""
     large, small = large_and_small(world)
     expected = [
         OffsetRange(large, 0, 33),
@@ -247,7 +234,6 @@ def test_spark_30656_get_offset_ranges_from_resolved_offsets(
 
 
 def by_partition(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-    """Sort ranges by partition, in the order in which they were within each."""
     return sorted(ranges, key=lambda one: one.partition)
 
 
@@ -304,7 +290,6 @@ def assert_timestamps_mismatch(
 def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
     jvm, world, open_container, deprecated
 ):
-    """Times for fewer partitions than there are end a batch query."""
     assert_timestamps_mismatch(jvm, world, open_container, deprecated, 2)
 
 
@@ -315,7 +300,6 @@ def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
 def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
     jvm, world, open_container, deprecated
 ):
-    """Times for more partitions than there are end a batch query."""
     assert_timestamps_mismatch(jvm, world, open_container, deprecated, 4)
 
 
@@ -324,7 +308,6 @@ def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
 def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
     jvm, world, open_container
 ):
-    """Two failures and an answer are three calls."""
     partition = tp(world.topic())
     container = open_container(QueryKind.BATCH, subscribe=partition.topic)
     ours = UnsteadyFetcher(container.offset_fetcher(), failures=2)
@@ -347,7 +330,6 @@ def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
 def test_spark_55561_fetch_partition_offsets_throws_after_all_retries_exhausted(
     jvm, world, open_container
 ):
-    """After the third failure the query fails with what Kafka said."""
     topic = world.topic()
     container = open_container(QueryKind.BATCH, subscribe=topic)
     ours = UnsteadyFetcher(container.offset_fetcher(), failures=10)

@@ -71,7 +71,6 @@ BEFORE = [*range(9), *range(10, 13)]
 @peer("KafkaRelationSuiteV2", "V2 Source is used when set through SQLConf", Held.BESIDE_JVM)
 @one_client
 def test_v2_source_is_used(spark, kafka, client, topic):
-    """Spark reads this source as V2, also with the setting."""
     v1, v2 = "LogicalRelation", "DataSourceV2Relation"
     for source, kind in ((JvmSource.V1, v1), (JvmSource.V2, v2)):
         assert _relation(read_jvm(spark, kafka, source, subscribe=topic)) == kind
@@ -83,7 +82,6 @@ def test_v2_source_is_used(spark, kafka, client, topic):
 
 @peer(SUITE, "explicit earliest to latest offsets", Held.BESIDE_JVM)
 def test_explicit_earliest_to_latest_offsets(sides, world, topic):
-    """A query over everything reads everything, and what came since when it runs again."""
     tables = sides.batch(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
     assert tables.numbers() == BEFORE
     write(world, topic, {0: [9], 2: range(20, 23)})
@@ -92,13 +90,11 @@ def test_explicit_earliest_to_latest_offsets(sides, world, topic):
 
 @peer(SUITE, "default starting and ending offsets", Held.BESIDE_JVM)
 def test_default_starting_and_ending_offsets(sides, topic):
-    """A query without ends reads everything."""
     assert sides.batch(subscribe=topic).numbers() == BEFORE
 
 
 @peer(SUITE, "explicit offsets", Held.BESIDE_JVM)
 def test_explicit_offsets(sides, world, topic):
-    """An end that is the latest offset stays where it is, and -1 moves on with the log."""
     tables = sides.batch(
         subscribe=topic, startingOffsets=ends(topic, -2, 1, 0), endingOffsets=ends(topic, 9, -1, -1)
     )
@@ -111,7 +107,6 @@ def test_explicit_offsets(sides, world, topic):
 
 @peer(SUITE, "default starting and ending offsets with headers", Held.BESIDE_JVM)
 def test_default_starting_and_ending_offsets_with_headers(sides, world):
-    """Headers keep their order and their duplicates, and are null where there are none."""
     topic = world.topic(3)
     headers = ((("a", b"b"), ("c", b"d")), (("e", b"f"), ("e", b"g"), ("d", None)), ())
     for partition, of_record in enumerate(headers):
@@ -129,7 +124,6 @@ def test_default_starting_and_ending_offsets_with_headers(sides, world):
 
 @peer(SUITE, "timestamp provided for starting and ending", Held.BESIDE_JVM)
 def test_timestamp_provided_for_starting_and_ending(sides, timed):
-    """Between two times are the records from the first on and before the second."""
     tables = sides.batch(
         subscribe=timed,
         startingOffsetsByTimestamp=ends(timed, MIDDLE, MIDDLE - 1, EARLY + 1),
@@ -140,7 +134,6 @@ def test_timestamp_provided_for_starting_and_ending(sides, timed):
 
 @peer(SUITE, "timestamp provided for starting, offset provided for ending", Held.BESIDE_JVM)
 def test_timestamp_provided_for_starting_offset_provided_for_ending(sides, timed):
-    """A query begins at times and ends at offsets."""
     tables = sides.batch(
         subscribe=timed,
         startingOffsetsByTimestamp=ends(timed, MIDDLE, EARLY, EARLY),
@@ -151,7 +144,6 @@ def test_timestamp_provided_for_starting_offset_provided_for_ending(sides, timed
 
 @peer(SUITE, "timestamp provided for ending, offset provided for starting", Held.BESIDE_JVM)
 def test_timestamp_provided_for_ending_offset_provided_for_starting(sides, timed):
-    """A query begins at offsets and ends at times."""
     tables = sides.batch(
         subscribe=timed,
         startingOffsets=ends(timed, 2, -2, 0),
@@ -162,7 +154,6 @@ def test_timestamp_provided_for_ending_offset_provided_for_starting(sides, timed
 
 @peer(SUITE, "timestamp provided for starting, ending not provided", Held.BESIDE_JVM)
 def test_timestamp_provided_for_starting_ending_not_provided(sides, timed):
-    """A query that begins at times and says no end ends at the latest offsets."""
     tables = sides.batch(
         subscribe=timed, startingOffsetsByTimestamp=ends(timed, MIDDLE, MIDDLE, MIDDLE)
     )
@@ -171,21 +162,18 @@ def test_timestamp_provided_for_starting_ending_not_provided(sides, timed):
 
 @peer(SUITE, "timestamp provided for ending, starting not provided", Held.BESIDE_JVM)
 def test_timestamp_provided_for_ending_starting_not_provided(sides, timed):
-    """A query that ends at times and says no beginning begins at the earliest offsets."""
     tables = sides.batch(subscribe=timed, endingOffsetsByTimestamp=ends(timed, LATE, LATE, LATE))
     assert tables.numbers() == FIRST + SECOND
 
 
 @peer(SUITE, "global timestamp provided for starting and ending", Held.BESIDE_JVM)
 def test_global_timestamp_provided_for_starting_and_ending(sides, timed):
-    """One time stands for all partitions, at either end."""
     tables = sides.batch(subscribe=timed, startingTimestamp=str(MIDDLE), endingTimestamp=str(LATE))
     assert tables.numbers() == SECOND
 
 
 @peer(SUITE, "no matched offset for timestamp - startingOffsets", Held.BESIDE_JVM)
 def test_no_matched_offset_for_timestamp_starting_offsets(sides, timed):
-    """A time after the last record of a partition is refused as a start, unless told otherwise."""
     for options, rest in (
         (
             {
@@ -204,7 +192,6 @@ def test_no_matched_offset_for_timestamp_starting_offsets(sides, timed):
 @peer(SUITE, "preferences on offset related options", Held.BESIDE_JVM)
 @one_client
 def test_preferences_on_offset_related_options(sides, timed):
-    """A global timestamp precedes timestamps, and these precede offsets."""
     lowest = {
         "subscribe": timed,
         "startingOffsets": ends(timed, 1, 1, 1),
@@ -223,7 +210,6 @@ def test_preferences_on_offset_related_options(sides, timed):
 
 @peer(SUITE, "no matched offset for timestamp - endingOffsets", Held.BESIDE_JVM)
 def test_no_matched_offset_for_timestamp_ending_offsets(sides, timed):
-    """A time after the last record of a partition is, as an end, the latest offset."""
     tables = sides.batch(
         subscribe=timed, endingOffsetsByTimestamp=ends(timed, MIDDLE, MIDDLE, NEVER)
     )
@@ -233,7 +219,6 @@ def test_no_matched_offset_for_timestamp_ending_offsets(sides, timed):
 
 @peer(SUITE, "reuse same dataframe in query", Held.BESIDE_JVM)
 def test_reuse_same_dataframe_in_query(sides, topic):
-    """A table that stands twice in a query is read twice."""
     tables = sides.batch(subscribe=topic)
     for table in (tables.ours, tables.theirs):
         rows = table.union(table).selectExpr("cast(cast(value as string) as int)").collect()
@@ -265,13 +250,11 @@ def test_late_binding_start_offsets(sides, world, topic):
 )
 @one_client
 def test_bad_batch_query_options(sides, option, value, core):
-    """What a batch query cannot begin or end with is refused in the same words."""
     sides.assert_refused_alike(core, **{"subscribe": "t", option: value})
 
 
 @peer(SUITE, "read Kafka transactional messages: read_committed", Held.BESIDE_JVM)
 def test_read_kafka_transactional_messages_read_committed(sides, world):
-    """Records are read once they are committed, and aborted ones never."""
     topic = world.topic()
     part = TopicPartition(topic, 0)
     tables = sides.batch(subscribe=topic, kafka__isolation__level="read_committed")
@@ -292,7 +275,6 @@ def test_read_kafka_transactional_messages_read_committed(sides, world):
 
 @peer(SUITE, "read Kafka transactional messages: read_uncommitted", Held.BESIDE_JVM)
 def test_read_kafka_transactional_messages_read_uncommitted(sides, world):
-    """Records of all transactions are read, and nothing stands for their markers."""
     topic = world.topic()
     part = TopicPartition(topic, 0)
     tables = sides.batch(subscribe=topic, kafka__isolation__level="read_uncommitted")
@@ -314,7 +296,6 @@ def test_read_kafka_transactional_messages_read_uncommitted(sides, world):
     [("confluent", "latest"), ("kafka-python", "latest"), ("kafka-python", "offsets")],
 )
 def test_min_partitions(sides, world, ending):
-    """Partitions are split into as many tasks, and the last one reads to an end that moves."""
     topic = world.topic(3)
     write(world, topic, {0: range(10), 1: range(10, 20), 2: [20]})
     options = {} if ending == "latest" else {"endingOffsets": ends(topic, 10, 10, 1)}
@@ -337,7 +318,6 @@ def test_min_partitions(sides, world, ending):
 @pytest.mark.parametrize("kind", ["Offsets", "OffsetsByTimestamp"])
 @one_client
 def test_topic_partition_for_start_offset_and_end_offset_must_match(sides, topic, kind):
-    """A start and an end that name different partitions are refused in the same words."""
     few, many = ends(topic, 5, 5), ends(topic, 5, 5, 5)
     core = "The specified start offset and end offset should have the same topic-partitions."
     for start, end in ((few, many), (many, few)):
@@ -359,7 +339,6 @@ def test_topic_partition_for_start_offset_and_end_offset_must_match(sides, topic
 )
 @one_client
 def test_offsets_must_be_of_the_partitions_that_there_are(sides, topic, option, core, given):
-    """Ends of more or fewer partitions than a topic has are refused, and both sets are named."""
     ours, theirs = sides.refusals(subscribe=topic, **{option: ends(topic, *[1] * given)})
     names = [f"{topic}-{number}" for number in range(max(given, 3))]
     assert f"Specified: Set({', '.join(names[:given])})" in ours
@@ -378,7 +357,6 @@ def test_offsets_must_be_of_the_partitions_that_there_are(sides, topic, option, 
 )
 @one_client
 def test_unresolved_start_offset_greater_than_end_offset(sides, kind, word, topic):
-    """A start beyond the end of the same kind is refused, with both and their partition."""
     sides.assert_refused_alike(
         f"The specified start {word}",
         subscribe=topic,
@@ -392,7 +370,6 @@ RESOLVED = "The resolved start offset {} is greater than the resolved end offset
 @peer(SUITE, "resolved start offset greater than end offset (without latest)", Held.BESIDE_JVM)
 @one_client
 def test_resolved_start_offset_greater_than_end_offset(sides, timed):
-    """A start that proves to lie behind an end of another kind is refused in the same words."""
     sides.assert_refused_alike(
         RESOLVED.format(5, 3, timed, 1),
         subscribe=timed,
@@ -437,7 +414,6 @@ def test_resolved_start_offset_greater_than_an_end_that_tasks_resolve(
 
 
 def _relation(table: DataFrame) -> str:
-    """Return the name of Scala's class of the relation that a query was analyzed to."""
     plan: Any = table._jdf.queryExecution().analyzed()
     return str(plan.getClass().getSimpleName())
 

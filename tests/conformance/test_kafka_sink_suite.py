@@ -34,18 +34,15 @@ CONSTANT = 2
 
 
 def constant_partitions(batch: pa.RecordBatch, _partitions: int) -> pa.Array[Any]:
-    """Return the same partition for every row: a custom partitioner."""
     return pa.array([CONSTANT] * batch.num_rows, pa.int32())
 
 
 @pytest.fixture
 def sinks(spark, kafka, client, tmp_path):
-    """Return a function to write by both sinks."""
     return Sinks(spark, kafka, client, tmp_path)
 
 
 def numbers(spark: SparkSession, first: int, last: int) -> DataFrame:
-    """Make a table of numbers as texts."""
     return spark.range(first, last + 1).selectExpr("cast(id as string) as value")
 
 
@@ -69,14 +66,12 @@ class Feed:
         hidden.rename(self.directory / f"{count}.txt")
 
     def rows(self, *columns: str) -> DataFrame:
-        """Return the stream; its column is ``value``."""
         return self.sinks.spark.readStream.text(str(self.directory)).selectExpr(*columns)
 
     @contextmanager
     def written(
         self, rows: DataFrame, sink: str, mode: str = "append", **options: str
     ) -> Iterator[StreamingQuery]:
-        """Write rows until the end of the block; ``__`` in an option's name stands for a dot."""
         query = (
             rows.writeStream.format(sink)
             .options(**self.sinks.given(sink, options))
@@ -90,7 +85,6 @@ class Feed:
             query.stop()
 
     def failure(self, sink: str, *columns: str, mode: str = "append", **options: str) -> Exception:
-        """Return the error that ends a stream of these columns in its first batch."""
         self.add(1, 2, 3, 4, 5)
 
         def run() -> None:
@@ -100,7 +94,6 @@ class Feed:
         return failure(run)
 
     def assert_refused_alike(self, core: str, *columns: str, **options: str) -> None:
-        """Compare our stream's words with the JVM connector's, which have ``core`` in them."""
         theirs = root_cause(self.failure(PEER, *columns, **options))
         ours = self.failure(OURS, *columns, **options)
         assert core in theirs
@@ -109,8 +102,6 @@ class Feed:
 
 @pytest.fixture
 def open_feed(sinks, tmp_path):
-    """Return a function to make streams, of no rows yet."""
-
     def opened() -> Feed:
         directory = tmp_path / f"feed{uuid.uuid4().hex}"
         directory.mkdir()
@@ -132,7 +123,6 @@ def open_feed(sinks, tmp_path):
     ],
 )
 def test_streaming_write_to_kafka(open_feed, sinks, topics, topic_from):
-    """A running stream writes each batch to the topic of the option, or else of the column."""
     stored = []
     for sink in (PEER, OURS):
         feed, topic = open_feed(), topics.create()
@@ -175,7 +165,6 @@ def test_streaming_write_of_aggregates(open_feed, sinks, topics, mode):
 
 @contextmanager
 def batches_written(sinks: Sinks, rows: DataFrame, topic: str) -> Iterator[StreamingQuery]:
-    """Write the rows that each batch of a stream changes."""
     stream = rows.writeStream.foreachBatch(lambda table, _: sinks.write(table, topic=topic))
     query = stream.outputMode("update").start()
     try:
@@ -205,7 +194,6 @@ def test_streaming_write_in_update_mode_is_refused(open_feed):
 )
 @one_client
 def test_streaming_write_data_with_bad_schema(open_feed, columns, core):
-    """A stream without a topic, or without values, is refused in the same words."""
     open_feed().assert_refused_alike(core, *columns)
 
 
@@ -223,13 +211,11 @@ def test_streaming_write_data_with_bad_schema(open_feed, columns, core):
 )
 @one_client
 def test_streaming_write_data_with_valid_schema_but_wrong_types(open_feed, columns, core):
-    """A column of a type that makes no record is refused in the same words."""
     open_feed().assert_refused_alike(core, *columns)
 
 
 @peer(STREAMING, "streaming - write to non-existing topic", Held.BESIDE_JVM)
 def test_streaming_write_to_non_existing_topic(open_feed, fresh_name):
-    """A topic that no broker creates fails the stream's first task; its words are our own."""
     feed, topic = open_feed(), fresh_name()
     options = {"topic": topic, "kafka__max__block__ms": "500"}
     theirs = feed.failure(PEER, "value", **options)
@@ -246,7 +232,6 @@ def test_streaming_write_to_non_existing_topic(open_feed, fresh_name):
 @pytest.mark.parametrize("setting", ["key__serializer", "value__serializer"])
 @one_client
 def test_streaming_exception_on_config_serializer(open_feed, setting):
-    """No serializer can be chosen, in the same words."""
     core = f"Kafka option '{setting.replace('__', '.')}' is not supported"
     option = {f"kafka__{setting}": "foo"}
     open_feed().assert_refused_alike(core, "value", topic="t", **option)
@@ -255,7 +240,6 @@ def test_streaming_exception_on_config_serializer(open_feed, setting):
 @peer("KafkaSinkMicroBatchStreamingSuite", "streaming - sink progress is produced", Held.BESIDE_JVM)
 @one_client
 def test_streaming_sink_progress_is_produced(open_feed, topics):
-    """A query's progress says how many rows its sink was given, as for the JVM connector's."""
     for sink in (PEER, OURS):
         feed = open_feed()
         feed.add(1, 2, 3)
@@ -266,7 +250,6 @@ def test_streaming_sink_progress_is_produced(open_feed, topics):
 
 @peer(BATCH, "batch - write to kafka", Held.BESIDE_JVM)
 def test_batch_write_to_kafka(spark, sinks, topics):
-    """Keys, values and headers arrive, null ones and duplicate names as well."""
     ours, theirs = topics.create(4), topics.create(4)
     headers: list[tuple[str, list[tuple[str, bytes | None]] | None]] = [
         ("1", [("once", b"1"), ("twice", b"2"), ("twice", b"3")]),
@@ -315,7 +298,6 @@ def test_batch_partition_column_and_partitioner_priorities(spark, sinks, topics)
 
 @peer(BATCH, "batch - null topic field value, and no topic option", Held.BESIDE_JVM)
 def test_batch_null_topic_field_value_and_no_topic_option(spark, sinks):
-    """A row that names no topic fails the query, in the same words and with their condition."""
     table = spark.range(1).selectExpr("cast(null as string) as topic", "'a' as value")
     theirs = root_cause(failure(lambda: sinks.write(table, PEER)))
     line = refusal(lambda: sinks.write(table))
@@ -327,7 +309,6 @@ def test_batch_null_topic_field_value_and_no_topic_option(spark, sinks):
 @peer(BATCH, "SPARK-20496: batch - enforce analyzed plans", Held.BESIDE_JVM)
 @one_client
 def test_spark_20496_batch_enforce_analyzed_plans(spark, sinks, topics):
-    """A plan that analysis has changed is written as it was meant."""
     table = spark.range(1, 1_000).selectExpr("to_json(struct(*)) as value")
     for sink in (PEER, OURS):
         topic = topics.create()
@@ -339,7 +320,6 @@ def test_spark_20496_batch_enforce_analyzed_plans(spark, sinks, topics):
 @peer("KafkaSinkBatchSuiteV2", "batch - unsupported save modes", Held.BESIDE_JVM)
 @one_client
 def test_batch_unsupported_save_modes(spark, sinks):
-    """Overwriting is refused in the V1 sink's words, another mode by Spark in the V2 sink's."""
     table = numbers(spark, 1, 5)
 
     def words(sink: str, mode: str) -> str:
@@ -360,7 +340,6 @@ def test_batch_unsupported_save_modes(spark, sinks):
 
 @contextmanager
 def sql_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Set a setting of Spark until the end of the block."""
     before = spark.conf.get(name)
     spark.conf.set(name, value)
     try:
@@ -373,7 +352,6 @@ def sql_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 @peer("KafkaSinkBatchSuiteV2", "generic - write big data with small producer buffer", Held.SPARK)
 @pytest.mark.parametrize("kind", ["batch", "micro-batch"])
 def test_generic_write_big_data_with_small_producer_buffer(spark, sinks, topics, kind):
-    """A task whose records do not fit into the buffer waits for brokers, and does not fail."""
     topic = topics.create(1)
     write = sinks.write if kind == "batch" else sinks.write_stream
     table = spark.range(1_000).selectExpr("repeat(string(id % 10), 15000) as value")

@@ -42,7 +42,6 @@ KSO2 = offsets(("t", 0, 2), ("t", 1, 3))
     ],
 )
 def test_comparison_one_two(jvm, one, two):
-    """Offsets are equal to themselves as the checkpoint holds them, and to no others."""
     for each in (one, two):
         assert each == PartitionOffsets.from_json(each.to_json())
         assert hash(each) == hash(PartitionOffsets.from_json(each.to_json()))
@@ -59,7 +58,6 @@ def test_comparison_one_two(jvm, one, two):
     "written", [KSO1, offsets(("t", 1, 0), ("t", 10, 7), ("t", 0, 1), ("T", 0, 2**63 - 1))]
 )
 def test_basic_serialization_deserialization(jvm, written):
-    """Each side reads what the other has written, in the same text and order."""
     theirs = jvm.source_offset(written)
     assert written.to_json() == theirs.json()
     assert PartitionOffsets.from_json(theirs.json()) == written
@@ -71,7 +69,6 @@ def test_basic_serialization_deserialization(jvm, written):
 @peer(SUITE, "OffsetSeqLog serialization - deserialization", Held.BESIDE_JVM)
 @one_client
 def test_offset_seq_log_serialization_deserialization(jvm, spark, kafka, topics, client, tmp_path):
-    """Spark's log has the same offsets of two sources as the JVM connector's, batch for batch."""
     one, two = topics.create(2), topics.create(1)
     topics.numbers(one, 0, range(5))
     topics.numbers(one, 1, range(100, 101))
@@ -94,7 +91,6 @@ def test_offset_seq_log_serialization_deserialization(jvm, spark, kafka, topics,
 
 
 def in_log(jvm: JvmConnector, log: Any, batch: int) -> list[PartitionOffsets]:
-    """Return the offsets of each source of a batch, as the JVM connector reads them from a log."""
     sources = log.get(batch).get().offsets()
     read = [
         jvm.deserialized(sources.apply(number).get().json()) for number in range(sources.size())
@@ -104,7 +100,6 @@ def in_log(jvm: JvmConnector, log: Any, batch: int) -> list[PartitionOffsets]:
 
 @peer(SUITE, "read Spark 2.1.0 offset format", Held.BESIDE_JVM)
 def test_read_spark_2_1_0_offset_format(jvm):
-    """Offsets are read as Spark has written them since 2.1.0."""
     old = '{"topic1":{"0":456,"1":789},"topic2":{"0":0}}'
     expected = offsets(("topic1", 0, 456), ("topic1", 1, 789), ("topic2", 0, 0))
     assert PartitionOffsets.from_json(old) == expected

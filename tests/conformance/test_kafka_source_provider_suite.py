@@ -88,15 +88,12 @@ class PeerProvider:
     jvm: Any
 
     def batch(self, given: Options) -> Any:
-        """Return the JVM's ``KafkaBatch``."""
         return self._scan(given).toBatch()
 
     def stream(self, given: Options) -> Any:
-        """Return the JVM's ``KafkaMicroBatchStream``."""
         return self._scan(given).toMicroBatchStream("dummy")
 
     def continuous_stream(self, given: Options) -> Any:
-        """Return the JVM's ``KafkaContinuousStream``."""
         return self._scan(given).toContinuousStream("dummy")
 
     def _scan(self, given: Options) -> Any:
@@ -110,14 +107,12 @@ class PeerProvider:
 
 @pytest.fixture
 def jvm(spark):
-    """Return the JVM connector's provider."""
     return PeerProvider(spark._jvm)
 
 
 @peer(SUITE, BATCH_MODE, Held.BESIDE_JVM)
 @SPELLINGS
 def test_a_batch_has_the_values_of_the_jvm_connectors(jvm, spell):
-    """A batch query has the time-out of an option in any case, as the JVM connector's has."""
     given = {**DUMMY, spell("kafkaConsumer.pollTimeoutMs"): "1111"}
     assert batch_options(given).poll_timeout_ms == jvm.batch(given).pollTimeoutMs() == 1_111
 
@@ -125,7 +120,6 @@ def test_a_batch_has_the_values_of_the_jvm_connectors(jvm, spell):
 @peer(SUITE, MICRO_BATCH_MODE, Held.BESIDE_JVM)
 @SPELLINGS
 def test_a_stream_has_the_values_of_the_jvm_connectors(jvm, spell):
-    """A stream has the numbers of options in any case, as the JVM connector's has."""
     minimum = {spell("minOffsetsPerTrigger"): "1111", spell("maxTriggerDelay"): "2222"}
     common = {
         spell("kafkaConsumer.pollTimeoutMs"): "3333",
@@ -153,7 +147,6 @@ def test_a_stream_has_the_values_of_the_jvm_connectors(jvm, spell):
 @peer(SUITE, CONTINUOUS_MODE, Held.BESIDE_JVM)
 @SPELLINGS
 def test_a_continuous_query_has_the_values_of_the_jvm_connectors(jvm, spell):
-    """A continuous query has the numbers of options in any case, as the JVM connector's has."""
     given = {
         **DUMMY,
         spell("kafkaConsumer.pollTimeoutMs"): "1111",
@@ -173,14 +166,12 @@ def test_a_continuous_query_has_the_values_of_the_jvm_connectors(jvm, spell):
 
 @pytest.fixture
 def sides(spark, kafka, client):
-    """Return what makes queries of both sources."""
     return Sides(spark, kafka, client)
 
 
 @peer(SUITE, BATCH_MODE, Held.BESIDE_JVM)
 @one_client
 def test_batch_queries_follow_options_in_any_case(sides, topics):
-    """Topics, ends, columns and tasks of a batch query are as options in odd spellings say."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
     both = sides.batch(
@@ -199,7 +190,6 @@ def test_batch_queries_follow_options_in_any_case(sides, topics):
 @peer(SUITE, MICRO_BATCH_MODE, Held.BESIDE_JVM)
 @one_client
 def test_streams_follow_options_in_any_case(sides, topics, tmp_path):
-    """Topics, start and batches of a stream are as options in odd spellings say."""
     topic = topics.create()
     topics.numbers(topic, 0, range(7))
     options = {
@@ -218,7 +208,6 @@ def test_streams_follow_options_in_any_case(sides, topics, tmp_path):
 @peer(SUITE, CONTINUOUS_MODE, Held.SPARK)
 @one_client
 def test_continuous_queries_follow_options_in_any_case(spark, world, tmp_path):
-    """Topics and start of a continuous query are as options in odd spellings say."""
     topic = world.topic()
     world.produce(TopicPartition(topic, 0), numbered([1, 2, 3]))
     runs = Runs(spark, world, tmp_path)
@@ -238,7 +227,6 @@ WRITES: Final = {QueryKind.BATCH: batch_write_options, QueryKind.STREAM: stream_
     [(query, option.name) for option in TABLE for query in READS if query in option.queries],
 )
 def test_every_option_of_a_read_has_its_effect_in_any_case(query, name):
-    """An option's effect is the same however its name is written, and there is one."""
     parse, case = READS[query], case_of("read", name)
     value = case.value or "msk"
     is_strategy = name in {"subscribe", "subscribePattern", "assign"}
@@ -262,7 +250,6 @@ def test_every_option_of_a_read_has_its_effect_in_any_case(query, name):
     ],
 )
 def test_every_option_of_a_write_has_its_effect_in_any_case(query, name):
-    """The same holds for the options of a sink."""
     parse, case = WRITES[query], case_of("write", name)
     given, value = SERVERS | case.needed, case.value or ""
     plain = parse({**given, name: value})
@@ -307,14 +294,12 @@ REFUSAL: Final = (
 
 @pytest.fixture
 def operated(spark):
-    """Return a session in whose planning processes an operator forbids a setting."""
     register_source(spark, OperatedSource, {VARIABLE: FORBIDDEN})
     return spark
 
 
 @peer(SUITE, "SPARK-59328: disallowed Kafka options are rejected on the source path", Held.SPARK)
 def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_source_path(operated, tmp_path):
-    """Neither a batch nor a stream sets what the operator forbids; without a list both may."""
     given = {**DUMMY, SETTING: "1"}
     assert operated.read.format(OURS).options(**given).load().columns
     for reader in (operated.read, operated.readStream):
@@ -331,7 +316,6 @@ def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_source_path(op
 def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_sink_path(
     operated, kafka, client, tmp_path
 ):
-    """Neither a batch nor a stream is written with what the operator forbids."""
     sinks = Sinks(operated, kafka, client, tmp_path)
     table = operated.range(3).selectExpr("cast(id as string) as value")
     options = {"topic": "t", "client": client, "kafka__max__poll__records": "1"}
@@ -363,7 +347,6 @@ def test_spark_59328_the_list_is_an_operator_boundary(operated, monkeypatch):
 
 @peer(SUITE, "SPARK-59328: the disallowed-options denylist is an operator boundary", Held.SPARK)
 def test_spark_59328_a_name_with_the_prefix_is_rejected(spark):
-    """A list that would forbid nothing lets no query run."""
     register_source(spark, OperatedSource, {VARIABLE: SETTING})
     line = refusal(spark.read.format(OPERATED).options(**DUMMY).load)
     assert line.startswith(f"[KAFKA_INVALID_OPTION_POLICY] No query can run: {VARIABLE} lists ")

@@ -31,20 +31,17 @@ class Stress:
         self.read: list[int] = []
 
     def create(self) -> None:
-        """Create a topic of a new name."""
         topic = f"{self._prefix}-{self._created}"
         self._created += 1
         self._sizes[topic] = self._chance.randint(1, 6)
         self._world.create(topic, self._sizes[topic])
 
     def write(self, *numbers: int) -> None:
-        """Write numbers to random partitions of a random topic."""
         topic = self._chance.choice(list(self._sizes))
         for number in numbers:
             write(self._world, topic, self._chance.randrange(self._sizes[topic]), number)
 
     def step(self) -> None:
-        """Change the topics or stop or start the query; write; sometimes look at what was read."""
         match self._chance.randrange(6):
             case 0:
                 self.create()
@@ -62,7 +59,6 @@ class Stress:
             self._queries.await_numbers(self.read)
 
     def end(self) -> None:
-        """Look at what was read at last."""
         if not self._running:
             self._turn()
         self._queries.await_numbers(self.read)
@@ -88,7 +84,6 @@ class Stress:
 @peer("KafkaSourceStressSuite", "stress test with multiple topics and partitions", Held.SPARK)
 @pytest.mark.parametrize("client", ["confluent"])
 def test_stress_test_with_multiple_topics_and_partitions(live, world):
-    """While topics and partitions come and go and a query restarts, all is read once."""
     prefix = world.fresh_name()
     queries = live.queries(
         lambda open_: open_(subscribePattern=f"{prefix}-.*", startingOffsets="latest", **OPTIONS),
@@ -111,7 +106,6 @@ def test_stress_test_with_multiple_topics_and_partitions(live, world):
     Held.SPARK,
 )
 def test_stress_test_for_fail_on_data_loss_false(live, world):
-    """While topics and records vanish, the query reads the rest, once, and does not fail."""
     churn = Churn(world, world.fresh_name())
     churn.begin()
     queries = live.queries(

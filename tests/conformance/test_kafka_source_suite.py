@@ -37,7 +37,6 @@ CLIENTS = ("confluent", "kafka-python")
 
 @pytest.fixture
 def sides(spark, kafka, client):
-    """Return a function to query both sources, ours with one task for all partitions or not."""
     own_options = ONE_TASK if client == "kafka-python" else {}
     return Sides(spark, kafka, client, own_options=own_options)
 
@@ -47,7 +46,6 @@ def sides(spark, kafka, client):
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_stream_starts_at_its_offsets_and_goes_on(live, world, strategy, start):
-    """Every record from the start on is read once, through restarts and new partitions."""
     begin = STARTS[start]
     topic = filled(world, begin)
     options = {**STRATEGIES[strategy](topic), **begin.options(topic)}
@@ -66,7 +64,6 @@ def test_a_stream_starts_at_its_offsets_and_goes_on(live, world, strategy, start
 @peer(BASE, "subscribing topics from topic-level offsets", Held.SPARK)
 @one_client
 def test_subscribing_topics_from_topic_level_offsets(live, world):
-    """A word is the offset of all partitions of a topic; another topic has numbers."""
     one, two, three = world.topic(3), world.topic(2), world.topic(2)
     for topic, numbers in ((one, (1, 2, 3)), (two, (11,)), (three, (21, 22, 23))):
         write(world, topic, 0, *numbers)
@@ -211,7 +208,6 @@ UNSUPPORTED: list[dict[str, str]] = [
 @peer(BASE, "bad source options", Held.BESIDE_JVM)
 @pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
 def test_bad_source_options(spark, options, words):
-    """Both sources refuse what a stream does not have, or what contradicts itself."""
     # Spark asks for a schema first, and does not say that it is a stream's. A missing topic would
     # be refused then.
     topic = {"subscribe": "t"} if options.keys() == {"endingOffsets"} else {}
@@ -221,12 +217,10 @@ def test_bad_source_options(spark, options, words):
 @peer(BASE, "unsupported kafka configs", Held.BESIDE_JVM)
 @pytest.mark.parametrize("setting", UNSUPPORTED)
 def test_unsupported_kafka_configs(spark, setting):
-    """Both sources refuse settings that would change what they promise, with every value."""
     assert_both_say(spark, {"subscribe": "topic", **setting}, "not supported")
 
 
 def assert_both_say(spark: SparkSession, options: dict[str, str], *words: str) -> None:
-    """Hold each source's refusal of a stream's options against words, in any case."""
     given = {**NOBODY, **options}
     texts = {
         "ours": refusal_of_source(QueryKind.STREAM, given)[1],
@@ -242,7 +236,6 @@ def assert_both_say(spark: SparkSession, options: dict[str, str], *words: str) -
 @peer(BASE, "get offsets from case insensitive parameters", Held.BESIDE_JVM)
 @one_client
 def test_get_offsets_from_case_insensitive_parameters(sides, world):
-    """Names and words of options are case-insensitive, names of topics are not."""
     topic = f"{world.fresh_name()}-A"
     world.create(topic, 2)
     world.create(topic.lower())
@@ -259,7 +252,6 @@ def test_get_offsets_from_case_insensitive_parameters(sides, world):
 @peer(BASE, "get offsets from case insensitive parameters", Held.SPARK)
 @one_client
 def test_topic_level_words_are_case_insensitive(spark, kafka, world):
-    """The word for a whole topic is case-insensitive, the name of a topic is not."""
     one, two = f"{world.fresh_name()}-A", f"{world.fresh_name()}-B"
     for topic in (one, two):
         world.create(topic)
@@ -275,7 +267,6 @@ def test_topic_level_words_are_case_insensitive(spark, kafka, world):
 
 @peer(BASE, "Kafka column types", Held.BESIDE_JVM)
 def test_kafka_column_types(sides, world, tmp_path):
-    """Columns have the JVM connector's types and values, headers too."""
     topic = world.topic()
     now = datetime.fromtimestamp(round(time.time(), 3), UTC)
     headers = (("a", b"b"), ("c", b"d"))
@@ -300,7 +291,6 @@ def test_kafka_column_types(sides, world, tmp_path):
 
 @peer(BASE, "cannot stop Kafka stream", Held.BESIDE_JVM)
 def test_cannot_stop_kafka_stream(live, world):
-    """Queries that wait for records end without an error when they are stopped."""
     topic = world.topic(PARTITIONS)
     for partition in range(PARTITIONS):
         write(world, topic, partition, 101 + partition)

@@ -60,7 +60,6 @@ class Run:
         )
 
     def to_end(self) -> list[list[int]]:
-        """Run until there is nothing to do, and give what each batch read."""
         while self.execution.run_batch():
             pass
         return self.batches
@@ -76,7 +75,6 @@ class Run:
 
 @contextmanager
 def run(world: KafkaWorld, directory: Path, **options: str) -> Iterator[Run]:
-    """Let a driver live for as long as a context."""
     made = Run(world, directory, **options)
     yield made
     made.source.stop()
@@ -84,7 +82,6 @@ def run(world: KafkaWorld, directory: Path, **options: str) -> Iterator[Run]:
 
 
 def sized(world: KafkaWorld, *counts: int) -> str:
-    """Make a topic with so many numbers in each partition."""
     topic = world.topic(len(counts))
     for partition, count in enumerate(counts):
         write(world, topic, partition, *range(1000 * partition, 1000 * partition + count))
@@ -93,7 +90,6 @@ def sized(world: KafkaWorld, *counts: int) -> str:
 
 @peer(BASE, "maxOffsetsPerTrigger", Held.EMBEDDED)
 def test_max_offsets_per_trigger(world, tmp_path):
-    """Ten of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1; Trigger.Once reads the rest."""
     topic = sized(world, 101, 11, 1)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="10") as driver:
         assert driver.execution.run_batch()
@@ -105,7 +101,6 @@ def test_max_offsets_per_trigger(world, tmp_path):
 
 @peer(BASE, "minOffsetsPerTrigger", Held.EMBEDDED)
 def test_min_offsets_per_trigger(world, tmp_path):
-    """The first batch always runs; later ones wait for 15 offsets, or for 5 s, or for nothing."""
     topic = sized(world, 4, 1)
     limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s"}
     with run(world, tmp_path, subscribe=topic, **limits) as driver:
@@ -126,7 +121,6 @@ def test_min_offsets_per_trigger(world, tmp_path):
 
 @peer(BASE, "compositeReadLimit", Held.EMBEDDED)
 def test_composite_read_limit(world, tmp_path):
-    """At least 15 and at most 20 of 33 are 19; the 14 that are left wait for their time."""
     topic = sized(world, 21, 11, 1)
     limits = {
         "minOffsetsPerTrigger": "15",
@@ -141,7 +135,6 @@ def test_composite_read_limit(world, tmp_path):
 
 @peer(BASE, "Trigger.AvailableNow", Held.EMBEDDED)
 def test_trigger_available_now(world, tmp_path):
-    """15 records, at most 5 at a time, are exactly 3 batches, even if more come meanwhile."""
     topic = sized(world, 15)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
         driver.source.prepare_for_trigger_available_now()
@@ -157,7 +150,6 @@ def test_trigger_available_now(world, tmp_path):
     Held.EMBEDDED,
 )
 def test_available_now_when_partitions_got_unavailable(world, tmp_path):
-    """A topic recreated with 3 of its 5 partitions fails the next batch."""
     topic = sized(world, *[15] * 5)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
         driver.source.prepare_for_trigger_available_now()
@@ -175,7 +167,6 @@ def test_available_now_when_partitions_got_unavailable(world, tmp_path):
     Held.EMBEDDED,
 )
 def test_available_now_when_offsets_got_unavailable(world, tmp_path):
-    """A topic recreated with fewer records fails the next batch."""
     topic = sized(world, 15)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
         driver.source.prepare_for_trigger_available_now()
@@ -193,7 +184,6 @@ def test_available_now_when_offsets_got_unavailable(world, tmp_path):
     Held.EMBEDDED,
 )
 def test_spark_53560_an_uncommitted_batch_is_run_again(world, tmp_path):
-    """A batch that was planned before the topic grew is done by the next run, and then the rest."""
     topic = sized(world, 4)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="3") as driver:
         driver.execution = MicroBatchExecution(
@@ -217,7 +207,6 @@ def test_spark_53560_an_uncommitted_batch_is_run_again(world, tmp_path):
     Held.EMBEDDED,
 )
 def test_spark_26718_rate_limit_of_long_max(world, tmp_path):
-    """The largest limit there is reads all."""
     topic = sized(world, 10)
     options = {
         "startingOffsets": json.dumps({topic: {"0": 5}}),
@@ -233,7 +222,6 @@ def test_spark_26718_rate_limit_of_long_max(world, tmp_path):
     Held.EMBEDDED,
 )
 def test_spark_22956_current_offsets_without_new_data(world, tmp_path):
-    """After a restart that found nothing new, a limit counts from where the query was."""
     topic = sized(world, 8)
     limit = {"subscribe": topic, "maxOffsetsPerTrigger": "5"}
     with run(world, tmp_path, **limit) as driver:
@@ -246,7 +234,6 @@ def test_spark_22956_current_offsets_without_new_data(world, tmp_path):
 
 @peer(BASE, "subscribe topic by pattern with topic recreation between batches", Held.EMBEDDED)
 def test_topic_recreation_between_batches(world, tmp_path):
-    """A topic recreated with fewer records fails the query, or causes a warning."""
     topic = sized(world, 2, 2)
     options = {"subscribePattern": f"^{topic}$"}
     with run(world, tmp_path, **options) as driver:
@@ -266,7 +253,6 @@ def test_topic_recreation_between_batches(world, tmp_path):
 
 @peer(BASE, "SPARK-41375: empty partitions should not record to latest offset", Held.EMBEDDED)
 def test_spark_41375_empty_partitions(world, tmp_path):
-    """When every topic is gone, no batch without any partition is written down."""
     topic = sized(world, 3)
     options = {"subscribePattern": f"^{topic}$", "failOnDataLoss": "false"}
     with run(world, tmp_path, **options) as driver:
@@ -280,7 +266,6 @@ def test_spark_41375_empty_partitions(world, tmp_path):
 
 @peer(BASE, "read Kafka transactional messages: read_committed", Held.EMBEDDED)
 def test_read_committed(world, tmp_path):
-    """Offsets of aborted and control records use the limit up and give no rows."""
     topic = world.topic()
     for commit, numbers in ((True, range(5)), (False, range(6, 11)), (True, range(12, 17))):
         with world.transaction(commit=commit) as write_in:
@@ -296,7 +281,6 @@ def test_read_committed(world, tmp_path):
     Held.EMBEDDED,
 )
 def test_fail_on_data_loss_false_returns_no_duplicates(world, tmp_path):
-    """What is deleted between two runs, or under a batch that was planned, is skipped once."""
     topic = sized(world, 10)
     part = TopicPartition(topic, 0)
     options = {"subscribe": topic, "failOnDataLoss": "false", "maxOffsetsPerTrigger": "20"}
@@ -313,7 +297,6 @@ def test_fail_on_data_loss_false_returns_no_duplicates(world, tmp_path):
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_source_begins_at_its_offsets(world, start, tmp_path):
-    """From its start on every record is read once, through a restart and new partitions."""
     begin = STARTS[start]
     topic = filled(world, begin)
     options = {**STRATEGIES["subscribing topic by name"](topic), **begin.options(topic)}
@@ -327,7 +310,6 @@ def test_a_source_begins_at_its_offsets(world, start, tmp_path):
 
 
 def test_a_start_that_is_not_held(world, tmp_path):
-    """A given offset that was deleted fails the query, or is reset to the earliest one."""
     topic = sized(world, 10)
     world.delete_records(TopicPartition(topic, 0), 4)
     options = {"subscribe": topic, "startingOffsets": json.dumps({topic: {"0": 2}})}
@@ -350,7 +332,6 @@ BOTH = pytest.mark.parametrize("kind", ["KafkaSource", "KafkaMicroBatchStream"])
     Held.EMBEDDED,
 )
 def test_initial_offsets_have_an_extra_byte(world, spark, kafka, kind, tmp_path):
-    """A zero stands before the text, and the whole is what the JVM connector writes."""
     topic = sized(world, 3, 1)
     run_once(
         read_stream(spark, kafka, PEER, subscribe=topic, startingOffsets="latest"),
@@ -366,7 +347,6 @@ def test_initial_offsets_have_an_extra_byte(world, spark, kafka, kind, tmp_path)
 @BOTH
 @peer(BASE, "deserialization of initial offset written by Spark 2.1.0 (SPARK-19517)", Held.EMBEDDED)
 def test_initial_offsets_of_spark_2_1_0(world, kind, tmp_path):
-    """Without a version, and with the text's length before it, the offsets are read."""
     topic = sized(world, 3, 1)
     text = json.dumps({topic: {"0": 1, "1": 0}}, separators=(",", ":")).encode()
     _write_initial(tmp_path, bytes([len(text)]) + text)
@@ -377,7 +357,6 @@ def test_initial_offsets_of_spark_2_1_0(world, kind, tmp_path):
 @BOTH
 @peer(BASE, "deserialization of initial offset written by future version", Held.EMBEDDED)
 def test_initial_offsets_of_a_future_version(world, kind, tmp_path):
-    """A later version is refused in the words of the JVM connector, and nothing is read."""
     topic = sized(world, 3)
     _write_initial(tmp_path, b"\0v99999\n{}")
     with pytest.raises(MetadataLogError) as caught:
@@ -397,7 +376,6 @@ def _crash(_batch: list[int], _number: int) -> None:
 
 
 def _initial(world: KafkaWorld, kind: str, directory: Path, **options: str) -> PartitionOffsets:
-    """Return the offsets at which a stream begins, of either kind of source."""
     with run(world, directory, **options) as driver:
         if kind == "KafkaSource":
             return driver.source.initial_partition_offsets

@@ -17,15 +17,12 @@ class Throwable:
     cause: Throwable | None = None
 
     def getMessage(self) -> str | None:  # noqa: N802  # Java's name
-        """Return the message, if there is one."""
         return self.message
 
     def getCause(self) -> Throwable | None:  # noqa: N802  # Java's name
-        """Return the cause, if there is one."""
         return self.cause
 
     def toString(self) -> str:  # noqa: N802  # Java's name
-        """Return the class and the message."""
         return f"Throwable: {self.message}"
 
 
@@ -38,24 +35,20 @@ class JavaError(Exception):
 
 
 def test_the_root_cause_is_the_last():
-    """The message is the first error's, also if others wrap it."""
     assert root_cause(JavaError(Throwable("a", Throwable(None, Throwable("b"))))) == "b"
 
 
 @pytest.mark.parametrize("message", [None, ""])
 def test_an_empty_message_is_refused(message):
-    """Every text has an empty one in it, so that it would agree with anything."""
     with pytest.raises(AssertionError, match="the JVM says nothing"):
         root_cause(JavaError(Throwable("a", Throwable(message))))
 
 
 def test_an_error_of_ours_is_no_answer_of_the_jvm():
-    """An error that was raised in Python has no Java exception."""
     with pytest.raises(AssertionError, match="not an exception of the JVM"):
         root_cause(ValueError("a"))
 
 
 def test_an_outcome_is_what_is_returned_or_raised():
-    """An error does not keep what comes after it from running."""
     assert outcome(lambda: 1) == 1
     assert isinstance(outcome(lambda: int("a")), ValueError)

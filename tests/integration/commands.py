@@ -56,7 +56,6 @@ class Running:
             thread.start()
 
     def await_line(self, wanted: Callable[[str], bool]) -> str:
-        """Return the next line that fulfils a condition."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             if self.lines:
@@ -69,7 +68,6 @@ class Running:
         raise AssertionError("no such line came")
 
     def end(self, signal: int) -> int:
-        """Send a signal, and return the exit status."""
         self.process.send_signal(signal)
         status = self.process.wait(SECONDS)
         for thread in self._threads:

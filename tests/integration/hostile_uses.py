@@ -49,15 +49,12 @@ class HostileWorld(World):
         }
 
     def topic(self, partitions: int = 1, **config: str) -> str:  # noqa: ARG002
-        """Return the topic that there is."""
         return INPUT.topic
 
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
-        """Append records, ten in each batch."""
         self.broker.cluster.append(partition, [record.value or b"" for record in records], 10)
 
     def sink(self, **options: str) -> SinkOptions:
-        """Return options of a sink that writes at once."""
         return self.sink_options(
             kafka__delivery__timeout__ms=self.limits["delivery"],
             kafka__max__block__ms=self.limits["api"],
@@ -66,12 +63,10 @@ class HostileWorld(World):
         )
 
     def source(self, sink: SinkOptions | None = None) -> StreamClient:
-        """Return a client of a continuous query."""
         return self.stream_client(sink, GROUP, **self.poll_timeout)
 
     @property
     def poll_timeout(self) -> Mapping[str, str]:
-        """How long a reader waits for records."""
         return {"kafkaConsumer.pollTimeoutMs": self.limits["poll"]}
 
 

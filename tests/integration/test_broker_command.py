@@ -20,7 +20,6 @@ SETTINGS = ("kafka.bootstrap.servers=", "kafka.api.", "kafka.broker.")
 
 
 def options_of(started: Running) -> dict[str, str]:
-    """Return the options in the output."""
     options = {}
     line = started.await_line(lambda line: line.strip().startswith(SETTINGS))
     while line.strip():
@@ -63,7 +62,6 @@ def values(options: dict[str, str], client: str, topic: str) -> list[bytes | Non
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("kind", [(), ("--kafka",)])
 def test_a_broker_serves_both_clients_until_it_is_stopped(tmp_path, kind, ending):
-    """The output has all options of a query; no files and processes are left."""
     topics = ("--topic", "orders:2", "--topic", "other")
     with running("broker", *kind, *topics, TMPDIR=str(tmp_path)) as started:
         options = options_of(started)
@@ -80,7 +78,6 @@ def test_a_broker_serves_both_clients_until_it_is_stopped(tmp_path, kind, ending
 
 
 def test_brokers_listen_on_the_given_port():
-    """With a port, the address is known in advance."""
     [port] = free_ports(1)
     with running("broker", "--kafka", "--port", str(port)) as started:
         assert options_of(started) == {"kafka.bootstrap.servers": f"127.0.0.1:{port}"}
@@ -104,7 +101,6 @@ def test_the_port_of_a_broker_that_has_ended_is_free_at_once():
 
 
 def test_a_missing_java_is_an_error(tmp_path):
-    """Apache Kafka is not downloaded without Java."""
     ended = run("broker", "--kafka", JAVA_HOME=str(tmp_path))
     assert (ended.returncode, ended.stdout) == (1, "")
     [line] = ended.stderr.splitlines()
@@ -113,7 +109,6 @@ def test_a_missing_java_is_an_error(tmp_path):
 
 
 def processes_in(directory: Path) -> list[int]:
-    """Return the processes on this machine with a file of a directory in their command line."""
     found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:

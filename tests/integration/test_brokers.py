@@ -155,7 +155,6 @@ def embedded():
 @WRITERS
 @READERS
 def test_embedded_broker_serves_both_clients(embedded, write, read):
-    """What either client writes to the embedded broker, either client reads, headers included."""
     topic = f"{write.__name__}-{read.__name__}"
     embedded.create_topic(topic, partitions=3)
     write(embedded.options, topic, 2, 20)
@@ -163,20 +162,17 @@ def test_embedded_broker_serves_both_clients(embedded, write, read):
 
 
 def test_embedded_topic_has_the_partitions_asked_for(embedded):
-    """A topic of the embedded broker has as many partitions as were asked for."""
     embedded.create_topic("three", partitions=3)
     assert partitions_of(embedded.options, "three") == [0, 1, 2]
 
 
 def test_embedded_topic_exists_already(embedded):
-    """A second topic of the same name is refused by the embedded broker."""
     embedded.create_topic("twice")
     with pytest.raises(KafkaRequestError, match="topic 'twice': Broker: Topic already exists"):
         embedded.create_topic("twice")
 
 
 def test_embedded_cluster_of_three():
-    """The embedded broker can be a cluster."""
     with EmbeddedBroker(3) as cluster:
         assert len(set(cluster.bootstrap_servers.split(","))) == 3
         cluster.create_topic("spread", partitions=3)
@@ -185,21 +181,18 @@ def test_embedded_cluster_of_three():
 
 
 def test_embedded_broker_is_silent(capfd):
-    """The embedded broker prints nothing, from its start to its end."""
     with EmbeddedBroker() as broker:
         broker.create_topic("quiet")
     assert capfd.readouterr() == ("", "")
 
 
 def test_embedded_broker_outside_of_its_block():
-    """An embedded broker that is not running raises."""
     broker = EmbeddedBroker()
     with pytest.raises(RuntimeError, match="with block"):
         _ = broker.bootstrap_servers
 
 
 def test_embedded_broker_without_confluent_kafka(monkeypatch):
-    """Without confluent-kafka the error names the extra."""
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[confluent\]"):
         EmbeddedBroker().__enter__()
@@ -207,13 +200,11 @@ def test_embedded_broker_without_confluent_kafka(monkeypatch):
 
 @pytest.mark.parametrize("kind", [EmbeddedBroker, KafkaCluster])
 def test_at_least_one_broker(kind):
-    """A cluster of no brokers is refused."""
     with pytest.raises(ValueError, match="at least one broker"):
         kind(0)
 
 
 def test_import_loads_no_client():
-    """Importing the package imports neither of the clients."""
     program = (
         "import sys, pyspark_kafka.brokers; "
         "print(sorted({'kafka', 'confluent_kafka', 'pyspark'} & set(sys.modules)))"
@@ -233,7 +224,6 @@ def single_broker():
 @WRITERS
 @READERS
 def test_kafka_serves_both_clients(single_broker, write, read):
-    """What either client writes to Kafka, either client reads, headers included."""
     topic = f"{write.__name__}-{read.__name__}"
     single_broker.create_topic(topic, partitions=2)
     write(single_broker.options, topic, 1, 20)
@@ -241,7 +231,6 @@ def test_kafka_serves_both_clients(single_broker, write, read):
 
 
 def test_partitions_are_added(single_broker):
-    """A topic has its new partitions as soon as the call returns."""
     single_broker.create_topic("grows", partitions=2)
     single_broker.add_partitions("grows", 5)
     assert partitions_of(single_broker.options, "grows") == [0, 1, 2, 3, 4]
@@ -249,7 +238,6 @@ def test_partitions_are_added(single_broker):
 
 
 def test_topic_is_deleted(single_broker):
-    """A topic is gone as soon as the call returns, and its name can be taken again."""
     single_broker.create_topic("goes", partitions=3)
     single_broker.delete_topic("goes")
     assert partitions_of(single_broker.options, "goes") == []
@@ -258,14 +246,12 @@ def test_topic_is_deleted(single_broker):
 
 
 def test_topic_has_its_config(single_broker):
-    """A topic's config is sent to the broker, which refuses unknown names."""
     single_broker.create_topic("configured", config={"retention.ms": "1000"})
     with pytest.raises(KafkaRequestError, match="Unknown topic config name: nonsense"):
         single_broker.create_topic("misconfigured", config={"nonsense": "1"})
 
 
 def test_records_are_deleted(single_broker):
-    """Records before the offset are gone as soon as the call returns."""
     single_broker.create_topic("shrinks", partitions=2)
     confluent_write(single_broker.options, "shrinks", 1, 10)
     single_broker.delete_records({("shrinks", 1): 7})
@@ -274,7 +260,6 @@ def test_records_are_deleted(single_broker):
 
 
 def test_batch_is_corrupted(single_broker):
-    """The batch with the offset is damaged, and others are not; without one it is an error."""
     single_broker.create_topic("rots")
     for _ in range(2):
         confluent_write(single_broker.options, "rots", 0, 3)
@@ -287,20 +272,17 @@ def test_batch_is_corrupted(single_broker):
 
 
 def test_topic_exists_already(single_broker):
-    """A second topic of the same name is refused."""
     single_broker.create_topic("taken")
     with pytest.raises(KafkaRequestError, match="TopicAlreadyExists"):
         single_broker.create_topic("taken")
 
 
 def test_unknown_topic_is_not_deleted(single_broker):
-    """The deletion of a topic that does not exist is refused."""
     with pytest.raises(KafkaRequestError, match="UnknownTopicOrPartition"):
         single_broker.delete_topic("never-was")
 
 
 def test_data_stays_in_a_given_directory(tmp_path):
-    """A later cluster continues with the data in the directory of an earlier one."""
     with KafkaCluster(directory=tmp_path) as cluster:
         cluster.create_topic("kept")
         confluent_write(cluster.options, "kept", 0, 3)
@@ -316,7 +298,6 @@ def test_brokers_share_an_archive_of_classes(single_broker):
 
 
 def test_a_port_that_is_taken_meanwhile(monkeypatch):
-    """A cluster starts on other ports if one was taken after it was found free."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         chosen: list[tuple[Node, ...]] = []
 
@@ -334,14 +315,12 @@ def test_a_port_that_is_taken_meanwhile(monkeypatch):
 
 
 def test_start_that_fails(tmp_path):
-    """The error of a cluster that cannot start has the end of its log."""
     cluster = KafkaCluster(directory=tmp_path, config={"num.io.threads": "none"})
     with pytest.raises(BrokerStartError, match=r"Invalid value none for configuration num\.io"):
         cluster.__enter__()
 
 
 def test_cluster_outside_of_its_block():
-    """A cluster that is not running raises."""
     cluster = KafkaCluster()
     with pytest.raises(RuntimeError, match="with block"):
         _ = cluster.bootstrap_servers
@@ -358,7 +337,6 @@ def three_brokers():
 
 
 def test_two_of_three_brokers_serve(three_brokers):
-    """After one of three brokers is killed, the others serve, and accept it again."""
     three_brokers.create_topic("replicated", partitions=3)
     for partition in range(3):
         confluent_write(three_brokers.options, "replicated", partition, 10)
@@ -376,7 +354,6 @@ def test_two_of_three_brokers_serve(three_brokers):
 
 
 def test_broker_is_stopped_and_started(three_brokers):
-    """A broker that was stopped can be neither stopped nor killed, and starts with its data."""
     three_brokers.create_topic("survives", partitions=3)
     three_brokers.stop_broker(0)
     with pytest.raises(RuntimeError, match="broker 0 is not running"):
@@ -389,7 +366,6 @@ def test_broker_is_stopped_and_started(three_brokers):
 
 
 def test_replicas_move_to_other_brokers(three_brokers):
-    """A partition is on the brokers that were asked for, and the first can be made its leader."""
     three_brokers.create_topic("moves", replication_factor=2)
     confluent_write(three_brokers.options, "moves", 0, 10)
     for brokers in ([2, 1], [1, 0], [0, 1]):
@@ -402,7 +378,6 @@ def test_replicas_move_to_other_brokers(three_brokers):
 
 
 def test_elections_and_moves_that_the_controller_refuses(three_brokers):
-    """A broker that does not exist takes no replica, and a topic that does not exist no leader."""
     three_brokers.create_topic("stays")
     with pytest.raises(KafkaRequestError, match=r"reassignment of stays-0.*InvalidReplica"):
         three_brokers.reassign_partition("stays", 0, [0, 7])
@@ -426,7 +401,6 @@ OLDER_VERSION = "3.9.1"
     reason="the long run of tests.soak downloads the jars of this version",
 )
 def test_broker_is_upgraded():
-    """A broker continues with its data under a newer Kafka, and takes over its features."""
     with KafkaCluster(version=OLDER_VERSION) as cluster:
         cluster.create_topic("upgraded")
         confluent_write(cluster.options, "upgraded", 0, 3)
@@ -476,7 +450,6 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_jars_are_resolved_once(cache, monkeypatch):
-    """One of several concurrent calls resolves the jars, and leaves no other files."""
     runs: list[Path] = []
 
     def run_ivy(_: jars.JarSet, directory: Path, __: Path) -> None:
@@ -497,7 +470,6 @@ def test_jars_are_resolved_once(cache, monkeypatch):
 
 
 def test_jars_that_cannot_be_resolved(cache):
-    """The error of Ivy has the end of its log, and no jars are left."""
     unknown = jars.JarSet(
         "unknown-1", (jars.Artifact("org.apache.kafka", "no-such-artifact", "0"),), transitive=False
     )
@@ -507,7 +479,6 @@ def test_jars_that_cannot_be_resolved(cache):
 
 
 def test_jars_without_pyspark(cache, monkeypatch):
-    """Without PySpark, which contains Ivy, the error names the extra."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[spark\]"):
         jars.connector_jars()
@@ -515,7 +486,6 @@ def test_jars_without_pyspark(cache, monkeypatch):
 
 
 def test_cache_directory(tmp_path, monkeypatch):
-    """Jars are cached where the environment says, or in the user's cache."""
     monkeypatch.setenv("PYSPARK_KAFKA_CACHE", str(tmp_path / "own"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -527,7 +497,6 @@ def test_cache_directory(tmp_path, monkeypatch):
 
 
 def test_connector_jars_exist():
-    """The connector's jars are four files, and Avro's is one."""
     found = (*jars.connector_jars(), *jars.avro_jars())
     assert len(found) == 4 + 1
     assert all(jar.is_file() for jar in found)

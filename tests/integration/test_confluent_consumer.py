@@ -34,7 +34,6 @@ SECRET = "not-to-be-seen"  # noqa: S105
 
 @pytest.fixture
 def world(kafka, fresh_name):
-    """Yield a function to write to the run's broker."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
     made.close()
@@ -42,7 +41,6 @@ def world(kafka, fresh_name):
 
 @pytest.fixture
 def partition(world):
-    """Return a partition with more records than fit into a batch."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v%d" % number) for number in range(RECORDS)])
     return partition
@@ -76,7 +74,6 @@ def offsets(batches: Iterable[pa.RecordBatch]) -> list[int]:
 
 
 def test_two_iterators_take_turns(world, partition):
-    """Neither gets records of the other, and both get all of theirs."""
     reader = reader_of(world)
     ranges = OffsetRange(partition, 0, RECORDS), OffsetRange(partition, 10, RECORDS - 10)
     iterators = [reader.read(each, OFFSETS) for each in ranges]
@@ -89,7 +86,6 @@ def test_two_iterators_take_turns(world, partition):
 
 
 def test_an_iterator_does_not_outlive_its_reader(world, partition):
-    """The iterator says so, and closing does not wait for the messages that it has taken."""
     reader = reader_of(world)
     iterator = reader.read(OffsetRange(partition, 0, RECORDS), OFFSETS)
     next(iterator)
@@ -165,7 +161,6 @@ def small_ranges(world):
 
 
 def test_small_ranges_are_fetched_ahead(world, small_ranges, fetches):
-    """No more than may be at once, and each fetch is stopped, whether it is read or not."""
     reader = reader_of(world)
     for ranges in (small_ranges, small_ranges[::5]):
         reader.expect(small_ranges)
@@ -181,7 +176,6 @@ def test_small_ranges_are_fetched_ahead(world, small_ranges, fetches):
 
 
 def test_large_ranges_are_fetched_one_by_one(world, small_ranges, fetches, monkeypatch):
-    """So is a single small one among them."""
     monkeypatch.setattr(record_reader, "MAX_OFFSETS", 14)
     reader = reader_of(world)
     ranges = [small_ranges[0], replace(small_ranges[1], until_offset=14), small_ranges[2]]
@@ -192,7 +186,6 @@ def test_large_ranges_are_fetched_one_by_one(world, small_ranges, fetches, monke
 
 
 def test_a_record_may_be_larger_than_a_column(world):
-    """Columns grow to what one record needs."""
     partition = TopicPartition(world.topic(max__message__bytes="20000000"), 0)
     sizes = [10, 900_000, 900_000, 900_000, 10]
     world.produce(partition, [Record(bytes(size), bytes(7)) for size in sizes])
@@ -211,7 +204,6 @@ def test_a_brokers_own_timestamps_differ_from_producers(world):
 
 
 def test_why_no_broker_is_reached_is_said(capfd):
-    """The last error of a connection is in the message, and nothing on standard error."""
     reader = unreachable()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):
         list(reader.read(OffsetRange(ANY, 0, 1), OFFSETS))
@@ -220,7 +212,6 @@ def test_why_no_broker_is_reached_is_said(capfd):
 
 
 def test_lines_of_librdkafka_reach_the_logger(caplog, capfd):
-    """Lines that ``kafka.debug`` asks for are logged, and passwords never are."""
     reader = unreachable(
         {
             "kafka.debug": "all",
@@ -254,6 +245,5 @@ def test_lines_of_librdkafka_reach_the_logger(caplog, capfd):
     ids=lambda setting: next(reversed(setting)),
 )
 def test_a_setting_that_is_refused_is_an_error_of_options(setting):
-    """The error names the client."""
     with pytest.raises(OptionsError, match="The client 'confluent'"):
         unreachable(setting).read(OffsetRange(ANY, 0, 1), OFFSETS)

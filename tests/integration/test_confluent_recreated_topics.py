@@ -33,7 +33,6 @@ RECORDS: Final = 13_000
 
 @pytest.fixture
 def world(kafka, fresh_name):
-    """Yield the run's broker."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
     made.close()
@@ -41,7 +40,6 @@ def world(kafka, fresh_name):
 
 @pytest.fixture
 def reader(world):
-    """Yield a reader of the run's broker."""
     options = world.options(
         QueryKind.BATCH,
         # As if the topic was known for half a minute: a deleted one is forgotten at once.
@@ -55,21 +53,18 @@ def reader(world):
 
 @pytest.fixture
 def partition(world):
-    """Return a partition whose records are all old."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(OLD)] * RECORDS)
     return partition
 
 
 def values_of(batches: Iterator[pa.RecordBatch], values: list[bytes | None]) -> list[bytes | None]:
-    """Append the values of batches, and return all."""
     for batch in batches:
         values += batch["value"].to_pylist()
     return values
 
 
 def test_records_of_two_topics_are_not_mixed(world, reader, partition):
-    """The records before the error are all old, and the next range's are all new."""
     batches = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
     values = next(batches)["value"].to_pylist()
     world.delete_topic(partition.topic)
@@ -122,7 +117,6 @@ def test_what_is_fetched_ahead_is_of_one_topic(world, reader, partition):
 def test_lines_are_logged_that_the_user_asks_for(
     world, partition, caplog, capfd, given, *, expected
 ):
-    """Lines that only the reader needs are not logged for the user."""
     options = world.options(QueryKind.BATCH, **given)
     capfd.readouterr()
     with caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"):

@@ -29,7 +29,6 @@ SETTINGS = ContinuousSettings("unused")
 
 @pytest.fixture
 def world(kafka, fresh_name):
-    """Yield the run's broker."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
     made.close()
@@ -58,7 +57,6 @@ def threads() -> int:
 
 
 def test_windows(monkeypatch):
-    """The client refuses Windows before it connects, and names the other client."""
     options = {"kafka.bootstrap.servers": "h:1", "client": "confluent", "subscribe": "t"}
     parsed = parse_source_options(options, QueryKind.STREAM)
     monkeypatch.setattr(os, "name", "nt")
@@ -96,7 +94,6 @@ def test_unreachable_brokers_are_reported_in_time(*, takes_records):
 
 
 def test_a_setting_that_is_refused_is_an_error_of_options():
-    """The error of the first assignment names the setting."""
     client = unreachable(kafka__fetch__error__backoff__ms="soon")
     with pytest.raises(OptionsError, match=r"fetch\.error\.backoff\.ms"):
         client.assign(PartitionOffsets({TopicPartition("t", 0): 0}))
@@ -104,7 +101,6 @@ def test_a_setting_that_is_refused_is_an_error_of_options():
 
 
 def test_the_users_own_settings_are_kept(world, caplog):
-    """Lines that the user asked for are logged beside those that the client needs."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, numbered(0, 1))
     task = StreamTask(world.stream_client(None, kafka__debug="conf"))
@@ -115,7 +111,6 @@ def test_the_users_own_settings_are_kept(world, caplog):
 
 
 def test_a_record_may_be_larger_than_a_column(world):
-    """Columns grow to what one record needs."""
     partition = TopicPartition(world.topic(max__message__bytes="20000000"), 0)
     sizes = [10, 900_000, 900_000, 900_000, 10]
     world.produce(partition, [Record(bytes(size)) for size in sizes])
@@ -126,7 +121,6 @@ def test_a_record_may_be_larger_than_a_column(world):
 
 
 def test_fetches_go_on_when_the_broker_comes_back(fresh_name):
-    """Neither reading nor writing fails while a broker restarts, and nothing is lost."""
     with KafkaCluster() as cluster:
         world = KafkaWorld("confluent", fresh_name, cluster)
         partition = TopicPartition(world.topic(), 0)

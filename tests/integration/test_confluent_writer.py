@@ -57,7 +57,6 @@ def values(*texts: bytes | None) -> pa.RecordBatch:
 
 
 def read(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[Any]:
-    """Return all messages of a partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -84,7 +83,6 @@ def texts(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[bytes]:
 
 @pytest.fixture
 def writer_of(kafka):
-    """Yield a factory of writers to the run's broker; they are closed afterwards."""
     made = []
 
     def make(**given: str) -> ConfluentRecordWriter:
@@ -98,8 +96,6 @@ def writer_of(kafka):
 
 @pytest.fixture
 def topic_of(kafka, fresh_name):
-    """Return a function to create topics."""
-
     def create(partitions: int = 1, **config: str) -> str:
         name = fresh_name()
         named = {option.replace("__", "."): value for option, value in config.items()}
@@ -110,7 +106,6 @@ def topic_of(kafka, fresh_name):
 
 
 def test_rows_go_to_the_topics_that_they_name(kafka, writer_of, topic_of):
-    """Rows of one topic keep their order."""
     names = [topic_of(), topic_of(), topic_of()]
     count = 3_000
     batch = pa.RecordBatch.from_pydict(
@@ -127,7 +122,6 @@ def test_rows_go_to_the_topics_that_they_name(kafka, writer_of, topic_of):
 
 
 def test_records_of_one_key_stay_in_order(kafka, writer_of, topic_of):
-    """Over many batches, and with several requests under way."""
     topic = topic_of(3)
     writer = writer_of(kafka__batch__size="2000")
     for first in range(0, 20_000, 1_000):
@@ -150,7 +144,6 @@ def test_records_of_one_key_stay_in_order(kafka, writer_of, topic_of):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_codec_is_written(kafka, writer_of, topic_of, codec):
-    """What is compressed is read as it was given."""
     topic = topic_of()
     writer = writer_of(kafka__compression__type=codec, kafka__compression__zstd__level="22")
     expected = [b"%d" % number * 30 for number in range(2_000)]
@@ -160,7 +153,6 @@ def test_every_codec_is_written(kafka, writer_of, topic_of, codec):
 
 
 def test_columns_of_every_kind_are_written(kafka, writer_of, topic_of):
-    """Keys, values and headers come as they are, nulls, empty ones and repeated ones included."""
     topic = topic_of()
     headers = [
         None,
@@ -205,7 +197,6 @@ def test_the_first_moment_of_1970_is_refused(writer_of, topic_of):
 
 
 def test_a_header_needs_a_key(writer_of, topic_of):
-    """A header with a null key is refused."""
     headers = pa.array([[{"key": None, "value": b"v"}]], HEADERS)
     batch = pa.RecordBatch.from_pydict({"value": [b"v"], "headers": headers})
     with pytest.raises(InvalidRecordError, match="a header has no key"):
@@ -227,7 +218,6 @@ def test_a_small_buffer_blocks_and_loses_nothing(kafka, writer_of, topic_of, col
 
 
 def test_a_record_may_be_larger_than_the_buffer(kafka, writer_of, topic_of):
-    """The buffer holds one record of any size."""
     topic = topic_of()
     writer = writer_of(kafka__buffer__memory="16384")
     sizes = [16_000, 16_384, 900_000, 900_000, 10]
@@ -237,7 +227,6 @@ def test_a_record_may_be_larger_than_the_buffer(kafka, writer_of, topic_of):
 
 
 def test_a_record_is_held_to_the_size_of_a_request(kafka, writer_of, topic_of):
-    """The size and the error are those of Java's producer, and nothing of the batch is sent."""
     topic = topic_of()
     writer = writer_of(kafka__max__request__size="2000")
     # Java adds 82 bytes, and one each for a null key, the number of headers, and two for the
@@ -256,7 +245,6 @@ def test_a_record_is_held_to_the_size_of_a_request(kafka, writer_of, topic_of):
 
 
 def test_the_size_may_be_said_in_librdkafkas_words(kafka, writer_of, topic_of):
-    """Settings with librdkafka's names override those translated from Java's."""
     topic = topic_of(max__message__bytes="3000000")
     writer = writer_of(kafka__message__max__bytes="3000000")
     writer.write(values(bytes(2_000_000)), topic)
@@ -267,7 +255,6 @@ def test_the_size_may_be_said_in_librdkafkas_words(kafka, writer_of, topic_of):
 
 
 def test_a_record_that_the_broker_finds_too_large_is_reported(writer_of, topic_of):
-    """In the words of Java, with the partition and the size, and without the record."""
     topic = topic_of(max__message__bytes="2000")
     writer = writer_of()
     headers = pa.array([[{"key": "abc", "value": b"de"}]], HEADERS)
@@ -285,7 +272,6 @@ def test_a_record_that_the_broker_finds_too_large_is_reported(writer_of, topic_o
 
 
 def test_why_the_broker_refuses_a_record_is_said(writer_of, topic_of):
-    """A clock that is more than an hour ahead is named as the reason, in librdkafka's words."""
     topic, writer = topic_of(), writer_of()
     ahead = dt.datetime.now(dt.UTC) + dt.timedelta(hours=2)
     timestamps = pa.array([ahead], pa.timestamp("us", "UTC"))
@@ -295,7 +281,6 @@ def test_why_the_broker_refuses_a_record_is_said(writer_of, topic_of):
 
 
 def test_a_topic_that_does_not_exist_is_reported_in_time(writer_of, fresh_name):
-    """The topic is looked for as long as by Java's producer."""
     writer = writer_of(kafka__max__block__ms="1500")
     unknown = fresh_name()
     start = time.monotonic()
@@ -305,7 +290,6 @@ def test_a_topic_that_does_not_exist_is_reported_in_time(writer_of, fresh_name):
 
 
 def test_a_topic_that_comes_to_be_is_written_to(kafka, writer_of, fresh_name):
-    """A writer waits for one that is created meanwhile."""
     writer, topic = writer_of(), fresh_name()
     later = threading.Timer(0.3, kafka.create_topic, (topic,))
     later.start()
@@ -337,7 +321,6 @@ def test_nothing_is_lost_in_a_topic_that_was_just_created(kafka, fresh_name):
 
 
 def test_a_topic_that_goes_is_reported(kafka, writer_of, topic_of):
-    """A deleted topic that was written to before is reported, too."""
     writer, topic = writer_of(kafka__max__block__ms="1000"), topic_of()
     writer.write(values(b"v"), topic)
     writer.flush()
@@ -348,7 +331,6 @@ def test_a_topic_that_goes_is_reported(kafka, writer_of, topic_of):
 
 
 def test_a_name_that_no_topic_may_have_is_refused(writer_of):
-    """The error has the cluster's reason."""
     for name in ("", "not a name"):
         with pytest.raises(KafkaRequestError, match="a request for metadata"):
             writer_of(kafka__max__block__ms="1000").write(values(b"v"), name)
@@ -356,7 +338,6 @@ def test_a_name_that_no_topic_may_have_is_refused(writer_of):
 
 @pytest.mark.parametrize("partition", [-1, 2, 2**31 - 1])
 def test_a_partition_has_to_exist(kafka, writer_of, topic_of, partition):
-    """One that does not is named, and nothing of its batch is sent."""
     topic = topic_of(2)
     batch = pa.RecordBatch.from_pydict(
         {
@@ -374,7 +355,6 @@ def test_a_partition_has_to_exist(kafka, writer_of, topic_of, partition):
 
 
 def test_partitions_that_are_added_are_written_to(kafka, writer_of, topic_of):
-    """The writer asks for partitions when a row names one that was not there."""
     topic = topic_of(1)
     writer = writer_of()
     writer.write(values(b"v"), topic)
@@ -387,14 +367,12 @@ def test_partitions_that_are_added_are_written_to(kafka, writer_of, topic_of):
 
 
 def by_length(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]:
-    """Choose a partition by the length of the value, or none for an empty one."""
     lengths = [len(value or b"") for value in batch.column("value").to_pylist()]
     chosen = [length % partitions if length else None for length in lengths]
     return pa.array(chosen, pa.int32())
 
 
 def test_a_function_chooses_partitions(kafka, writer_of, topic_of):
-    """A column overrides it, and keys decide where it does not choose."""
     topic = topic_of(5)
     batch = pa.RecordBatch.from_pydict(
         {
@@ -416,7 +394,6 @@ def test_a_function_chooses_partitions(kafka, writer_of, topic_of):
 
 
 def test_partitions_take_turns(kafka, writer_of, topic_of):
-    """Java's RoundRobinPartitioner takes one after another and ignores the key."""
     topic = topic_of(3)
     name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
     writer = writer_of(kafka__partitioner__class=name)
@@ -427,7 +404,6 @@ def test_partitions_take_turns(kafka, writer_of, topic_of):
 
 
 def test_keys_may_be_ignored(kafka, writer_of, topic_of):
-    """Records of one key go anywhere then."""
     topic = topic_of(2)
     writer = writer_of(
         kafka__partitioner__ignore__keys="true",
@@ -460,7 +436,6 @@ def test_keys_may_be_ignored(kafka, writer_of, topic_of):
     ids=lambda given: next(iter(given)),
 )
 def test_settings_are_followed_without_a_warning(kafka, writer_of, topic_of, caplog, given):
-    """What is set is what librdkafka can have, and nothing that it would complain of."""
     topic, writer = topic_of(), writer_of(**given)
     with caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"):
         writer.write(values(b"v", b"w"), topic)
@@ -485,7 +460,6 @@ def test_settings_are_followed_without_a_warning(kafka, writer_of, topic_of, cap
     ids=lambda setting: next(iter(setting)),
 )
 def test_a_setting_that_is_refused_is_an_error_of_options(writer_of, setting):
-    """The error names the client."""
     with pytest.raises(OptionsError, match="The client 'confluent'"):
         writer_of(**setting).write(values(b"v"), "t")
 
@@ -498,7 +472,6 @@ def nowhere(**given: str) -> ConfluentRecordWriter:
 
 
 def test_why_no_broker_is_reached_is_said(capfd):
-    """The last error of a connection is in the message, and nothing on standard error."""
     writer = nowhere(kafka__max__block__ms="1000")
     start = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"within 1 s .*Connection refused"):
@@ -509,7 +482,6 @@ def test_why_no_broker_is_reached_is_said(capfd):
 
 
 def test_lines_of_librdkafka_reach_the_logger(caplog, capfd):
-    """Lines that ``kafka.debug`` asks for are logged."""
     writer = nowhere(kafka__max__block__ms="500", kafka__debug="all")
     with (
         caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"),
@@ -528,7 +500,6 @@ def threads() -> int:
 
 
 def test_a_writer_that_is_dropped_gives_back_its_threads(kafka, topic_of):
-    """A dropped writer need not be closed, and nothing waits for what it holds."""
     topic, before = topic_of(), threads()
     writer = ConfluentRecordWriter(
         options_of(kafka.options, kafka__queue__buffering__max__ms="60000")
@@ -570,7 +541,6 @@ def test_a_writer_writes_on_in_a_child_and_in_its_parent(kafka, writer_of, topic
 
 @pytest.fixture(scope="module")
 def three_brokers():
-    """Run brokers that can lose one of them, and that create topics."""
     with KafkaCluster(3, config={"auto.create.topics.enable": "true"}) as cluster:
         yield cluster
 
@@ -585,7 +555,6 @@ def test_topics_are_created_where_the_broker_does_that(three_brokers, fresh_name
 
 
 def test_nothing_is_lost_while_a_broker_is_away(three_brokers, fresh_name):
-    """No record is lost, written twice, or out of order."""
     topic, written = fresh_name(), 0
     three_brokers.create_topic(topic, 3, config={"min.insync.replicas": "2"})
     writer = ConfluentRecordWriter(options_of(three_brokers.options))
@@ -617,7 +586,6 @@ def test_nothing_is_lost_while_a_broker_is_away(three_brokers, fresh_name):
 
 
 def test_records_that_no_broker_takes_in_time_are_reported(fresh_name):
-    """After delivery.timeout.ms, and closing does not wait for the others."""
     with KafkaCluster() as cluster:
         topic = fresh_name()
         cluster.create_topic(topic)

@@ -19,7 +19,6 @@ SECONDS = 120.0
 
 
 def ids(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the ids of records as texts."""
     found: Any = pc.struct_field(records["value"], "id")
     return pa.RecordBatch.from_arrays([found.cast(pa.string())], ["value"])
 
@@ -30,7 +29,6 @@ def ids(records: pa.RecordBatch) -> pa.RecordBatch:
 def test_each_bad_record_has_a_letter_before_it_is_passed(
     client, fresh_name, kafka, tmp_path, guarantee
 ):
-    """Good records are written, and both kinds are counted in the query's progress."""
     world = KafkaWorld(client, fresh_name, kafka)
     source, target, letters = (TopicPartition(world.topic(), 0) for _ in range(3))
     values = (b"{" if number in BAD else b'{"id":%d}' % number for number in range(COUNT))

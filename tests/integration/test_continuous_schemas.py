@@ -27,7 +27,6 @@ EVE: Final = b"\x06eve\x06\x08rome"
 
 
 def users(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Return users with their ages, and where they were, as texts."""
     lines = [
         f"{row['offset']} {row['value']['user']} {row['value']['age']}"
         for row in records.select(["offset", "value"]).to_pylist()
@@ -36,7 +35,6 @@ def users(records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def test_schemas_change_while_a_query_runs(client, fresh_name, kafka, schema_registry, tmp_path):
-    """Old and new ones alternate, a new one waits for the registry, and a wrong one ends it."""
     world = KafkaWorld(client, fresh_name, kafka)
     source, target = (TopicPartition(world.topic(), 0) for _ in range(2))
     registry = open_registry(RegistryOptions(schema_registry))

@@ -72,13 +72,11 @@ class TokenEndpoint:
 
 @pytest.fixture
 def endpoint():
-    """Run a token endpoint on this machine."""
     with TokenEndpoint().serving() as endpoint:
         yield endpoint
 
 
 def failure(settings: Mapping[str, str]) -> str:
-    """Return the error of a query that asks for topics, as this process's operator allows it."""
     options = {f"kafka.{name}": value for name, value in settings.items()} | {
         "kafka.bootstrap.servers": "127.0.0.1:1",
         "kafka.default.api.timeout.ms": "500",
@@ -153,7 +151,6 @@ def test_a_dangerous_setting_works_once_allowed(monkeypatch, settings, entries, 
 
 
 def test_a_token_endpoint_is_asked_once_allowed(monkeypatch, endpoint):
-    """No request is sent to a URL that the operator does not list."""
     settings = endpoint.login | SECRET
     assert "sends requests to a URL" in failure(settings)
     monkeypatch.setenv(AllowList.URLS.variable, f"{endpoint.url}2")
@@ -165,7 +162,6 @@ def test_a_token_endpoint_is_asked_once_allowed(monkeypatch, endpoint):
 
 
 def test_authorities_of_a_token_endpoint_are_read_once_allowed(monkeypatch):
-    """The file is opened, and not before the operator lists it."""
     endpoint = TokenEndpoint("https://127.0.0.1:1/token")
     settings = endpoint.login | SECRET | {"https.ca.location": "/nowhere/ca.pem"}
     lists = (AllowList.URLS, endpoint.url), (AllowList.FILES, "/nowhere/ca.pem")
@@ -174,7 +170,6 @@ def test_authorities_of_a_token_endpoint_are_read_once_allowed(monkeypatch):
 
 
 def test_an_assertion_is_read_once_allowed(monkeypatch, endpoint, tmp_path):
-    """The content of a file is sent to the endpoint; both have to be listed."""
     path = tmp_path / "assertion"
     path.write_text(ASSERTION)
     settings = {
@@ -188,7 +183,6 @@ def test_an_assertion_is_read_once_allowed(monkeypatch, endpoint, tmp_path):
 
 
 def test_an_assertion_is_signed_once_allowed(monkeypatch, endpoint, tmp_path):
-    """A key and a template are read if they are listed, and a request has what they make."""
     key, template = tmp_path / "key.pem", tmp_path / "template.json"
     made = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]
     subprocess.run(made, check=True, capture_output=True)

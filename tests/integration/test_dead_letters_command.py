@@ -11,7 +11,6 @@ from pyspark_kafka.testing.writing_contract import MIXED_HEADERS
 
 
 def write(world: KafkaWorld, topic: str, *rows: dict[str, Any]) -> None:
-    """Write letters of rows."""
     letters = world.container().dead_letters(topic)
     letters.write(bad(*rows))
     letters.flush()
@@ -23,7 +22,6 @@ def given(world: KafkaWorld, action: str, topic: str, *more: str) -> list[str]:
 
 
 def test_letters_are_listed(world, capsys):
-    """The table and the JSON are bounded, and say how much there is more."""
     topic = world.topic()
     write(world, topic, {"offset": 8}, {"offset": 9, "topic": "[red]"})
     write(world, topic, {"offset": 8}, {"offset": 10})
@@ -57,7 +55,6 @@ def test_letters_are_listed(world, capsys):
 
 
 def test_what_others_wrote_does_not_reach_the_terminal(world, capsys):
-    """Headers that another program wrote could clear the screen, or more."""
     topic = world.topic()
     texts = {"topic": b"t\x1b[2J", "partition": b"0", "offset": b"1"}
     texts |= {"exception.class.name": b"r\x1b[2J", "exception.message": b"e\x1b[2J"}
@@ -71,13 +68,11 @@ def test_what_others_wrote_does_not_reach_the_terminal(world, capsys):
 
 
 def test_an_empty_topic_has_no_letters(world, capsys):
-    """There is no table then."""
     assert main(given(world, "list", world.topic())) == 0
     assert capsys.readouterr().out == "0 records in 0 letters\n"
 
 
 def test_records_are_written_back(world, capsys):
-    """Once each, and not again for the same group; the letters stay."""
     topic, orders = world.topic(), world.topic(2)
     row = {"topic": orders, "partition": 1, "headers": MIXED_HEADERS}
     write(world, topic, {**row, "offset": 1}, {**row, "offset": 2})
@@ -109,13 +104,11 @@ def test_records_are_written_back(world, capsys):
 
 
 def test_a_topic_that_does_not_exist_is_an_error(world, capsys):
-    """The exit status is that of the other commands."""
     assert main(given(world, "list", world.fresh_name())) == 1
     assert capsys.readouterr().err.startswith("error: [KAFKA_UNKNOWN_TOPIC]")
 
 
 def test_a_record_whose_topic_is_gone_is_an_error(world, capsys):
-    """The name of the topic is shown, and the group does not advance."""
     topic, gone = world.topic(), world.fresh_name()
     write(world, topic, {"topic": gone, "partition": 0})
     replay = given(world, "replay", topic, "--group", world.fresh_name())

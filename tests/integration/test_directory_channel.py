@@ -36,7 +36,6 @@ TASK, OTHER = TaskId(1, 0, "0.0"), TaskId(1, 1, "1.0")
 
 @pytest.fixture(params=["local", "hdfs", "s3"])
 def anywhere(request, tmp_path):
-    """Return a directory that does not exist, on each storage that processes share."""
     if request.param == "local":
         return StoragePath(f"{tmp_path}/channel")
     if request.param == "hdfs":
@@ -49,13 +48,11 @@ def anywhere(request, tmp_path):
 
 @pytest.fixture
 def path(tmp_path):
-    """Return the directory of ``channel``."""
     return tmp_path / "channel"
 
 
 @pytest.fixture
 def channel(path):
-    """Return a driver's end in a local directory."""
     channel = DirectoryEpochChannel(StoragePath(str(path)))
     yield channel
     channel.close()
@@ -77,13 +74,11 @@ def receive(channel: DirectoryEpochChannel, messages: int) -> list[TaskMessage]:
 
 
 def write(channel: DirectoryEpochChannel, name: str, payload: bytes) -> None:
-    """Write an authentic file, as a task does."""
     path = StoragePath(channel.address.location)
     SignedFiles(opener_of(path)(), channel.address.key).write(name, payload)
 
 
 def test_a_query_on_each_storage(anywhere):
-    """Messages, commands and the end reach the other side; the files are removed."""
     channel = DirectoryEpochChannel(anywhere, heartbeat_interval_s=0.5)
     task = DirectoryTaskChannel(channel.address, TASK, driver_timeout_s=10.0)
     for number in range(5):
@@ -129,7 +124,6 @@ def test_files_of_strangers_are_removed(channel, path, caplog):
 
 
 def test_a_file_cannot_take_the_place_of_another(channel, path):
-    """A copy of an authentic file under another name is not authentic."""
     other = SignedFiles(opener_of(StoragePath(str(path)))(), channel.address.key)
     other.write("copied", write_message(TaskDrained(TASK)).encode())
     [copied] = path.glob("*.copied.channel")
@@ -141,7 +135,6 @@ def test_a_file_cannot_take_the_place_of_another(channel, path):
 
 @pytest.mark.parametrize("payload", [b"{", b"\xff", b"[" * 100_000, b'{"type":[]}'])
 def test_malformed_messages_are_dropped(payload, channel, caplog):
-    """What comes with them and after them is received."""
     message = write_message(numbered(1)).encode()
     for number in range(2):
         write(channel, message_name(digest_of(TASK), number), payload + b"\n" + message)
@@ -170,7 +163,6 @@ def test_a_file_that_is_listed_after_its_removal_is_received_once(channel, path)
 
 
 def test_a_storage_that_fails_for_a_while_loses_nothing(fresh_name, monkeypatch, caplog):
-    """Both ends go on, in order, and log the failure once each."""
     path = StoragePath(f"memory://{fresh_name()}/channel")
     channel = DirectoryEpochChannel(path)
     task = DirectoryTaskChannel(channel.address, TASK)
@@ -198,7 +190,6 @@ def test_a_storage_that_fails_for_a_while_loses_nothing(fresh_name, monkeypatch,
 
 
 def test_a_driver_without_a_directory_fails_at_once(tmp_path):
-    """The error says what the storage refused."""
     (tmp_path / "file").touch()
     with pytest.raises(MetadataLogError, match="The storage failed"):
         DirectoryEpochChannel(StoragePath(f"{tmp_path}/file/channel"))
@@ -218,7 +209,6 @@ def test_credentials_are_not_shown():
 
 
 def test_files_of_killed_channels_are_removed_after_a_day(path):
-    """A later channel in the directory removes them, and nothing else."""
     old = DirectoryEpochChannel(StoragePath(str(path)))
     [driver] = path.iterdir()
     killed = path / f"{'a' * 32}.driver.channel"

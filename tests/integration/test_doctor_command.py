@@ -23,7 +23,6 @@ class Patient:
         self._capsys = capsys
 
     def examined(self, options: Mapping[str, str], *more: str) -> tuple[int, Findings]:
-        """Return the exit status and the findings."""
         given = connection(self._directory, options)
         status = main(["doctor", *given, "--client", self._client, *more, "--json"])
         out = self._capsys.readouterr().out
@@ -43,7 +42,6 @@ def problems(found: Findings) -> list[tuple[str, str]]:
 
 
 def test_a_healthy_cluster(secured, patient, client, fresh_name):
-    """Over TLS, a user who may do everything has no problem but what a client cannot tell."""
     topic = fresh_name()
     secured.cluster.create_topic(topic, 2)
     resources = ("--topic", topic, "--group", fresh_name(), "--transactional-id", fresh_name())
@@ -57,7 +55,6 @@ def test_a_healthy_cluster(secured, patient, client, fresh_name):
 
 
 def test_missing_rights(secured, patient, client, fresh_name):
-    """Each missing right has the command that grants it; what is granted is found."""
     topic, user, group = fresh_name(), fresh_name(), fresh_name()
     secured.cluster.create_topic(topic)
     options = secured.add_user(user)
@@ -77,7 +74,6 @@ def test_missing_rights(secured, patient, client, fresh_name):
 
 
 def test_a_wrong_password(secured, patient):
-    """The network is well, and the login is refused."""
     status, found = patient.examined(secured.plain_options(MECHANISMS["PLAIN"], "wrong-one"))
     assert (status, problems(found)) == (1, [("login", "error")])
     assert "KAFKA_AUTHENTICATION_FAILED" in found[-1]["summary"]
@@ -93,7 +89,6 @@ def test_a_wrong_password(secured, patient):
     ],
 )
 def test_certificates(secured, patient, listener, advice):
-    """A handshake that fails says what to do."""
     options = secured.plain_options(MECHANISMS["PLAIN"])
     options["kafka.bootstrap.servers"] = getattr(secured, listener)
     status, found = patient.examined(options)
@@ -103,7 +98,6 @@ def test_certificates(secured, patient, listener, advice):
 
 
 def test_an_unreachable_cluster(patient):
-    """Names and ports are told apart, and the login is not tried."""
     servers = {"kafka.bootstrap.servers": "name.invalid:9092,127.0.0.1:1"}
     status, found = patient.examined(servers)
     assert (status, problems(found)) == (
@@ -113,7 +107,6 @@ def test_an_unreachable_cluster(patient):
 
 
 def test_a_table(kafka, client, capsys):
-    """Each finding is a row, with its advice below, and the last line counts them."""
     given = ["--bootstrap-servers", kafka.bootstrap_servers, "--client", client]
     assert main(["doctor", *given, "--topic", "nothing-of-this-name"]) == 1
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]

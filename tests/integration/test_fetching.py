@@ -72,7 +72,6 @@ class RackedCluster(KafkaCluster):
 
 @pytest.fixture(scope="module")
 def three_brokers():
-    """Run three brokers, each in a rack of its own."""
     config = KEPT | {
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
         # Leaders are where a test puts them.
@@ -111,13 +110,11 @@ def one_broker():
 
 @pytest.fixture(scope="module")
 def replicated(three_brokers):
-    """Fill a partition that each of the three brokers holds."""
     return filled(three_brokers, "replicated")
 
 
 @pytest.fixture(scope="module")
 def single(one_broker):
-    """Fill a partition that one broker holds."""
     return filled(one_broker.cluster, "single")
 
 
@@ -141,12 +138,10 @@ class Reading:
     offsets: list[int] = field(default_factory=list)
 
     def read_until(self, offset: int) -> None:
-        """Read on until an offset is reached."""
         while not self.offsets or self.offsets[-1] < offset:
             self._take(next(self.batches))
 
     def read_rest(self) -> list[int]:
-        """Read to the end of the range, and give the offsets of all that was read."""
         for batch in self.batches:
             self._take(batch)
         return self.offsets
@@ -159,7 +154,6 @@ class Reading:
 
 @pytest.fixture
 def read(client):
-    """Yield a function to begin to read a partition's range, by each client in turn."""
     worlds = []
 
     def begin(
@@ -225,7 +219,6 @@ def lead_in_rack_0(cluster: KafkaCluster, partition: TopicPartition) -> None:
 
 @contextmanager
 def frozen(cluster: KafkaCluster, index: int) -> Iterator[None]:
-    """Let a broker stand still, with its connections open."""
     pid = cluster._process(index).pid
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -238,7 +231,6 @@ ALL = list(range(RECORDS))
 
 
 def test_a_killed_leader_is_followed_by_the_next(three_brokers, replicated, read):
-    """A range goes on at the leader that is elected, and each record comes once."""
     reading = read(three_brokers, replicated)
     reading.read_until(0)
     killed = leader_of(three_brokers, replicated)
@@ -250,7 +242,6 @@ def test_a_killed_leader_is_followed_by_the_next(three_brokers, replicated, read
 
 
 def test_a_leader_that_moves_is_followed(three_brokers, replicated, read):
-    """A range goes on wherever the leader moves, again and again, and each record comes once."""
     reading = read(three_brokers, replicated)
     for step in range(4):
         reading.read_until(step * RECORDS // 5)
@@ -269,7 +260,6 @@ def test_the_near_replica_is_read_from(three_brokers, replicated, read):
 
 
 def test_a_near_replica_that_is_killed_is_left_for_the_leader(three_brokers, replicated, read):
-    """A range that is read from a replica goes on elsewhere when that one is gone."""
     lead_in_rack_0(three_brokers, replicated)
     reading = read(three_brokers, replicated, kafka__client__rack="rack-1")
     reading.read_until(1_000)
@@ -281,7 +271,6 @@ def test_a_near_replica_that_is_killed_is_left_for_the_leader(three_brokers, rep
 
 
 def test_a_broker_that_restarts_is_waited_for(one_broker, single, read):
-    """While the only broker is away a range waits, and then each record comes once."""
     reading = read(one_broker.cluster, single)
     reading.read_until(0)
     one_broker.cluster.kill_broker(0)
@@ -292,7 +281,6 @@ def test_a_broker_that_restarts_is_waited_for(one_broker, single, read):
 
 
 def test_a_pause_of_the_caller_is_no_failure_of_the_broker(one_broker, single, read):
-    """Connections that were lost between reads are opened again."""
     reading = read(one_broker.cluster, single, kafka__default__api__timeout__ms="1000")
     reading.read_until(0)
     paused = time.monotonic()
@@ -303,7 +291,6 @@ def test_a_pause_of_the_caller_is_no_failure_of_the_broker(one_broker, single, r
 
 
 def test_a_broker_that_stays_away_is_an_error(one_broker, single, read):
-    """A broker that is away for too long is an error in bounded time, which names the servers."""
     reading = read(one_broker.cluster, single, **HASTY)
     reading.read_until(0)
     one_broker.cluster.kill_broker(0)
@@ -318,7 +305,6 @@ def test_a_broker_that_stays_away_is_an_error(one_broker, single, read):
 
 
 def test_a_broker_that_stands_still_is_an_error(one_broker, single, read):
-    """A broker that keeps its connections and says nothing is an error in bounded time."""
     reading = read(one_broker.cluster, single, **HASTY)
     reading.read_until(0)
     with frozen(one_broker.cluster, 0):
@@ -330,7 +316,6 @@ def test_a_broker_that_stands_still_is_an_error(one_broker, single, read):
 
 
 def test_a_deleted_topic_is_an_error_and_stays_deleted(one_broker, read, fresh_name):
-    """A range whose topic is deleted ends in an error, in bounded time, and creates no topic."""
     deleted = filled(one_broker.cluster, f"deleted-{fresh_name()}")
     reading = read(one_broker.cluster, deleted, **HASTY)
     reading.read_until(0)
@@ -343,7 +328,6 @@ def test_a_deleted_topic_is_an_error_and_stays_deleted(one_broker, read, fresh_n
 
 
 def test_a_quota_is_honoured(one_broker, single, read, client):
-    """A client that is slowed down gets every record, no faster than it may."""
     limited = f"limited-{client}"
     with admin_of(one_broker.cluster) as admin:
         set_quota(admin, limited, QUOTA_BYTES)
@@ -371,7 +355,6 @@ def set_quota(admin: Any, client_id: str, bytes_per_s: int) -> None:
 
 
 def test_a_session_that_ends_is_no_end_of_a_range(one_broker, single, read):
-    """Ranges that are read for longer than a login lasts are read whole."""
     options = LOGIN | {"kafka__bootstrap__servers": one_broker.sasl}
     end = time.monotonic() + 2 * SESSION_MS / 1_000
     reading = read(one_broker.cluster, single, **options)
@@ -383,7 +366,6 @@ def test_a_session_that_ends_is_no_end_of_a_range(one_broker, single, read):
 
 
 def test_a_session_that_ends_in_a_pause_is_begun_again(one_broker, single, read):
-    """A range that is left alone for longer than a login lasts goes on."""
     options = LOGIN | {"kafka__bootstrap__servers": one_broker.sasl}
     reading = read(one_broker.cluster, single, **options)
     reading.read_until(0)
@@ -393,7 +375,6 @@ def test_a_session_that_ends_in_a_pause_is_begun_again(one_broker, single, read)
 
 
 def test_a_groups_offsets_are_known_wherever_its_coordinator_is(three_brokers, replicated, client):
-    """What is committed is found again while the group's coordinator moves among brokers."""
     world = KafkaWorld(client, str, three_brokers)
     fetcher = world.container().offset_fetcher()
     fetcher.commit(client, PartitionOffsets({replicated: 1}))
@@ -410,7 +391,6 @@ def test_a_groups_offsets_are_known_wherever_its_coordinator_is(three_brokers, r
 
 
 def test_offsets_are_found_on_all_leaders(three_brokers, replicated, client):
-    """A partition's ends are found again while its leader moves among brokers."""
     world = KafkaWorld(client, str, three_brokers)
     fetcher = world.container().offset_fetcher()
     first = fetcher.latest([replicated])

@@ -598,7 +598,6 @@ def _parameters(told: Iterable[Told]) -> list[object]:
 
 @contextmanager
 def honest_world(client: str) -> Iterator[HostileWorld]:
-    """Run a cluster that has a partition with some records, and tells no lies yet."""
     with hostile_broker() as broker:
         broker.cluster.append(INPUT, VALUES, 10)
         made = HostileWorld(client, broker)
@@ -620,7 +619,6 @@ def _loaded():
 
 @pytest.fixture
 def world(client):
-    """Yield a cluster that has a partition with some records, and tells no lies yet."""
     with honest_world(client) as made:
         yield made
 
@@ -629,7 +627,6 @@ def world(client):
     ("client", "told"), _parameters((*FETCHES, *BROKEN, *METADATA, *OFFSETS, *WRITES, *VERSIONS))
 )
 def test_a_lie_ends_in_an_error_or_is_survived(world, told):
-    """The error names what was lied about, and comes in time; what is survived leaves no trace."""
     world.broker.lies = (told.lie,)
     if told.error is None:
         assert told.use(world) == HONEST[told.use]
@@ -661,6 +658,5 @@ def _broken() -> Iterator[object]:
 
 @pytest.mark.parametrize(("client", "use", "api", "name"), list(_broken()))
 def test_a_broken_response_is_survived(world, use, api, name):
-    """After one response that cannot be read, everything is done once and in order."""
     world.broker.lies = (of_api(FRAMES[name], api, once=True),)
     assert use(world) == HONEST[use]

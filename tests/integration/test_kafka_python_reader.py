@@ -19,7 +19,6 @@ VALUES = Projection(("offset", "value"))
 
 @pytest.fixture
 def world(fresh_name, kafka):
-    """Yield the run's Kafka, read by kafka-python."""
     made = KafkaWorld("kafka-python", fresh_name, kafka)
     yield made
     made.close()
@@ -27,14 +26,12 @@ def world(fresh_name, kafka):
 
 @pytest.fixture
 def partition(world):
-    """Return a partition whose values are their offsets."""
     made = TopicPartition(world.topic(), 0)
     world.produce(made, [Record(b"%d" % offset) for offset in range(RECORDS)])
     return made
 
 
 def read(reader: RecordReader, partition: TopicPartition, start: int, end: int) -> Iterator[int]:
-    """Yield the values of a range, after comparing each with its offset."""
     for batch in reader.read(OffsetRange(partition, start, end), VALUES):
         for row in batch.to_pylist():
             assert row["value"] == b"%d" % row["offset"]
@@ -42,7 +39,6 @@ def read(reader: RecordReader, partition: TopicPartition, start: int, end: int) 
 
 
 def test_ranges_by_turns(world, partition):
-    """Two ranges of one reader that are read by turns do not disturb one another."""
     reader = world.container(kafka__max__partition__fetch__bytes="100000").record_reader()
     one, two = read(reader, partition, 0, 25_000), read(reader, partition, 20_000, RECORDS)
     turns = [(next(one), next(two)) for _ in range(25_000)]

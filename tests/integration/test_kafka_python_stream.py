@@ -18,14 +18,12 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def own_kafka():
-    """Yield a broker that no other test uses."""
     with KafkaCluster(config={"log.retention.ms": "-1"}) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def own_world(fresh_name, own_kafka):
-    """Yield a world of that broker."""
     made = KafkaWorld("kafka-python", fresh_name, own_kafka)
     yield made
     made.close()
@@ -33,7 +31,6 @@ def own_world(fresh_name, own_kafka):
 
 @GUARANTEES
 def test_a_restart_of_the_broker_is_ridden_through(own_world, own_kafka, exactly_once):
-    """What was read and written goes on where it was, and each output is there once."""
     world = own_world
     source, target = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
     sink = stream_sink(world, target.topic, exactly_once=exactly_once)
@@ -88,7 +85,6 @@ def test_a_partition_is_not_assigned_again_before_its_outputs_are_committed(own_
 
 @GUARANTEES
 def test_large_inputs_are_written_in_order(fresh_name, kafka, exactly_once):
-    """More than a fetch and the buffer hold at once: each record is written, in order, once."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     count, size = 20_000, 300
     partitions = [TopicPartition(world.topic(3), number) for number in range(3)]

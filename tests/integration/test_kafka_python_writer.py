@@ -39,7 +39,6 @@ def sink_options(cluster: Mapping[str, str], **given: str) -> SinkOptions:
 
 @pytest.fixture
 def writer_of(kafka):
-    """Yield a factory of writers to the run's broker; they are closed afterwards."""
     made: list[KafkaPythonRecordWriter] = []
 
     def make(**given: str) -> KafkaPythonRecordWriter:
@@ -53,7 +52,6 @@ def writer_of(kafka):
 
 @pytest.fixture
 def topic(kafka, fresh_name):
-    """Return a topic of one partition."""
     name = fresh_name()
     kafka.create_topic(name)
     return name
@@ -65,7 +63,6 @@ def numbers(start: int, count: int = BATCH, size: int = 0) -> pa.RecordBatch:
 
 
 def read(cluster: KafkaCluster, topic: str, **given: str) -> list[dict[str, Any]]:
-    """Return all rows of partition 0."""
     partition = TopicPartition(topic, 0)
     raw = with_any_topic({**cluster.options, **given})
     container = container_for(parse_source_options(raw, QueryKind.BATCH))
@@ -83,7 +80,6 @@ def read_numbers(cluster: KafkaCluster, topic: str, **given: str) -> list[int]:
 
 @pytest.mark.parametrize("acks", ["all", "1", "0"])
 def test_any_number_of_acknowledgements_will_do(kafka, writer_of, topic, acks):
-    """All replicas, the leader alone, or none at all: what was asked for is waited for."""
     writer = writer_of(kafka__acks=acks)
     for start in range(0, 5 * BATCH, BATCH):
         writer.write(numbers(start, size=100), topic)
@@ -92,7 +88,6 @@ def test_any_number_of_acknowledgements_will_do(kafka, writer_of, topic, acks):
 
 
 def test_batches_are_split_until_their_topic_takes_them(kafka, writer_of, fresh_name):
-    """A topic may allow less than a batch usually has; records stay in order, once each."""
     topic = fresh_name()
     kafka.create_topic(topic, config={"max.message.bytes": "2000"})
     writer = writer_of()
@@ -117,7 +112,6 @@ def test_numbers_that_the_broker_does_not_expect_are_mended(kafka, writer_of, to
 
 
 def test_the_words_of_a_record_that_is_too_large(kafka, writer_of, fresh_name):
-    """Java's, for its own limits before anything of the batch is sent, and the broker's."""
     topic = fresh_name()
     kafka.create_topic(topic, config={"max.message.bytes": "5000"})
     large = pa.RecordBatch.from_pydict({"value": [b"small", b"x" * 10_000]})
@@ -140,7 +134,6 @@ def _deliver(
 
 
 def test_a_small_buffer_blocks_and_loses_nothing(kafka, writer_of, topic):
-    """16 KiB hold a few records of 1 kB; what is more waits for them."""
     writer = writer_of(kafka__buffer__memory="16384")
     writer.write(numbers(0, 2 * BATCH, size=1_000), topic)
     assert writer.flush().records == 2 * BATCH
@@ -148,7 +141,6 @@ def test_a_small_buffer_blocks_and_loses_nothing(kafka, writer_of, topic):
 
 
 def test_a_transaction_that_lasts_too_long_is_lost(kafka, writer_of, topic):
-    """The transaction is aborted, takes no records and no commit, and none of it is seen."""
     options = sink_options(kafka.options, kafka__transaction__timeout__ms="100")
     transactions = KafkaPythonTransactions(options)
     opened = transactions.begin(f"id-{topic}")
@@ -173,7 +165,6 @@ def test_a_transaction_that_lasts_too_long_is_lost(kafka, writer_of, topic):
 
 @pytest.fixture
 def begin(kafka):
-    """Yield what begins a transaction of the run's broker."""
     transactions = KafkaPythonTransactions(sink_options(kafka.options))
     yield lambda: transactions.begin(f"id-{unique_name()}")
     transactions.close()
@@ -197,7 +188,6 @@ def test_a_transaction_names_topics_that_were_deleted(kafka, writer_of, fresh_na
 
 
 def test_a_transaction_names_a_partition_that_does_not_exist(kafka, writer_of, fresh_name, begin):
-    """A topic may have been created again with fewer partitions."""
     topic = fresh_name()
     kafka.create_topic(topic, 3)
     writer = writer_of(kafka__default__api__timeout__ms="1000")
@@ -217,7 +207,6 @@ def test_a_transaction_names_a_partition_that_does_not_exist(kafka, writer_of, f
 def test_a_transaction_waits_for_a_topic_that_is_about_to_be_created(
     kafka, writer_of, topic, begin
 ):
-    """A topic that was deleted may be created again meanwhile."""
     writer = writer_of()
     writer.join_transaction(begin())
     _deliver(writer, numbers(0), topic)
@@ -242,7 +231,6 @@ def test_a_response_may_be_larger_than_a_megabyte(kafka, topic):
 
 
 def test_a_time_out_above_the_brokers_maximum_names_both_settings(kafka, topic):
-    """The option, and the setting of the brokers that bounds it."""
     options = sink_options(kafka.options, kafka__transaction__timeout__ms="99999999")
     transactions = KafkaPythonTransactions(options)
     with pytest.raises(
@@ -254,7 +242,6 @@ def test_a_time_out_above_the_brokers_maximum_names_both_settings(kafka, topic):
 
 
 def test_no_broker_is_one_clear_error():
-    """The error names the address and says how long was waited."""
     options = sink_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1"}, kafka__default__api__timeout__ms="1000"
     )
@@ -265,7 +252,6 @@ def test_no_broker_is_one_clear_error():
 
 
 def test_a_partition_has_to_exist(writer_of, topic):
-    """The record's topic, partition and size are named, before anything is sent."""
     batch = pa.RecordBatch.from_pydict(
         {"value": [b"v", b"vw"], "partition": pa.array([0, 1], pa.int32())}
     )

@@ -66,7 +66,6 @@ def lags(look: Any) -> dict[str, list[int]]:
 
 
 def test_a_query_of_several_sources(kafka, topics, client, checkpoint):
-    """Each Kafka source is measured from the committed batch on, new partitions included."""
     topic, other = topics.create(2), topics.create()
     topics.numbers(topic, 0, range(10))
     topics.numbers(topic, 1, range(3))
@@ -82,7 +81,6 @@ def test_a_query_of_several_sources(kafka, topics, client, checkpoint):
 
 
 def test_named_sources(kafka, topics, checkpoint):
-    """A checkpoint of version 2 has names of sources."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
     checkpoint.begin(0, f'clicks:{{"{topic}":{{"0":2}}}}', "rate:3", version="v2")
@@ -123,7 +121,6 @@ def test_transactions(kafka, topics, client, checkpoint):
 
 
 def test_a_table(kafka, topics, checkpoint):
-    """The partition with the largest lag comes first, and the total last."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(2))
     topics.numbers(topic, 1, range(1_234))
@@ -143,7 +140,6 @@ def test_a_table(kafka, topics, checkpoint):
 
 
 def test_a_checkpoint_without_a_commit(kafka, topics, checkpoint):
-    """A single measurement reports that there is none; a longer run waits for it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
     checkpoint.begin(0, f'{{"{topic}":{{"0":1}}}}')
@@ -159,7 +155,6 @@ def test_a_checkpoint_without_a_commit(kafka, topics, checkpoint):
 
 
 def test_a_query_without_kafka(kafka, checkpoint):
-    """A checkpoint without Kafka sources differs from one without lag."""
     checkpoint.begin(0, "12")
     checkpoint.commit(0)
     assert "The query has no Kafka source" in run(*lag(kafka, checkpoint)).stdout
@@ -188,7 +183,6 @@ def test_a_query_without_kafka(kafka, checkpoint):
     ],
 )
 def test_what_goes_wrong_is_one_line(checkpoint, client, written, more, problem):
-    """The line has the problem and no secret, and clients print nothing else."""
     if written:
         for log in ("offsets", "commits"):
             (checkpoint.directory / log).mkdir(parents=True)
@@ -206,7 +200,6 @@ def test_what_goes_wrong_is_one_line(checkpoint, client, written, more, problem)
 
 
 def test_a_storage_that_refuses(s3, kafka, tmp_path):
-    """A storage's error is one line too, without the keys."""
     given = ("--checkpoint", f"s3a://no-such-bucket/{s3.new_bucket()}")
     options = json.loads(s3.storage_options)
     keys = tmp_path / "storage.json"
@@ -220,7 +213,6 @@ def test_a_storage_that_refuses(s3, kafka, tmp_path):
 
 
 def test_a_terminal(kafka, topics, checkpoint):
-    """The table is redrawn, fits the screen, and Ctrl-C restores the cursor."""
     topic = topics.create(40)
     ends = ",".join(f'"{number}":0' for number in range(40))
     checkpoint.begin(0, f'{{"{topic}":{{{ends}}}}}')
@@ -268,7 +260,6 @@ def _read(terminal: int) -> bytes:
 
 
 def test_a_failed_measurement_is_not_the_last(kafka, topics, checkpoint):
-    """The error is printed, and later measurements are printed again."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))
     checkpoint.begin(0, f'{{"{topic}":{{"0":1}}}}')

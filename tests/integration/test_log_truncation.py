@@ -56,13 +56,11 @@ class Reading:
         self.rows: list[tuple[int, bytes]] = []
 
     def read_to(self, offset: int) -> None:
-        """Read until an offset was passed."""
         while not self.rows or self.rows[-1][0] < offset - 1:
             batch = next(self._batches)
             self.rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def finish(self) -> list[tuple[int, bytes]]:
-        """Read the rest, and return it."""
         self.rows.clear()
         self.read_to(END)
         assert next(self._batches, None) is None
@@ -117,7 +115,6 @@ class PeerBatch:
             os.close(*pipe)
 
     def finish(self) -> list[tuple[int, bytes]]:
-        """Wait for the end of the query, and return all rows; raise its error."""
         return [(row.offset, bytes(row.value)) for row in self._rows.result(ELECTION_S)]
 
     def _collect(self) -> None:
@@ -151,7 +148,6 @@ class Truncation:
         }
 
     def read(self) -> None:
-        """Read to the end of what there is."""
         for reading in (*self.ranges.values(), *self.in_turns.values()):
             reading.read_to(READ)
         for stream in self.streams.values():
@@ -192,8 +188,6 @@ def truncation(spark, tmp_path_factory):
 
 
 def elect_uncleanly(cluster: KafkaCluster) -> None:
-    """Make broker 2 the leader, once the controller knows that broker 1 is dead."""
-
     def elect() -> bool:
         cluster.elect_leader("t", 0, unclean=True)
         port = int(cluster.bootstrap_servers.rpartition(":")[2])
@@ -204,7 +198,6 @@ def elect_uncleanly(cluster: KafkaCluster) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_query_that_may_not_lose_data_fails(truncation, client):
-    """The error names where the log differs, and how far it was read."""
     with pytest.raises(DataLossError, match=TRUNCATED) as caught:
         truncation.ranges[client, "true"].finish()
     assert caught.value.sub_condition == "LOG_TRUNCATED"
@@ -213,7 +206,6 @@ def test_a_query_that_may_not_lose_data_fails(truncation, client):
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_query_that_may_lose_data_reads_every_record_that_is_there(truncation, client, caplog):
-    """All of the new leader's records that were not read come, each once, after a warning."""
     with caplog.at_level(logging.WARNING):
         rest = truncation.ranges[client, "false"].finish()
     assert rest == [(offset, b"new") for offset in range(SAME, END)]
@@ -230,7 +222,6 @@ def test_a_range_that_is_read_in_turns_with_another(truncation, client):
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_continuous_query(truncation, client):
-    """The error says where to go on."""
     with pytest.raises(LogTruncatedError) as caught:
         truncation.streams[client].read_to(END)
     assert (caught.value.partition, caught.value.offset) == (PARTITION, READ)
@@ -239,6 +230,5 @@ def test_a_continuous_query(truncation, client):
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_the_jvm_connector_returns_records_of_both_logs(truncation, flag):
-    """The peer raises nothing, and never reads the new leader's records from 500 to 1,499."""
     values = [b"both"] * SAME + [b"lost"] * (READ - SAME) + [b"new"] * (END - READ)
     assert truncation.peers[flag].finish() == list(enumerate(values))

@@ -47,19 +47,16 @@ class SecuredKafka(SharedKafka):
     """The secured broker, whose queries log in; what tests arrange needs no login."""
 
     def __init__(self, secured: SecuredBroker, options: Mapping[str, str]) -> None:
-        """Take the broker and the options of the queries."""
         super().__init__(secured.nodes)
         self._options = dict(options)
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of a query, without its topic."""
         return self._options
 
 
 @pytest.fixture
 def world_of(secured, fresh_name):
-    """Yield a function to make a world whose queries have some options."""
     worlds: list[KafkaWorld] = []
 
     def make(options: Mapping[str, str]) -> KafkaWorld:
@@ -75,7 +72,6 @@ def world_of(secured, fresh_name):
 
 
 def values(world: KafkaWorld) -> list[bytes]:
-    """Return what a query reads of a topic with two records."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, numbered(0, 2))
     return [row["value"] for row in world.records(partition)]
@@ -94,7 +90,6 @@ def assert_kerberos(world: KafkaWorld) -> None:
 
 
 def test_keytab(secured, world_of, tmp_path, monkeypatch):
-    """A keytab logs in, one that the login module or the environment names."""
     options = secured.options("GSSAPI")
     assert_kerberos(world_of(options))
     monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "tickets"))
@@ -104,7 +99,6 @@ def test_keytab(secured, world_of, tmp_path, monkeypatch):
 
 
 def test_ticket_cache(secured, world_of, tmp_path, monkeypatch):
-    """A ticket cache logs in, one that the environment or the login module names."""
     cache = str(tmp_path / "tickets")
     if HAS_GSSAPI:
         get_ticket(secured, cache)
@@ -117,7 +111,6 @@ def test_ticket_cache(secured, world_of, tmp_path, monkeypatch):
 
 
 def get_ticket(secured: SecuredBroker, cache: str) -> None:
-    """Do as ``kinit -k`` does."""
     import gssapi
 
     store = {"client_keytab": str(secured.kdc.keytab(USER)), "ccache": cache}
@@ -136,14 +129,12 @@ def kerberos_login(secured: SecuredBroker, principal: str = f"{USER}@{kdc.REALM}
 
 
 def use_kdc(port: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let logins ask for tickets at a port."""
     Kdc(port, path.parent, path).write_krb5_conf(path)
     monkeypatch.setenv(kdc.KRB5_CONFIG, str(path))
 
 
 @needs_gssapi
 def test_refused_tickets(secured, tmp_path):
-    """A user or a service that Kerberos does not know is named, and so are missing tickets."""
     stranger = kerberos_login(secured, f"stranger@{kdc.REALM}")
     with pytest.raises(SaslAuthenticationFailedError, match=r"principal 'stranger@.*', keytab '/"):
         next(gssapi_messages(stranger, "127.0.0.1"))
@@ -156,7 +147,6 @@ def test_refused_tickets(secured, tmp_path):
 
 @needs_gssapi
 def test_a_refused_query(secured, world_of):
-    """A query whose keytab has no key of its principal fails with the reason, and at once."""
     stranger = kdc.keytab_login("stranger", secured.kdc.keytab(USER))
     options = with_jaas(secured.options("GSSAPI"), stranger)
     started = time.monotonic()
@@ -198,7 +188,6 @@ def test_a_kdc_that_does_not_answer(secured, tmp_path, monkeypatch):
 
 
 def test_a_user_name_that_scram_escapes(secured, world_of, client):
-    """A user's name may have commas and equals signs."""
     user = "a,b=c"
     options = secured.add_user(user)
     secured.grant(user, "All", "Topic")
@@ -209,7 +198,6 @@ class Copies:
     """A topic that is copied record by record: by micro-batches, and by a continuous query."""
 
     def __init__(self, world: KafkaWorld) -> None:
-        """Take a world whose sessions end soon."""
         self._world = world
         self._source, self._batches, self._stream = (
             TopicPartition(world.topic(), 0) for _ in range(3)
@@ -224,7 +212,6 @@ class Copies:
         self._copied = 0
 
     def copy_for(self, seconds: float) -> None:
-        """Copy record after record."""
         deadline = Deadline.after(seconds)
         while not deadline.has_passed:
             self._world.produce(self._source, numbered(self._copied, self._copied + 1))
@@ -243,7 +230,6 @@ class Copies:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Write in a transaction, if the client has those that another process can commit."""
         if Capability.TRANSACTIONAL_WRITES not in self._world.capabilities:
             yield
             return
@@ -254,7 +240,6 @@ class Copies:
         transactions.commit(opened)
 
     def assert_complete(self) -> None:
-        """Check that each copy has each record once."""
         for copy in (self._batches, self._stream):
             await_until(partial(self._is_complete, copy))
 
@@ -264,7 +249,6 @@ class Copies:
 
 
 def test_sessions_and_tickets_that_end(secured, world_of, tmp_path, monkeypatch):
-    """Sessions, tickets and tokens are renewed under queries, and no record is lost or doubled."""
     krb5_conf = tmp_path / "krb5.conf"
     lifetime_s = 2
     secured.kdc.write_krb5_conf(krb5_conf, lifetime_s=lifetime_s)
@@ -289,7 +273,6 @@ def test_sessions_and_tickets_that_end(secured, world_of, tmp_path, monkeypatch)
 
 
 def delegation_token(owner: Mapping[str, str]) -> str:
-    """Make a delegation token with Java's admin client, and return the JAAS line to log in by."""
     with java_gateway(kafka_jars()) as java:
         properties = java.java.util.Properties()
         for name, value in owner.items():

@@ -23,7 +23,6 @@ PROCESSES, THREADS, BATCHES = 5, 10, 10
 
 @pytest.fixture(params=["local", "hdfs", "s3"])
 def path(request, tmp_path):
-    """Return a directory that does not exist, on each storage that processes share."""
     if request.param == "local":
         return StoragePath(f"{tmp_path}/log")
     return _remote(request)
@@ -39,7 +38,6 @@ def _remote(request: pytest.FixtureRequest) -> StoragePath:
 
 
 def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path):
-    """A planted file cannot fill the memory of a driver."""
     log = FsspecMetadataLog(path)
     log.add(0, b"x" * MAX_FILE_BYTES)
     log.add(1, bytes(MAX_FILE_BYTES + 1))
@@ -50,7 +48,6 @@ def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path):
 
 
 def test_of_writers_in_several_processes_one_wins(path):
-    """Exactly one of fifty writers in five processes writes a batch, and gets `True`."""
     racers = [
         subprocess.Popen(
             [
@@ -107,7 +104,6 @@ def _is_whole(log: FsspecMetadataLog) -> bool:
 
 
 def test_killed_writers_leave_whole_batches_on_disk(tmp_path):
-    """Hundreds of killed writers leave complete batches, and other files."""
     log = _kill_writers(f"{tmp_path}/log", 300, 0.02)
     assert _is_whole(log)
     assert log.add(len(log.batch_ids()), b"the next one")
@@ -117,7 +113,6 @@ def test_killed_writers_leave_whole_batches_on_disk(tmp_path):
 
 
 def test_killed_writers_leave_whole_batches_in_hdfs(hdfs, fresh_name):
-    """Killed writers of HDFS leave complete batches, and other files."""
     name = fresh_name()
     log = _kill_writers(f"{hdfs.url}/{name}", 60, 0.2)
     assert _is_whole(log)
@@ -129,7 +124,6 @@ def test_killed_writers_leave_whole_batches_in_hdfs(hdfs, fresh_name):
 
 @pytest.mark.parametrize("path", ["hdfs", "s3"], indirect=True)
 def test_a_log_works_in_a_forked_process(path):
-    """A connected log works in a child and its parent, also concurrently."""
     log = FsspecMetadataLog(path)
     log.add(0, b"parent")
     child = os.fork()
@@ -161,7 +155,6 @@ def _hdfs_path(path: StoragePath) -> str:
 
 
 def test_a_user_without_permissions_is_refused(hdfs):
-    """A directory of another user is an error in one line."""
     log = FsspecMetadataLog(StoragePath(f"{hdfs.url}/private", '{"user":"bob"}'))
     with pytest.raises(MetadataLogError, match=r"refuses access.*user=bob") as refusal:
         log.add(0, b"")
@@ -189,7 +182,6 @@ def test_hdfs_by_its_own_scheme_goes_over_webhdfs(hdfs, fresh_name):
 
 @pytest.mark.parametrize("call", ["add", "get", "latest", "purge"])
 def test_a_missing_bucket_is_no_empty_log(s3, call):
-    """A missing bucket is an error for every operation."""
     log = FsspecMetadataLog(StoragePath("s3://missing/log", s3.storage_options))
     arguments = {"add": (0, b""), "get": (0,), "latest": (), "purge": (1,)}[call]
     with pytest.raises(
@@ -214,7 +206,6 @@ def test_many_batches_are_listed_and_purged_in_few_requests():
 
 
 def test_a_storage_that_replaces_objects_is_refused():
-    """A storage with S3's protocol but without conditional puts is refused."""
     with run_s3(Interference.IGNORE_CONDITIONS) as s3:
         bucket = s3.new_bucket()
         log = FsspecMetadataLog(StoragePath(f"s3://{bucket}/log", s3.storage_options))
@@ -243,7 +234,6 @@ def test_a_conflict_is_no_loss():
 
 
 def test_a_secret_is_in_no_message(s3):
-    """A password in the address of the client's error is not in the message."""
     mistaken = {"endpoint_url": "proxy:hush-hush@127.0.0.1:1"}
     options = json.loads(s3.storage_options) | mistaken
     log = FsspecMetadataLog(StoragePath("s3://bucket/log", json.dumps(options)))
@@ -253,7 +243,6 @@ def test_a_secret_is_in_no_message(s3):
 
 
 def test_a_storage_that_is_gone_is_reported_in_one_line(s3):
-    """A server that does not answer is an error that names it."""
     gone = {
         "endpoint_url": "http://127.0.0.1:1",
         "config_kwargs": {"retries": {"max_attempts": 0}},

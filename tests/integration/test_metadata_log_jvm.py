@@ -30,7 +30,6 @@ class Hadoop:
         self._filesystem = self._path("").getFileSystem(configuration)
 
     def read(self, name: str) -> bytes:
-        """Read a file, and verify its checksums."""
         stream = self._filesystem.open(self._path(name))
         try:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
@@ -38,7 +37,6 @@ class Hadoop:
             stream.close()
 
     def write(self, name: str, content: bytes) -> None:
-        """Create or replace a file."""
         stream = self._filesystem.create(self._path(name))
         stream.write(content)
         stream.close()
@@ -48,7 +46,6 @@ class Hadoop:
 
 
 def spark_log(spark: SparkSession, directory: str) -> Any:
-    """Spark's HDFSMetadataLog, of the offsets of a stream."""
     jvm: Any = spark._jvm
     package = jvm.org.apache.spark.sql.execution.streaming.checkpointing
     return package.CommitLog(spark._jsparkSession, directory, False)
@@ -56,7 +53,6 @@ def spark_log(spark: SparkSession, directory: str) -> Any:
 
 @pytest.fixture(params=["local", "hdfs"])
 def directory(request, tmp_path):
-    """Return a directory, as a URL of Hadoop and of this library."""
     if request.param == "local":
         return f"file:{tmp_path}/log", f"file:{tmp_path}/log"
     hdfs: Hdfs = request.getfixturevalue("hdfs")
@@ -66,7 +62,6 @@ def directory(request, tmp_path):
 
 
 def test_the_jvm_reads_what_we_write(spark, directory):
-    """Hadoop reads a file of this library unchanged."""
     theirs, ours = directory
     content = write_initial_offsets(OFFSETS)
     assert FsspecMetadataLog(StoragePath(ours)).add(0, content)
@@ -74,7 +69,6 @@ def test_the_jvm_reads_what_we_write(spark, directory):
 
 
 def test_we_read_what_the_jvm_writes(spark, directory):
-    """A file of Hadoop is read here, and its checksum file is not a batch."""
     theirs, ours = directory
     Hadoop(spark, theirs).write("7", b"seven")
     log = FsspecMetadataLog(StoragePath(ours))
@@ -99,7 +93,6 @@ def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(spark, tmp_path)
 
 
 def test_a_log_of_spark_continues_as_ours(spark, directory):
-    """Spark's log and ours alternate in a directory: ids, the latest one, and purges."""
     theirs, ours = directory
     spark_writes = spark_log(spark, theirs)
     log = FsspecMetadataLog(StoragePath(ours))
@@ -118,7 +111,6 @@ def test_a_log_of_spark_continues_as_ours(spark, directory):
 
 
 def test_the_first_offsets_of_a_jvm_stream_are_found(spark, kafka, fresh_name, tmp_path):
-    """The JVM connector's offsets are found in its checkpoint."""
     topic = fresh_name()
     kafka.create_topic(topic, partitions=2)
     query = (

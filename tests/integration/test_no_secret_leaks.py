@@ -64,7 +64,6 @@ class Leaks:
     in_arguments: set[tuple[str, str]] = field(default_factory=set)
 
     def in_files(self) -> set[tuple[str, str]]:
-        """Search all files; a place is the folder or the file that they are in."""
         found: set[tuple[str, str]] = set()
         for file in self.searched.rglob("*"):
             place = file.relative_to(self.searched).parts[0]
@@ -76,7 +75,6 @@ class Leaks:
 
     @contextmanager
     def watching_arguments(self) -> Iterator[None]:
-        """Search the command lines of this process's descendants again and again."""
         ended = threading.Event()
         watcher = threading.Thread(target=self._watch_arguments, args=[ended])
         watcher.start()
@@ -111,7 +109,6 @@ def forms_of(secret: str) -> frozenset[bytes]:
 
 
 def logins(secured: SecuredBroker) -> list[dict[str, str]]:
-    """Return the options of a login by each mechanism, with each kind of store, per client."""
     key = (secured.directory / "client.pem").read_text()
     pair = re.split(r"(?<=-----END PRIVATE KEY-----)\n", key)
     trusted = {
@@ -144,19 +141,16 @@ def logins(secured: SecuredBroker) -> list[dict[str, str]]:
 
 
 def client_options(client: str) -> dict[str, str]:
-    """Return the options of a client that logs all that it can."""
     return {"client": client} | ({"kafka.debug": "all"} if client == "confluent" else {})
 
 
 def encrypted(key: str) -> str:
-    """Return a private key that takes a password to read."""
     encryption = BestAvailableEncryption(CANARIES["key password"].encode())
     private = load_pem_private_key(key.encode(), None)
     return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
 
 
 def stream_options(secured: SecuredBroker, s3: S3Server) -> dict[str, str]:
-    """Return the options of a query with exactly-once delivery."""
     storage = json.loads(s3.storage_options) | {"secret": CANARIES["storage secret"]}
     return secured.options("SCRAM-SHA-512") | {
         "metadataPath": f"s3://{s3.new_bucket()}/log",
@@ -165,7 +159,6 @@ def stream_options(secured: SecuredBroker, s3: S3Server) -> dict[str, str]:
 
 
 def registry_options(secured: SecuredBroker, url: str) -> list[dict[str, str]]:
-    """Return the options of typed queries with each login at the schema registry."""
     scheme, _, address = url.partition("://")
     password = CANARIES["registry password"]
     given = [
@@ -184,7 +177,6 @@ def registry_options(secured: SecuredBroker, url: str) -> list[dict[str, str]]:
 
 @contextmanager
 def running_registry(topic: str) -> Iterator[tuple[str, RegistryStub]]:
-    """Run a schema registry with a schema for a topic, whose id is 1."""
     stub = RegistryStub()
     fields = [{"name": "id", "type": "long"}]
     text = json.dumps({"type": "record", "name": "Event", "fields": fields})
@@ -194,7 +186,6 @@ def running_registry(topic: str) -> Iterator[tuple[str, RegistryStub]]:
 
 
 def needles(secured: SecuredBroker) -> dict[str, frozenset[bytes]]:
-    """Return what to search for, by name."""
     key = (secured.directory / "client.pem").read_text().splitlines()
     named = {
         "planted": PLANTED,
@@ -210,7 +201,6 @@ def needles(secured: SecuredBroker) -> dict[str, frozenset[bytes]]:
 
 
 def bearer_token(secured: SecuredBroker) -> str:
-    """Return a token like those that the queries log in with."""
     options = secured.options("OAUTHBEARER")
     settings = {name.removeprefix("kafka."): value for name, value in options.items()}
     login = read_java_settings(settings).login
@@ -220,7 +210,6 @@ def bearer_token(secured: SecuredBroker) -> str:
 
 
 def descendants(process: int) -> list[int]:
-    """Return a process and all that it started, the youngest last."""
     children: list[int] = []
     for file in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
@@ -256,7 +245,6 @@ def run_and_search(
     inputs: Path,
     given: Mapping[str, Any],
 ) -> None:
-    """Run the program and the command until all is done."""
     searched = found.searched
     with found.watching_arguments(), running_program(environment, searched, given) as program:
         ready = program.stdout.readline() if program.stdout else ""
@@ -267,7 +255,6 @@ def run_and_search(
 
 
 def program_input(secured: SecuredBroker, s3: S3Server, searched: Path) -> dict[str, Any]:
-    """Return what the program is to do, after making its topics."""
     topic, copy = (f"{name}-{secrets.token_hex(4)}" for name in ("topic", "copy"))
     for name in (topic, copy):
         secured.cluster.create_topic(name)
@@ -284,7 +271,6 @@ def program_input(secured: SecuredBroker, s3: S3Server, searched: Path) -> dict[
 
 
 def surroundings(secured: SecuredBroker, searched: Path, inputs: Path) -> dict[str, str]:
-    """Return the environment of a process whose logs and temporary files are searched."""
     return os.environ | {
         "PYTHONPATH": os.pathsep.join((str(inputs), str(HOME))),
         "EVERYTHING_LOGGED": str(searched / "log"),
@@ -300,7 +286,6 @@ def running_program(
     given: Mapping[str, Any],
     program: Path = PROGRAM,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run the program until the end of the block, then kill it and all of its processes."""
     with (searched / "errors").open("w") as errors:
         process = subprocess.Popen(
             [sys.executable, program],
@@ -335,7 +320,6 @@ def show_lag(
     searched: Path,
     inputs: Path,
 ) -> None:
-    """Run the command with the password in a file."""
     config = inputs / "client.properties"
     options = secured.options("SCRAM-SHA-512")
     lines = (f"{name.removeprefix('kafka.')}={value}" for name, value in options.items())

@@ -36,7 +36,6 @@ def checkpoint(tmp_path):
 
 @pytest.fixture
 def topic(topics):
-    """Return a topic of two partitions, with ten records in each."""
     name = topics.create(2)
     for partition in range(2):
         topics.numbers(name, partition, range(RECORDS))
@@ -52,24 +51,20 @@ class Offsets:
         self._more = more
 
     def fails(self, action: str, *more: str) -> str:
-        """Return the line of an error."""
         assert main(["offsets", action, self._checkpoint, *self._more, *more]) == 1
         [line] = self._capsys.readouterr().err.splitlines()
         return line
 
     def text(self, action: str, *more: str) -> str:
-        """Return what the command prints."""
         assert main(["offsets", action, self._checkpoint, *self._more, *more]) == 0
         printed = self._capsys.readouterr()
         assert not printed.err
         return printed.out
 
     def json(self, action: str, *more: str) -> Any:
-        """Return the JSON that the command prints."""
         return json.loads(self.text(action, "--json", *more))
 
     def committed(self) -> list[int]:
-        """Return the committed offset of each partition."""
         return [each["committed"] for each in self.json("show")["partitions"]]
 
 
@@ -79,7 +74,6 @@ def end(topic: str, *offsets: int) -> str:
 
 
 def two_batches(checkpoint: Checkpoint, topic: str) -> None:
-    """Commit a batch and plan another."""
     checkpoint.begin(0, end(topic, 2, 3))
     checkpoint.commit(0)
     checkpoint.begin(1, end(topic, 4, 9))
@@ -91,7 +85,6 @@ def servers(kafka: KafkaCluster, client: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("state", BatchState)
 def test_show_tells_what_an_exactly_once_sink_has_written(capsys, checkpoint, state):
-    """The input of a batch that is visible in part is from the committed to the planned batch."""
     two_batches(checkpoint, "t")
     offsets = Offsets(capsys, str(checkpoint.directory))
     assert offsets.json("show")["sink"] is None
@@ -105,7 +98,6 @@ def test_show_tells_what_an_exactly_once_sink_has_written(capsys, checkpoint, st
 
 
 def test_show_and_export(checkpoint, topic, capsys):
-    """The committed and the planned batch are shown, and the committed one is exported."""
     two_batches(checkpoint, topic)
     offsets = Offsets(capsys, str(checkpoint.directory))
     shown = offsets.json("show")
@@ -125,7 +117,6 @@ def test_show_and_export(checkpoint, topic, capsys):
 
 
 def test_export_of_several_sources(checkpoint, capsys):
-    """Sources of different topics are merged; others need a name."""
     checkpoint.begin(0, end("a", 1), "12", end("b", 2))
     checkpoint.commit(0)
     offsets = Offsets(capsys, str(checkpoint.directory))
@@ -138,7 +129,6 @@ def test_export_of_several_sources(checkpoint, capsys):
 
 
 def test_differences(kafka, checkpoint, topic, client, capsys):
-    """Offsets are compared with Kafka's and with another checkpoint's."""
     two_batches(checkpoint, topic)
     offsets = Offsets(capsys, str(checkpoint.directory))
     in_kafka = servers(kafka, client)
@@ -161,7 +151,6 @@ def test_differences(kafka, checkpoint, topic, client, capsys):
 
 
 def test_rewrite_and_undo(kafka, checkpoint, topic, client, capsys):
-    """Every kind of offsets is written, and undone to the last byte but for checksums."""
     two_batches(checkpoint, topic)
     directory = checkpoint.directory
     files = {name: (directory / "offsets" / name).read_bytes() for name in ("0", "1")}
@@ -189,7 +178,6 @@ def test_rewrite_and_undo(kafka, checkpoint, topic, client, capsys):
 
 
 def test_a_group(kafka, checkpoint, topic, client, capsys):
-    """The committed offsets of a group are taken; a group without any is one line."""
     from confluent_kafka import Consumer, TopicPartition
 
     two_batches(checkpoint, topic)
@@ -205,7 +193,6 @@ def test_a_group(kafka, checkpoint, topic, client, capsys):
 
 
 def test_what_is_refused(kafka, checkpoint, topic, capsys, monkeypatch):
-    """Each is one line with a condition, and nothing is written."""
     two_batches(checkpoint, topic)
     monkeypatch.setattr("sys.stdin", StringIO())
     offsets = Offsets(capsys, str(checkpoint.directory))
@@ -225,7 +212,6 @@ def test_what_is_refused(kafka, checkpoint, topic, capsys, monkeypatch):
 
 @pytest.mark.parametrize("storage", ["s3", "hdfs"])
 def test_a_remote_checkpoint(request, kafka, topic, fresh_name, tmp_path, capsys, storage):
-    """Checkpoints on S3 and HDFS are changed, too."""
     options = "{}"
     if storage == "s3":
         s3: S3Server = request.getfixturevalue("s3")
@@ -246,7 +232,6 @@ def test_a_remote_checkpoint(request, kafka, topic, fresh_name, tmp_path, capsys
 
 
 def test_a_login(secured, fresh_name, checkpoint, tmp_path, capsys):
-    """Offsets are fetched over TLS with a login."""
     from ..servers.secured import MECHANISMS
 
     topic = fresh_name()
@@ -266,7 +251,6 @@ def test_a_login(secured, fresh_name, checkpoint, tmp_path, capsys):
 
 @pytest.mark.parametrize("action", ["rewrite", "undo"])
 def test_killed_at_any_step(kafka, checkpoint, topic, tmp_path, capsys, action):
-    """The query resumes at the old or the new offsets, and the command can be repeated."""
     two_batches(checkpoint, topic)
     to = ("--to", "latest", *servers(kafka, "kafka-python"))
     confirmed = ("--yes", "--query-is-stopped")
@@ -298,7 +282,6 @@ def test_killed_at_any_step(kafka, checkpoint, topic, tmp_path, capsys, action):
 
 
 def test_a_question(kafka, checkpoint, topic, capsys):
-    """On a terminal the command asks, and does nothing unless the answer is yes."""
     two_batches(checkpoint, topic)
     offsets = Offsets(capsys, str(checkpoint.directory))
     given = ("--to", "latest", *servers(kafka, "kafka-python"), "--query-is-stopped")

@@ -54,7 +54,6 @@ def announce(response: Any) -> None:
 
 
 def set_epochs(log: PartitionLog) -> None:
-    """Write the leader's epoch into all batches."""
     log.batches[:] = [
         batch[:_EPOCH_AT] + struct.pack(">i", EPOCH) + batch[_EPOCH_AT + 4 :]
         for batch in log.batches
@@ -71,7 +70,6 @@ class Cluster:
         self.epochs: set[tuple[int, int]] = set()
 
     def lies(self) -> tuple[Lie, ...]:
-        """Return how answers differ from the honest cluster's answers."""
         return (
             lies.changed("ApiVersions", announce),
             Lie("Metadata", self._metadata),

@@ -20,14 +20,12 @@ KEY_PASSWORD = "key-password"  # noqa: S105
 
 @pytest.fixture
 def topic(secured, fresh_name):
-    """Return a topic of one partition."""
     name = fresh_name()
     secured.cluster.create_topic(name)
     return name
 
 
 def _partitions(client: str, topic: str, options: Mapping[str, str]) -> set[TopicPartition]:
-    """Return the partitions that a query with these options finds."""
     given = {**options, "client": client, "subscribe": topic}
     container = container_for(parse_source_options(given, QueryKind.BATCH))
     try:
@@ -63,7 +61,6 @@ def _inline(secured: SecuredBroker, certificate: Certificate, _path: Path) -> di
 @CLIENTS
 @pytest.mark.parametrize("pem", [_in_files, _inline], ids=["files", "inline"])
 def test_an_encrypted_key_as_pem(secured, topic, client, pem, tmp_path):
-    """A client proves who it is by a key in PEM, in files or in the options."""
     settings = {
         "bootstrap.servers": secured.tls,
         "security.protocol": "SSL",
@@ -78,7 +75,6 @@ def test_an_encrypted_key_as_pem(secured, topic, client, pem, tmp_path):
 
 @CLIENTS
 def test_a_host_name_that_is_not_checked(secured, topic, client):
-    """An empty algorithm accepts a certificate for another host."""
     options = secured.options(
         "PLAIN",
         kafka__bootstrap__servers=secured.wrong_host,

@@ -23,7 +23,6 @@ PROMETHEUS: Final = shutil.which("prometheus")
 
 
 def write(checkpoint: Path, batch_id: int, ends: str) -> None:
-    """Commit a batch."""
     for log, text in (("offsets", f'v1\n{{"batchTimestampMs":1500}}\n{ends}'), ("commits", "v1\n")):
         (checkpoint / log).mkdir(parents=True, exist_ok=True)
         (checkpoint / log / str(batch_id)).write_text(text)
@@ -37,7 +36,6 @@ def scrape(url: str) -> dict[str, float]:
 
 
 def test_a_scrape(kafka, topics, tmp_path):
-    """The lag of each checkpoint is there, a failure is a metric and a line, SIGTERM ends it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))
     orders, clicks = tmp_path / "orders", tmp_path / "clicks"
@@ -74,7 +72,6 @@ def test_a_scrape(kafka, topics, tmp_path):
 
 
 def test_brokers_that_do_not_answer(tmp_path):
-    """SIGTERM does not wait for them, and lines of the log can be JSON."""
     write(tmp_path, 0, '{"t":{"0":2}}')
     with running(
         *("prometheus", "--bootstrap-servers", "127.0.0.1:1", "--checkpoint", f"t={tmp_path}"),
@@ -89,7 +86,6 @@ def test_brokers_that_do_not_answer(tmp_path):
 
 @contextmanager
 def prometheus(target: str, directory: Path) -> Iterator[str]:
-    """Run a Prometheus with the alert rules that scrapes every second, and yield its URL."""
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "scrape_configs": [{"job_name": "lag", "static_configs": [{"targets": [target]}]}],
@@ -114,14 +110,12 @@ def prometheus(target: str, directory: Path) -> Iterator[str]:
 
 
 def answer(url: str) -> Any:
-    """Return the data of an answer; nothing while Prometheus is not ready."""
     with suppress(OSError), urlopen(url) as found:  # noqa: S310 - the URL is on this machine
         return json.load(found)["data"]
     return {}
 
 
 def alerts(api: str) -> set[tuple[str, str, str]]:
-    """Return the name, the query and the state of each alert."""
     found = answer(f"{api}/alerts").get("alerts", ())
     labels = [(each["labels"], each["state"]) for each in found]
     return {(each["alertname"], each.get("query", ""), state) for each, state in labels}
@@ -131,7 +125,6 @@ def alerts(api: str) -> set[tuple[str, str, str]]:
     PROMETHEUS is None, reason="prometheus, of Debian's package prometheus, is not installed"
 )
 def test_a_real_prometheus(kafka, topics, tmp_path):
-    """Prometheus scrapes the lag, and evaluates the alert rules on it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))
     write(tmp_path / "orders", 3, f'{{"{topic}":{{"0":2}}}}')

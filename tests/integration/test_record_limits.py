@@ -21,7 +21,6 @@ RAISED: Final = str(SIZE + 100)
 
 @pytest.fixture(scope="module")
 def servers():
-    """Return a broker with a topic of one record."""
     with hostile_broker(partitions=1) as broker:
         batch = bytes(raw_batch(raw_record(value=bytes(SIZE)), codec=ZSTD))
         broker.cluster.logs[T0].append(batch)
@@ -29,7 +28,6 @@ def servers():
 
 
 def sizes(servers: str, client: str, **options: str) -> list[int]:
-    """Read the record, and return the sizes of the values."""
     given = {"kafka.bootstrap.servers": servers, "subscribe": T0.topic, "client": client, **options}
     container = container_for(parse_source_options(given, QueryKind.BATCH))
     reader = container.record_reader()
@@ -43,7 +41,6 @@ def sizes(servers: str, client: str, **options: str) -> list[int]:
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_a_large_record_is_read_if_it_is_allowed(servers, client):
-    """By default it is an error with its offset, which says what to raise."""
     with pytest.raises(OversizedRecordError, match="raise 'maxRecordBytes'") as caught:
         sizes(servers, client)
     assert (caught.value.partition, caught.value.offset) == (T0, 0)

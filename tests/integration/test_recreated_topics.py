@@ -35,7 +35,6 @@ NEW: Final = b"n"
 
 @pytest.fixture
 def world():
-    """Yield a cluster whose topic has records, and kafka-python to read it."""
     with hostile_broker() as broker:
         made = HostileWorld("kafka-python", broker)
         broker.cluster.append(INPUT, [OLD] * END, 1)
@@ -44,7 +43,6 @@ def world():
 
 
 def begun(world: HostileWorld) -> tuple[Iterator[pa.RecordBatch], list[bytes]]:
-    """Begin to read a range; return its batches, and the values of the first one."""
     return begun_with(world.container(**world.poll_timeout).record_reader())
 
 
@@ -86,12 +84,10 @@ def hang_up(line: Line, _: bytes) -> None:
 
 
 def next_fetches(world: HostileWorld, times: int, **lie: Any) -> Lie:
-    """Return a lie about the next fetches."""
     return Lie("Fetch", **lie, times=times, after=world.broker.answered["Fetch"])
 
 
 def test_another_id_is_another_topic(world):
-    """Its records do not follow the old topic's, though it has the same offsets."""
     batches, values = begun(world)
     world.broker.cluster.recreate(INPUT.topic)
     world.broker.cluster.append(INPUT, [NEW] * 2 * END, 10)
@@ -137,7 +133,6 @@ def test_metadata_that_lagged_before_the_range_are_no_loss(world):
 
 
 def test_metadata_that_lag_are_no_loss_to_a_continuous_query(world):
-    """A continuous query tells topics apart by the same rule as a range."""
     client = world.source()
     client.assign(PartitionOffsets({INPUT: 0}))
     values = polled(client, 1)
@@ -146,7 +141,6 @@ def test_metadata_that_lag_are_no_loss_to_a_continuous_query(world):
 
 
 def polled(client: StreamClient, count: int) -> list[bytes]:
-    """Poll until there are so many records."""
     values: list[bytes] = []
     deadline = Deadline.after(PATIENCE_S)
     while len(values) < count and not deadline.has_passed:
@@ -156,7 +150,6 @@ def polled(client: StreamClient, count: int) -> list[bytes]:
 
 
 def test_a_topic_that_is_only_deleted_does_not_exist(world):
-    """What was read before is yielded."""
     world.limits = {**world.limits, "poll": "300"}
     batches, values = begun(world)
     world.broker.cluster.delete(INPUT.topic)
@@ -220,7 +213,6 @@ def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
 
 
 def test_a_query_that_may_lose_data_reads_the_new_topic(recreated, caplog):
-    """After what was read of the old topic, and a warning, its whole range comes."""
     read = list(rows(recreated("false")))
     old = [offset for offset, value in read if value == b"o"]
     assert old == list(range(len(old)))
@@ -230,7 +222,6 @@ def test_a_query_that_may_lose_data_reads_the_new_topic(recreated, caplog):
 
 
 def test_a_query_that_may_not_lose_data_fails(recreated):
-    """What was read of the old topic is handed out; then the error names the next offset."""
     read: list[tuple[int, bytes]] = []
     with pytest.raises(DataLossError) as caught:
         read.extend(rows(recreated("true")))

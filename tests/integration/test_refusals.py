@@ -66,7 +66,6 @@ names the right to describe the group first, with which it asks for the offsets.
 
 
 def with_clients(cases: Iterable[T]) -> list[tuple[str, T]]:
-    """Return each case with each client that has it."""
     return [
         (client, case)
         for case in cases
@@ -87,7 +86,6 @@ def kernels(secured):
 
 @contextmanager
 def refused(kind: type[PysparkKafkaError]) -> Iterator[pytest.ExceptionInfo[Any]]:
-    """Expect an error in time, without a secret."""
     begun = time.monotonic()
     with pytest.raises(kind) as raised:
         yield raised
@@ -99,7 +97,6 @@ def refused(kind: type[PysparkKafkaError]) -> Iterator[pytest.ExceptionInfo[Any]
 
 @pytest.fixture
 def proxy(secured):
-    """Return a proxy in front of the listener with TLS and logins."""
     with proxied(f"//{secured.sasl}") as running:
         yield running
 
@@ -110,7 +107,6 @@ def through(proxy: FaultProxy, client: str, options: dict[str, str]) -> dict[str
 
 @pytest.mark.parametrize(("client", "use"), with_clients(USES))
 def test_a_wrong_password_is_tried_once(secured, proxy, client, use):
-    """For each kind of use, the first answer is the error: who logged in, how, and the reason."""
     options = through(proxy, client, secured.plain_options("ada", WRONG))
     with refused(AuthenticationError) as raised:
         USES[use](options, "t")
@@ -120,7 +116,6 @@ def test_a_wrong_password_is_tried_once(secured, proxy, client, use):
 
 
 def test_a_wrong_password_of_scram(secured, proxy, client):
-    """The proof of a wrong password is refused on the first answer, too."""
     mechanism, user = "SCRAM-SHA-512", "scram-512-user"
     module = login_module("scram.ScramLoginModule", username=user, password=WRONG)
     options = through(proxy, client, secured.options(mechanism, kafka__sasl__jaas__config=module))
@@ -131,7 +126,6 @@ def test_a_wrong_password_of_scram(secured, proxy, client):
 
 
 def test_a_mechanism_that_the_broker_does_not_have(secured, client):
-    """A listener without logins refuses every mechanism on the first answer."""
     plain = secured.cluster.bootstrap_servers
     with proxied(f"//{plain}") as proxy:
         options = through(proxy, client, secured.plain_options("ada", WRONG))
@@ -143,7 +137,6 @@ def test_a_mechanism_that_the_broker_does_not_have(secured, client):
 
 @pytest.mark.parametrize("refuser", ["issuer", "broker"])
 def test_a_wrong_token(secured, proxy, client, refuser):
-    """A client's wrong secret, and a token of an issuer that the broker does not know."""
     user = MECHANISMS["OAUTHBEARER"]
     secret = WRONG if refuser == "broker" else "another"
     with run_token_issuer({user: secret}) as unknown:
@@ -230,7 +223,6 @@ TLS: Final[dict[TlsFailure, Callable[[SecuredBroker, Path], dict[str, str]]]] = 
     ("client", "failure"), with_clients(TLS), ids=lambda case: getattr(case, "name", case)
 )
 def test_a_failed_tls_handshake_says_why(secured, client, failure, tmp_path):
-    """The error names the reason at once, and what to do about it."""
     options = {**TLS[failure](secured, tmp_path), "client": client}
     for use in (plan, write):
         with refused(TlsError) as raised:
@@ -304,7 +296,6 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
 
 @pytest.mark.parametrize(("client", "case"), with_clients(RIGHTS))
 def test_a_missing_right_is_named(secured, client, case, fresh_name):
-    """The error names the principal and the right, and has the command that grants it."""
     use, granted, missing = RIGHTS[case]
     topic = f"refused-{fresh_name()}"
     secured.cluster.create_topic(topic)
@@ -323,7 +314,6 @@ def test_a_missing_right_is_named(secured, client, case, fresh_name):
 
 
 def test_a_command_says_why_in_one_line(secured, proxy, client, tmp_path):
-    """A command fails with the error alone, without a log of the client and without a secret."""
     for log, text in (
         ("offsets", 'v1\n{"batchWatermarkMs":0}\n{"t":{"0":1}}'),
         ("commits", "v1\n{}"),

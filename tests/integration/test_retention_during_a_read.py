@@ -27,7 +27,6 @@ LITTLE_AHEAD = {
 
 @pytest.fixture
 def reading(world):
-    """Return a function to read a range that is mostly deleted after its first batch."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"x" * 1_000)] * RECORDS)
 
@@ -44,7 +43,6 @@ def reading(world):
 
 
 def test_a_query_that_may_lose_data_goes_on_behind_what_was_deleted(reading):
-    """No record comes twice, and every one that is left comes."""
     offsets = [row["offset"] for batch in reading("false") for row in batch.to_pylist()]
     assert offsets == sorted(set(offsets))
     assert offsets[0] == 0
@@ -53,7 +51,6 @@ def test_a_query_that_may_lose_data_goes_on_behind_what_was_deleted(reading):
 
 
 def test_a_query_that_may_not_lose_data_fails(reading):
-    """What was read is handed out, and then the error names what could not be read."""
     batches = reading("true")
     first = next(batches)
     assert first["offset"][0].as_py() == 0

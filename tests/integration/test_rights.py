@@ -48,12 +48,10 @@ class Query:
     directory: Path
 
     def source(self) -> AbstractContextManager[Container]:
-        """Open a stream's container."""
         given = {**self.options, **SHORT, "subscribe": self.topic, "startingOffsets": "earliest"}
         return closing_clients(container_for(parse_source_options(given, QueryKind.STREAM)))
 
     def sink(self, **more: str) -> AbstractContextManager[SinkContainer]:
-        """Open a stream's sink."""
         given = {
             **self.options,
             **SHORT,
@@ -66,7 +64,6 @@ class Query:
 
 
 def read(query: Query) -> None:
-    """Read the topic as a stream does."""
     with query.source() as container:
         stream = container.micro_batch_stream()
         start = stream.initial_offset()
@@ -80,34 +77,29 @@ def read(query: Query) -> None:
 
 
 def commit(query: Query) -> None:
-    """Commit offsets for tools that show lag."""
     with query.source() as container:
         fetcher = container.offset_fetcher()
         fetcher.commit(query.group, PartitionOffsets({TopicPartition(query.topic, 0): 1}))
 
 
 def committed(query: Query) -> None:
-    """Read the offsets that a group has committed."""
     with query.source() as container:
         partition = TopicPartition(query.topic, 0)
         assert container.offset_fetcher().committed(query.group, [partition]) == {}
 
 
 def write(query: Query) -> None:
-    """Write two records."""
     with query.sink() as container:
         assert container.sink_task().write([ROWS]).delivered.records == 2
 
 
 def write_once(query: Query) -> None:
-    """Write two records in a transaction."""
     with query.sink(deliveryGuarantee="exactly-once") as container:
         written = container.sink_task().write([ROWS], f"pyspark-kafka-{QUERY_ID}-0-0")
         container.kafka_sink().commit(0, QUERY_ID, [written])
 
 
 def copy_once(query: Query) -> None:
-    """Copy the topic as a continuous query with exactly-once delivery does."""
     given = {**query.options, **SHORT}
     source = parse_source_options(given | {"subscribe": query.topic}, QueryKind.STREAM)
     written = {
@@ -133,7 +125,6 @@ def copy_once(query: Query) -> None:
 
 
 def lag(query: Query) -> None:
-    """Measure how far a query is behind."""
     with query.source() as container:
         behind = PartitionOffsets({TopicPartition(query.topic, 0): 0})
         [measured] = container.lag_meter(max_counted=10).measure_all([behind])
@@ -178,7 +169,6 @@ CASES = [
 
 @pytest.mark.parametrize(("feature", "client"), CASES)
 def test_rights(secured, fresh_name, tmp_path, feature, client):
-    """A feature works once it has its rights, and an error has named each before."""
     user, topic, copy, group = (fresh_name() for _ in range(4))
     for name in (topic, copy):
         secured.cluster.create_topic(name)
@@ -200,14 +190,12 @@ def test_rights(secured, fresh_name, tmp_path, feature, client):
 
 
 def fill(secured: SecuredBroker, topic: str) -> None:
-    """Write two records as the superuser."""
     options = parse_sink_options(secured.cluster.options | {"topic": topic}, QueryKind.BATCH)
     with closing_clients(sink_container_for(options)) as container:
         container.sink_task().write([ROWS])
 
 
 def is_for(granted: tuple[str, str], named: Right) -> bool:
-    """Return whether a right, perhaps on a prefix, is on the resource that an error has named."""
     resource, name = granted
     if resource != named.resource.name:
         return False

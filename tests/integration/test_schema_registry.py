@@ -31,14 +31,12 @@ SHORT_MS: Final = "300"
 
 @pytest.fixture
 def proxy(schema_registry):
-    """Run a proxy for the registry."""
     with proxied(schema_registry) as running:
         yield running
 
 
 @pytest.fixture
 def behind(schema_registry, proxy):
-    """Return what opens the registry behind the proxy, with a time limit for each call."""
     url = f"http://{proxy.address}{urlsplit(schema_registry).path}"
     return lambda timeout_ms: open_registry(
         RegistryOptions(url, (("request.timeout.ms", timeout_ms),))
@@ -50,7 +48,6 @@ def avro(name: str) -> Schema:
 
 
 def test_a_registry_that_goes_away_and_comes_back(behind, proxy, fresh_name):
-    """Calls fail while it is away, what is known is still known, and later calls succeed."""
     registry, names = behind(SHORT_MS), [fresh_name() for _ in range(2)]
     first, second = (behind("20000").register(name, avro(name)) for name in names)
     assert answer(registry, first) == avro(names[0])
@@ -81,7 +78,6 @@ def answer(registry: SchemaRegistry, schema_id: int) -> Schema:
     [DOWN, Rules(to_client=Traffic(reset_after=20)), Rules(to_server=Traffic(is_held=True))],
 )
 def test_a_call_waits_for_a_registry(behind, proxy, fresh_name, rules):
-    """A call that begins while the registry is away ends well if it comes back in time."""
     registry, name = behind("20000"), fresh_name()
     proxy.set(rules)
     back = threading.Timer(0.5, lambda: proxy.set(OPEN))
@@ -96,7 +92,6 @@ def test_a_call_waits_for_a_registry(behind, proxy, fresh_name, rules):
 
 
 def test_imports_are_resolved(schema_registry, fresh_name):
-    """The schemas that a schema imports come with it, from the registry."""
     registry, name = open_registry(RegistryOptions(schema_registry)), fresh_name()
     inner = Schema(SchemaType.PROTOBUF, f'syntax = "proto3";\nmessage I{name} {{ int32 a = 1; }}\n')
     registry.register(f"{name}-inner", inner)
@@ -111,7 +106,6 @@ def test_imports_are_resolved(schema_registry, fresh_name):
 
 
 def test_ids_of_records(schema_registry, fresh_name):
-    """An id that the registry does not have is that record's error alone."""
     registry, name = open_registry(RegistryOptions(schema_registry)), fresh_name()
     schema_id = registry.register(name, avro(name))
     framing = ValueFraming(ValueOptions("value", "avro", framing=Framing.CONFLUENT), registry)

@@ -51,7 +51,6 @@ SECRET = b"content-that-no-log-shows"
 
 @pytest.fixture
 def channel():
-    """Return a driver's end that is impatient."""
     channel = SocketEpochChannel(ping_interval_s=0.1, handshake_timeout_s=0.5)
     yield channel
     channel.close()
@@ -59,7 +58,6 @@ def channel():
 
 @pytest.fixture
 def task(channel):
-    """Return a task that must not notice anything."""
     task = SocketTaskChannel(channel.address, driver_timeout_s=5.0)
     task.send(TaskDrained(HELD))
     assert list(channel.receive(10.0)) == [TaskDrained(HELD)]
@@ -78,7 +76,6 @@ class Peer:
         self.handshake = Handshake(address.key, hello[len(GREETING) :], new_nonce())
 
     def authenticate(self) -> FrameWriter:
-        """Prove that the key is held; return what encodes frames."""
         self.socket.sendall(self.handshake.task_nonce + self.handshake.proof(Role.TASK))
         assert self.handshake.is_proof(Role.DRIVER, self.read(PROOF_BYTES))
         return FrameWriter(self.handshake.frame_key(Role.TASK))
@@ -87,7 +84,6 @@ class Peer:
         return self.socket.recv(size, socket.MSG_WAITALL)
 
     def is_dropped(self) -> bool:
-        """Wait until the driver closes the connection."""
         with suppress(ConnectionResetError):
             while self.socket.recv(4_096):
                 pass
@@ -162,7 +158,6 @@ ATTACKS = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_peer_that_is_no_task_is_dropped(attack, channel, task, caplog):
-    """The driver logs one line without content, receives nothing, and other tasks go on."""
     peer = Peer(channel.address)
     ATTACKS[attack](peer)
     assert peer.is_dropped()
@@ -178,7 +173,6 @@ def test_a_peer_that_is_no_task_is_dropped(attack, channel, task, caplog):
 
 
 def test_what_was_recorded_cannot_be_sent_again(channel, task):
-    """The bytes of one connection are refused on another."""
     first = Peer(channel.address)
     recorded = first.handshake.task_nonce + first.handshake.proof(Role.TASK)
     recorded += first.authenticate().encode(drained(OTHER))
@@ -219,7 +213,6 @@ def test_a_crowd_of_strangers_does_not_keep_tasks_out(channel, monkeypatch, task
 
 
 def test_a_host_and_an_address_to_bind_can_be_given():
-    """Tasks connect to the advertised host."""
     channel = SocketEpochChannel("0.0.0.0", "localhost")  # noqa: S104
     assert channel.address.location.startswith("localhost:")
     task = SocketTaskChannel(channel.address)
@@ -230,7 +223,6 @@ def test_a_host_and_an_address_to_bind_can_be_given():
 
 
 def test_nobody_listens():
-    """A task that cannot connect says where to."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         location = f"127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(DriverLostError, match=f"{location} cannot be reached: Connection refused"):
@@ -239,7 +231,6 @@ def test_nobody_listens():
 
 @pytest.fixture
 def fake_driver():
-    """Return what starts a server that is no driver, and gives its address."""
     key = new_key()
     server = socket.create_server(("127.0.0.1", 0))
     threads: list[threading.Thread] = []
@@ -284,7 +275,6 @@ def send_the_proof_back(connected: socket.socket, _key: bytes) -> None:
     ],
 )
 def test_a_server_that_is_no_driver_is_left(talk, reason, fake_driver):
-    """The task raises within its time-out."""
     began = time.monotonic()
     with pytest.raises(DriverLostError, match=reason):
         SocketTaskChannel(fake_driver(talk), connect_timeout_s=0.5)
@@ -292,8 +282,6 @@ def test_a_server_that_is_no_driver_is_left(talk, reason, fake_driver):
 
 
 def test_a_frame_that_is_not_from_the_driver_ends_a_task(fake_driver):
-    """Nothing of it is taken as a command."""
-
     def inject(connected: socket.socket, key: bytes) -> None:
         nonce = new_nonce()
         connected.sendall(GREETING + nonce)
@@ -319,7 +307,6 @@ def test_a_frame_that_is_not_from_the_driver_ends_a_task(fake_driver):
 
 @pytest.fixture
 def driver():
-    """Return a driver in another process, and its address."""
     with subprocess.Popen(
         [sys.executable, PROGRAMS / "drive_tasks.py"], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -366,7 +353,6 @@ def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel):
 
 
 def test_a_task_that_reads_nothing_does_not_hold_up_the_driver(channel, task, monkeypatch):
-    """A task for which too much waits is dropped; other tasks get their commands."""
     monkeypatch.setattr(socket_channel, "_MAX_UNSENT_BYTES", 1_000)
     deaf = SocketTaskChannel(channel.address)
     deaf.send(TaskDrained(OTHER))

@@ -18,7 +18,6 @@ OLD_LISTS = Behavior(list_delay_s=60.0)
 
 @pytest.fixture(params=["s3", "hdfs"])
 def storage(request):
-    """Return a proxy, and a new directory on the storage behind it."""
     with storage_behind(request.getfixturevalue(request.param)) as found:
         yield found
 
@@ -48,7 +47,6 @@ def test_a_new_driver_finds_an_entry_that_is_not_listed(storage):
 
 
 def test_deleted_entries_may_stay_listed(storage):
-    """Entries that are gone are purged, though the storage still lists them."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
     for number in range(4):
@@ -62,7 +60,6 @@ def test_deleted_entries_may_stay_listed(storage):
 
 
 def test_a_write_whose_response_is_lost(storage):
-    """The request is repeated, finds the entry and recognises it; it is not written twice."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
     log.add(0, b"0")
@@ -76,7 +73,6 @@ def test_a_write_whose_response_is_lost(storage):
 
 @pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
 def test_a_write_that_is_refused(storage, failure):
-    """A refused write is repeated, and leaves no temporary file."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
     log.add(0, b"0")
@@ -88,7 +84,6 @@ def test_a_write_that_is_refused(storage, failure):
 @pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
 @pytest.mark.parametrize("only", ["op=CREATE", "op=RENAME", "namenoderpcaddress"])
 def test_each_request_of_a_write_to_hdfs_is_repeated(hdfs, failure, only):
-    """Requests to the NameNode and to the DataNode are, and no temporary file is left."""
     with storage_behind(hdfs) as (proxy, path):
         log = FsspecMetadataLog(path)
         with proxy.behaving(Behavior((failure,), only=only, max_failures=2)):
@@ -99,7 +94,6 @@ def test_each_request_of_a_write_to_hdfs_is_repeated(hdfs, failure, only):
 
 @pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
 def test_reads_lists_and_deletions_of_hdfs_are_repeated(hdfs, failure):
-    """One failure of the NameNode fails no batch; one that lasts is told."""
     with storage_behind(hdfs) as (proxy, path):
         log = FsspecMetadataLog(path)
         log.add(0, b"0")
@@ -130,7 +124,6 @@ def test_a_repeated_rename_does_not_take_another_drivers_entry_for_its_own(hdfs,
 
 @pytest.mark.skipif(not can_mount(), reason="this user may not mount a small disk")
 def test_a_full_disk_loses_no_entry(tmp_path):
-    """An entry that has no room is an error, never in part, and written when there is room."""
     with mounted_at(tmp_path, 1) as disk:
         log = FsspecMetadataLog(StoragePath(str(tmp_path)))
         log.add(0, b"0")

@@ -28,7 +28,6 @@ def records(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> list[An
 
 
 def test_parts_of_a_topic(world, capsys):
-    """From a time, an offset or the start on, up to a count or the end of one partition or all."""
     topic = world.topic(2)
     one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
     world.produce(one, [Record(b"a%d" % n, timestamp=1_000 * (n + 1)) for n in range(5)])
@@ -61,7 +60,6 @@ def test_parts_of_a_topic(world, capsys):
 
 
 def test_avro_values(world, capsys):
-    """Values are decoded by a query's options; bad ones are shown with what is wrong."""
     topic = world.topic()
     world.produce(TopicPartition(topic, 0), [Record(b"\x02"), Record(b"\xff"), Record(None)])
     more = ("--from", "earliest", "--once", "--as", "avro", f"--option=valueSchema={SCHEMA}")
@@ -72,7 +70,6 @@ def test_avro_values(world, capsys):
 
 
 def test_records_as_they_come(world):
-    """Records are printed once they are written, and SIGINT ends the command without an error."""
     topic = world.topic()
     partition = TopicPartition(topic, 0)
     world.produce(partition, numbered(0, 1))
@@ -85,7 +82,6 @@ def test_records_as_they_come(world):
 
 
 def test_a_missing_topic(world, capsys):
-    """One line names the condition, and the exit status is 1."""
     for more, condition in (
         ((world.fresh_name(),), "KAFKA_UNKNOWN_TOPIC"),
         ((world.topic(), "--partition", "3"), "KAFKA_INVALID_OPTIONS"),
@@ -96,7 +92,6 @@ def test_a_missing_topic(world, capsys):
 
 
 def test_a_login(secured, client, fresh_name, tmp_path, capsys):
-    """Records are read over TLS; a missing right is one line with the command that grants it."""
     topic, user = fresh_name(), fresh_name()
     secured.cluster.create_topic(topic)
     world = KafkaWorld(client, fresh_name, secured.cluster)

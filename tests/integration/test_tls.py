@@ -58,7 +58,6 @@ class Listener:
         self._await(self._certificate, is_accepted=True)
 
     def options(self, *, is_pem: bool, **others: str) -> dict[str, str]:
-        """Return the options of a query with the client's keystore."""
         self._is_pem = is_pem
         self._write()
         given = self._secured.options(TLS_MECHANISM, **others)
@@ -82,11 +81,9 @@ class Listener:
         self._await(self._old, is_accepted=False)
 
     def restore(self) -> None:
-        """Have the broker trust what it trusted when it was started."""
         self._alter((AlterConfigOp.DELETE, None))
 
     def end_connections(self) -> None:
-        """End all connections of this process to the listener, as a broker may at any time."""
         port = int(self._secured.rotated.rpartition(":")[2])
         for file in Path("/proc/self/fd").iterdir():
             with suppress(OSError):
@@ -107,7 +104,6 @@ class Listener:
         written.rename(self._keystore)
 
     def _trust(self, *authorities: Authority) -> None:
-        """Have the broker trust the clients' certificates of authorities, and of no other."""
         path = self._directory / f"trusted-{time.monotonic_ns()}.p12"
         path.write_bytes(truststore(authorities, STORE_PASSWORD))
         self._alter(str(path))
@@ -135,7 +131,6 @@ class Listener:
 
 
 def handshake(address: str, context: ssl.SSLContext | CurrentContext) -> tuple[str, str] | None:
-    """Return the version and the suite of a new connection; none if it is refused."""
     host, port = address.split(":")
     with closing(socket.create_connection((host, int(port)), timeout=10)) as raw:
         try:
@@ -164,14 +159,12 @@ def listener(secured, tmp_path):
 
 @pytest.fixture
 def world(client, secured, fresh_name):
-    """Yield what creates topics and writes to them without TLS."""
     made = KafkaWorld(client, fresh_name, secured.cluster)
     yield made
     made.close()
 
 
 def read(pool: ContainerPool, source: SourceOptions) -> list[bytes | None]:
-    """Read a topic as a micro-batch does: ranges are planned, and read by a pooled client."""
     with pool.lease(source) as container:
         reading = container.range_read()
         return [
@@ -183,8 +176,6 @@ def read(pool: ContainerPool, source: SourceOptions) -> list[bytes | None]:
 
 
 def test_versions_and_suites_of_kafka_python(secured):
-    """A connection has a version and a suite of the settings, or there is none."""
-
     def attempt(address: str, **settings: str) -> tuple[str, str] | None:
         given = secured.options(TLS_MECHANISM, **settings)
         settings = {name.removeprefix("kafka."): given[name] for name in given}
@@ -226,7 +217,6 @@ def test_suites_of_confluent(secured, fresh_name):
 
 
 def test_a_stream_goes_on(listener, world, client):
-    """Pooled clients of source and sink go on after their certificate was replaced."""
     topic = world.topic()
     options = listener.options(is_pem=client == "confluent", client=client)
     source = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
@@ -270,21 +260,18 @@ class Copy:
         self._end = 0
 
     def run(self) -> None:
-        """Copy ten new records."""
         begin, self._end = self._end, self._end + 10
         self._world.produce(self._partition, numbered(begin, self._end))
         self._task.read_to({self._partition: self._end})
         self._task.settle()
 
     def check(self) -> None:
-        """Everything was copied, once and in order."""
         with closing(ContainerPool()) as pool:
             expected = [record.value for record in numbered(0, self._end)]
             assert read(pool, self._copied) == expected
 
 
 def test_continuous_queries_go_on(listener, world, client, monkeypatch):
-    """The clients of tasks read and write on after their certificate was replaced."""
     monkeypatch.setattr(stream_client, "RENEWAL_S", 0.0)
     options = listener.options(is_pem=client == "kafka-python", client=client)
     copies = [Copy(world, options, each) for each in ("at-least-once", "exactly-once")]
@@ -311,7 +298,6 @@ def test_continuous_queries_go_on(listener, world, client, monkeypatch):
 
 
 def producers(copy: Copy) -> set[int]:
-    """Return the transactional producers of librdkafka; none for another client."""
     sink = getattr(copy.client, "_sink", None)
     return (
         {id(each) for each in sink._writers.values()}

@@ -45,7 +45,6 @@ class Copying:
     target: str
 
     def run(self) -> None:
-        """Copy all records, and read them by a client that was idle meanwhile."""
         reading = {**self.options, "subscribe": self.target}
         container = container_for(parse_source_options(reading, QueryKind.BATCH, UNRESTRICTED))
         with closing(_Closing(container)):
@@ -102,7 +101,6 @@ def current_token(options: Mapping[str, str]) -> Token:
 
 
 def test_tokens_are_renewed(secured, fresh_name):
-    """Streams read and write exactly once while their tokens end, and idle readers after it."""
     given = secured.options("OAUTHBEARER", kafka__isolation__level="read_committed")
     given |= {"kafka.sasl.oauthbearer.token.endpoint.url": f"{secured.token_url}/{LIFE_S}"}
     with closing(KafkaWorld("kafka-python", fresh_name, secured.cluster)) as world:

@@ -26,7 +26,6 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
 
 
 def test_topics_are_listed(world, capsys):
-    """JSON and tables have only topics that match, with their offsets and retention."""
     name = world.topic(2, retention__ms="315360000000", retention__bytes="5000000")
     world.produce(TopicPartition(name, 1), numbered(0, 1_200))
     world.delete_records(TopicPartition(name, 1), 5)
@@ -53,7 +52,6 @@ def test_topics_are_listed(world, capsys):
 
 
 def test_no_topic_matches(kafka, capsys):
-    """That is no error: the list is empty."""
     assert main(["topics", "^nothing$", "--bootstrap-servers", kafka.bootstrap_servers]) == 0
     assert capsys.readouterr().out == "0 topics, 0 partitions\n"
 
@@ -72,7 +70,6 @@ def test_the_mock_broker(client, capsys):
 
 
 def test_limited_rights(secured, client, fresh_name, tmp_path, capsys):
-    """Over TLS, a user who may only describe a topic sees neither settings nor sizes."""
     topic, user = fresh_name(), fresh_name()
     secured.cluster.create_topic(topic)
     given = [*connection(tmp_path, secured.add_user(user)), "--client", client]
@@ -83,7 +80,6 @@ def test_limited_rights(secured, client, fresh_name, tmp_path, capsys):
 
 
 def test_an_unreachable_cluster(client, capsys):
-    """One line names the condition, and the exit status is 1."""
     short = "--option=kafka.default.api.timeout.ms=500"
     given = ["topics", "--bootstrap-servers", "127.0.0.1:1", "--client", client, short]
     assert main(given) == 1

@@ -39,7 +39,6 @@ def avro(*fields: dict[str, Any]) -> Schema:
 
 
 def encoded(schema: Schema, **record: Any) -> bytes:
-    """Return a record in Avro."""
     content = io.BytesIO()
     fastavro.schemaless_writer(content, json.loads(schema.text), record)
     return content.getvalue()
@@ -102,7 +101,6 @@ class Reader:
         self._options = options
 
     def read_into(self, rows: Rows, *columns: str, **more: str) -> tuple[tuple[object, ...], ...]:
-        """Add columns of the rows, and return what was reported on bad records."""
         events = MemorySourceEvents()
         container = self._world.container(**self._options, **more, subscribe=self.partition.topic)
         container.events.override(events)
@@ -112,7 +110,6 @@ class Reader:
         return events.named("records_failed")
 
     def rows(self, *columns: str, **more: str) -> tuple[Rows, tuple[tuple[object, ...], ...]]:
-        """Return columns of all rows, and what was reported on bad records."""
         rows: Rows = []
         reports = self.read_into(rows, *columns, **more)
         return rows, reports
@@ -120,7 +117,6 @@ class Reader:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.value_format)
 def test_a_bad_record_in_each_mode(world, schema_registry, case):
-    """A bad record fails the read, is kept with its error, is dropped, or is a letter."""
     topic, letters = world.topic(), world.topic()
     options, framing, schema_id = {"valueSchema": "id bigint, user string"}, b"", ""
     if case.schema is not None:
@@ -166,7 +162,6 @@ def test_a_bad_record_in_each_mode(world, schema_registry, case):
 
 
 def test_ids_in_headers(world):
-    """Schemas alternate by GUIDs in headers, and by ids before values without such a header."""
     memory, topic = MemorySchemaRegistry(), world.topic()
     old, new = avro(USER), ORDER
     ids = [memory.register(f"{topic}-value", schema) for schema in (old, new)]

@@ -94,7 +94,6 @@ def _open_files() -> int:
 
 @pytest.fixture
 def nothing_left():
-    """Expect that a test leaves as many threads, sockets and files as there were."""
     threads, files = set(threading.enumerate()), _open_files()
     yield
     # A thread that has closed its socket may take a moment to end.
@@ -146,7 +145,6 @@ def test_the_wait_for_a_topic_that_does_not_exist_is_logged(client, caplog):
     _supported(*((use, "SSL") for use in USES), ("plan", "PLAINTEXT")),
 )
 def test_a_broker_that_never_answers(client, use, protocol):
-    """A TLS handshake has the same deadline as a request."""
     with silent_listener() as listener:
         options = _options(client, listener.address, protocol)
         with _in_time(MAX_TIMEOUTS.get(use, 2), client), pytest.raises(BrokerUnreachableError):
@@ -205,7 +203,6 @@ def _broker(*lies: Lie, records: int = RECORDS) -> Iterator[HostileBroker]:
     ],
 )
 def test_an_answer_that_stalls(client, use, api, stall):
-    """Each answer has a deadline as a whole, and the call has one for all of them."""
     with _broker(Lie(api, send=STALLS[stall])) as broker:
         options = _options(client, broker.bootstrap_servers)
         with _in_time(2, client), pytest.raises(PysparkKafkaError):
@@ -215,7 +212,6 @@ def test_an_answer_that_stalls(client, use, api, stall):
 
 @contextmanager
 def _reading(client: str, broker: HostileBroker) -> Iterator[Iterator[pa.RecordBatch]]:
-    """Yield the batches of all records, fetched a few at a time."""
     given = {
         **_options(client, broker.bootstrap_servers),
         **PATIENT,
@@ -246,7 +242,6 @@ def test_a_pause_of_days_is_cut(client):
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize(("client", "use"), _supported(("plan",), ("write",), ("transaction",)))
 def test_a_cluster_that_pauses_for_days(client, use):
-    """A throttled connection does not outlast the call."""
     with _broker(Lie("Metadata", answer=_throttle)) as broker, _in_time(2, client):
         with suppress(PysparkKafkaError):
             USES[use](_options(client, broker.bootstrap_servers), PARTITION.topic)
@@ -256,7 +251,6 @@ def test_a_cluster_that_pauses_for_days(client, use):
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_read_that_is_given_up_ends_at_once(client):
-    """Its next fetch is in flight, and never answered."""
     with (
         _broker(Lie("Fetch", send=_silent, after=1)) as broker,
         _reading(client, broker) as batches,
@@ -301,7 +295,6 @@ def test_each_call_of_a_continuous_query_ends_in_time(client, api, sink):
 
 
 def _poll(client: str, stream: StreamClient, is_enough: Callable[[], bool]) -> None:
-    """Copy records until that is enough; each call has its own time."""
     with _in_time(2, client):
         stream.assign(PartitionOffsets({PARTITION: 0}))
     deadline = time.monotonic() + 10 * TIMEOUT_S[client]
@@ -315,7 +308,6 @@ def _poll(client: str, stream: StreamClient, is_enough: Callable[[], bool]) -> N
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_bootstrap_server_that_stalls_is_left_for_another(client):
-    """Connecting has a time-out of its own, which is shorter than the call's."""
     with silent_listener() as listener, _broker() as broker:
         servers = f"{listener.address},{broker.bootstrap_servers}"
         given = {f"kafka.socket.connection.setup.timeout.{name}": "50" for name in ("ms", "max.ms")}
@@ -361,7 +353,6 @@ def _raise(*_: object) -> None:
 )
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_interrupted_call_ends_at_once(client, use, api):
-    """A signal ends a wait, however long its time-out is, and nothing is left."""
     with (
         _broker(Lie(api, send=_silent)) as broker,
         Interruption(lambda: broker.answered[api] > 0) as interruption,

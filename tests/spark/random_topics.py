@@ -61,7 +61,6 @@ class RandomRecords:
         self._random = random
 
     def some(self, count: int) -> list[Record]:
-        """Return the given number of records."""
         return [
             Record(self._text(), self._text(), self._headers(), self._timestamp())
             for _ in range(count)
@@ -247,19 +246,15 @@ class RandomTopics:
 
     @property
     def topics(self) -> list[str]:
-        """The names of all topics."""
         return sorted({partition.topic for partition in self.ends})
 
     def ends_for(self, level: str) -> dict[TopicPartition, int]:
-        """Return the ends of partitions under an isolation level."""
         return dict(self.ends) | (self.unstable if level == "read_committed" else {})
 
     def read_by_judge(self, level: str) -> dict[TopicPartition, list[Row]]:
-        """Read everything by kafka-python's consumer."""
         return self._read(self.ends_for(level), level)
 
     def _fill(self) -> None:
-        """Write the topics that there are to be."""
         self._plain(3, 14, {})
         self._plain(2, 7, {"message.timestamp.type": "LogAppendTime"})
         self._transactions(2)
@@ -314,7 +309,6 @@ class RandomTopics:
     def _end(
         self, writer: ConfluentWriter | KafkaPythonWriter, touched: Collection[TopicPartition]
     ) -> bool:
-        """Commit or abort, and say whether it is committed."""
         commit = self._random.random() < 0.5
         writer.end(commit=commit)
         # Its control record is written to each partition, some time later.

@@ -34,7 +34,6 @@ class Sinks:
     directory: Path
 
     def write(self, table: DataFrame, sink: str = OURS, **options: str) -> None:
-        """Append a table; ``__`` in an option's name stands for a dot."""
         given = self.given(sink, options)
         table.write.format(sink).options(**given).mode("append").save()
 
@@ -58,7 +57,6 @@ class Sinks:
         return query
 
     def stored(self, topic: str) -> list[Stored]:
-        """Return what the JVM connector reads from a topic, by partition and offset."""
         table = read(self.spark, self.kafka, PEER, subscribe=topic, includeHeaders="true")
         return [
             Stored(
@@ -74,11 +72,9 @@ class Sinks:
         ]
 
     def values(self, topic: str) -> list[str]:
-        """Return the values of a topic as sorted strings."""
         return sorted((stored.value or b"").decode() for stored in self.stored(topic))
 
     def given(self, sink: str, options: Mapping[str, str]) -> dict[str, str]:
-        """Return the options of a writer; ``__`` in a name stands for a dot."""
         chosen = {"client": self.client} if sink == OURS else {}
         given = {name.replace("__", "."): value for name, value in options.items()}
         return {**self.kafka.options, **chosen, **given}

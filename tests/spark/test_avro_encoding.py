@@ -95,7 +95,6 @@ def test_rows_equal_those_of_to_avro(spark):
 
 
 def test_rows_equal_those_of_to_avro_with_a_schema(spark):
-    """Fields of another order and case, enums, fixed types, unions and milliseconds."""
     schema = Schema(SchemaType.AVRO, json.dumps(SCHEMA))
     found = to_avro("value", schema.text)
     rows, values = encoded_by_spark(spark, GIVEN, GIVEN_TYPE, found)

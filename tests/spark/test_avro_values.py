@@ -24,7 +24,6 @@ CASES_A_JOB: Final = 50
 
 @pytest.fixture(scope="module")
 def permissive(spark):
-    """Read the corpus with Spark's ``from_avro``, a job for many cases."""
     found: dict[str, pa.Array[Any]] = {}
     for start in range(0, len(CASES), CASES_A_JOB):
         found |= _read(spark, CASES[start : start + CASES_A_JOB])
@@ -49,7 +48,6 @@ def _column(case: Case) -> Column:
 
 @pytest.fixture(scope="module")
 def failures(spark):
-    """Read each value of the corpus by itself in Spark's mode FAILFAST: whether it fails."""
     jvm: Any = spark._jvm
     types = jvm.org.apache.spark.sql.types.DataTypes
     none = jvm.org.apache.spark.sql.catalyst.expressions.Literal.create(None, types.BinaryType)
@@ -74,7 +72,6 @@ def failures(spark):
 
 
 def test_the_corpus_is_large():
-    """There are at least 150 pairs of a schema and a value."""
     assert sum(len(case.values) for case in CASES) >= 150
     assert len({case.name for case in CASES}) == len(CASES)
 

@@ -16,7 +16,6 @@ GENERATED: Final = {
 
 @pytest.fixture
 def generated(spark):
-    """Let Spark run the code that it generates for a query, as it does by default."""
     before = {name: spark.conf.get(name) for name in GENERATED}
     for name, value in GENERATED.items():
         spark.conf.set(name, value)
@@ -28,7 +27,6 @@ def generated(spark):
 
 @pytest.mark.parametrize("headers", ["true", "false"])
 def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, client, headers):
-    """Every column of every record is the same, with some partitions empty."""
     topic = topics.create(4)
     topics.fill(topic, {0: 500, 2: 20})
     options = {"subscribe": topic, "includeHeaders": headers}
@@ -39,7 +37,6 @@ def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, client, heade
 
 @pytest.mark.usefixtures("generated")
 def test_ends_are_those_of_the_jvm_connector(spark, kafka, topics, client):
-    """Offsets of the options, -1 and -2 among them, cut the same rows out."""
     topic = topics.create(3)
     topics.fill(topic, {0: 50, 1: 50, 2: 50})
     options = {
@@ -64,7 +61,6 @@ def test_a_dataframe_sees_what_came_since_it_was_made(spark, kafka, topics, clie
 
 
 def test_a_schema_chooses_columns(spark, kafka, topics, client):
-    """A user's schema reads a part of the columns, in its own order."""
     topic = topics.create()
     topics.fill(topic, {0: 3})
     table = (
@@ -81,7 +77,6 @@ def test_a_schema_chooses_columns(spark, kafka, topics, client):
 
 
 def test_columns_that_no_record_has_are_refused(spark, kafka, topics):
-    """A field of another name or type is named, with what there is to choose from."""
     table = (
         spark.read.format(OURS)
         .schema("offset string, valeu binary")

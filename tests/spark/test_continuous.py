@@ -18,7 +18,6 @@ from .topics import Topics
 
 
 def keep(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the records for the sink, in the same partitions."""
     return records.select(["key", "value", "partition"])
 
 
@@ -80,7 +79,6 @@ def pipeline(spark, kafka, topics, client, tmp_path):
 
 @pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
 def test_records_go_through_a_function_to_another_topic(pipeline, guarantee):
-    """A restarted query goes on where the last one ended."""
     pipeline.topics.numbers(pipeline.source, 0, range(10))
     query = pipeline.start(guarantee=guarantee)
     query.processAllAvailable()

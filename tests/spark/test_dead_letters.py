@@ -21,7 +21,6 @@ ORIGIN: Final = "__connect.errors."
 
 @pytest.fixture
 def one_client(fresh_name, kafka):
-    """Yield the run's Kafka, with the client that is the default."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     yield world
     world.close()
@@ -40,7 +39,6 @@ def given(world: KafkaWorld, topic: str, **more: str) -> dict[str, str]:
 
 
 def letters_in(world: KafkaWorld, topic: str) -> list[tuple[dict[str, Any], dict[str, str]]]:
-    """Return the letters in a topic, each with its headers."""
     return [
         (row, {pair["key"]: pair["value"].decode() for pair in row["headers"]})
         for row in world.records(TopicPartition(topic, 0))
@@ -48,7 +46,6 @@ def letters_in(world: KafkaWorld, topic: str) -> list[tuple[dict[str, Any], dict
 
 
 def test_a_batch_query_writes_letters(spark, kafka, world):
-    """Good records are rows, and each bad one is a letter, though its headers are not read."""
     topic, letters = topic_in(world), world.topic()
     options = given(world, topic, deadLetterTopic=letters, includeOffset="false")
     rows = read(spark, kafka, OURS, **options).select("value.id").collect()
@@ -68,7 +65,6 @@ def test_a_batch_query_writes_letters(spark, kafka, world):
 
 
 def test_a_stream_writes_letters_and_the_driver_counts_them(spark, kafka, one_client, tmp_path):
-    """Letters have the id of the query; a lag listener has their number by reason."""
     world, topic, letters = one_client, topic_in(one_client), one_client.topic()
     options = given(world, topic, deadLetterTopic=letters, startingOffsets="earliest")
     stream = read_stream(spark, kafka, OURS, **options).select("value.id")
@@ -92,7 +88,6 @@ def test_a_stream_writes_letters_and_the_driver_counts_them(spark, kafka, one_cl
 
 
 def test_a_letter_that_cannot_be_written_fails_the_query(spark, kafka, one_client):
-    """The error names the topic and its option."""
     world, topic = one_client, topic_in(one_client)
     missing = world.fresh_name()
     options = given(world, topic, deadLetterTopic=missing, kafka__max__block__ms="300")
@@ -103,7 +98,6 @@ def test_a_letter_that_cannot_be_written_fails_the_query(spark, kafka, one_clien
 
 
 def test_a_query_does_not_read_its_own_letters(spark, kafka, one_client):
-    """A pattern that matches the dead-letter topic fails at the first bad record in it."""
     world, topic = one_client, topic_in(one_client)
     letters = f"{topic}-letters"
     world.create(letters)

@@ -19,7 +19,6 @@ HOME = Path(str(pyspark_kafka.__file__)).parents[1]
 
 
 def demo(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the demo with its temporary files in a directory."""
     inherited = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([str(HOME), inherited] if inherited else [str(HOME)])
     return subprocess.run(
@@ -34,13 +33,11 @@ def demo(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows_of_batches(lines: list[str]) -> int:
-    """Return the sum of the rows that the lines of progress show."""
     shown = [line.split() for line in lines if line.startswith("batch ")]
     return sum(int(words[2].replace(",", "")) for words in shown)
 
 
 def test_demo(tmp_path):
-    """The demo streams every event, shows batches and a table, and leaves nothing behind."""
     ended = demo(tmp_path, "--events", str(ORDERS), "--client", "kafka-python")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
@@ -56,7 +53,6 @@ def test_demo(tmp_path):
 
 
 def test_continuous_demo(tmp_path):
-    """A continuous query passes every event on, shows its progress, and leaves nothing behind."""
     ended = demo(tmp_path, "--events", str(ORDERS), "--continuous", "--client", "confluent")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
@@ -70,7 +66,6 @@ def test_continuous_demo(tmp_path):
 
 
 def test_demo_on_a_kafka_that_is_not_there(tmp_path):
-    """Without a broker at the address, the demo ends with one line that names it."""
     ended = demo(tmp_path, "--bootstrap-servers", "127.0.0.1:1")
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()
@@ -81,7 +76,6 @@ def test_demo_on_a_kafka_that_is_not_there(tmp_path):
 
 
 def test_demo_without_java(tmp_path, monkeypatch):
-    """Without Java the demo ends with one line before it starts anything."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     ended = demo(tmp_path)
     assert ended.returncode == 1
@@ -91,7 +85,6 @@ def test_demo_without_java(tmp_path, monkeypatch):
 
 
 def test_demo_of_a_topic(kafka, tmp_path):
-    """The demo reads a topic to its end, and shows the records of its partitions."""
     with temporary_topics(kafka.bootstrap_servers, {"demo-mine": 2}, timeout_seconds=30):
         empty = demo(tmp_path, "--bootstrap-servers", kafka.bootstrap_servers, *MINE)
         write(kafka, [b"12345"] * 100)
@@ -104,7 +97,6 @@ def test_demo_of_a_topic(kafka, tmp_path):
 
 
 def write(kafka: KafkaCluster, values: list[bytes]) -> None:
-    """Write records to the topic that the demo reads."""
     given = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": "demo-mine"}
     container = sink_container_for(parse_sink_options(given, QueryKind.BATCH))
     with closing_clients(container):

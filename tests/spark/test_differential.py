@@ -43,7 +43,6 @@ class Judged:
     rows: Mapping[str, Mapping[TopicPartition, Sequence[Row]]]
 
     def of(self, level: str, spans: Mapping[TopicPartition, Span]) -> list[Row]:
-        """Return the rows of a range of each partition, in order."""
         return [
             row
             for partition, (start, end) in sorted(spans.items())
@@ -51,11 +50,9 @@ class Judged:
         ]
 
     def whole(self, level: str) -> dict[TopicPartition, Span]:
-        """Return the ranges of all records."""
         return {part: (0, end) for part, end in self.written.ends_for(level).items()}
 
     def parts(self, level: str, random: Random) -> dict[TopicPartition, Span]:
-        """Return a random range of each partition."""
         return {
             partition: _span(end, random) for partition, end in self.written.ends_for(level).items()
         }
@@ -63,7 +60,6 @@ class Judged:
 
 @pytest.fixture(scope="module", params=SEEDS, ids="seed={}".format)
 def judged(request, spark, kafka, fresh_name):
-    """Write topics from a seed, and read them by the judge."""
     with RandomTopics(kafka, spark, fresh_name, request.param) as written:
         yield Judged(written, {level: written.read_by_judge(level) for level in LEVELS})
 
@@ -76,14 +72,11 @@ def level(request):
 
 @pytest.fixture
 def random(judged, level):
-    """Return a random generator, with the same seed for each reader."""
     return Random(f"{judged.written.seed} {level}")  # noqa: S311
 
 
 @pytest.fixture
 def through_spark(spark, kafka, judged, level):
-    """Return a function to read ranges of all topics in one query."""
-
     def through(source: str, spans: Mapping[TopicPartition, Span], **options: str) -> list[Row]:
         table = read(
             spark,
@@ -110,7 +103,6 @@ def test_the_jvm_connector_reads_what_the_judge_reads(judged, level, random, thr
 
 @pytest.mark.parametrize("headers", [True, False])
 def test_whole_topics_are_the_same_in_spark(judged, level, client, headers, spark, kafka):
-    """A query for all that there is gives every record as the judge does, to the stable end."""
     table = read(
         spark,
         kafka,
@@ -125,7 +117,6 @@ def test_whole_topics_are_the_same_in_spark(judged, level, client, headers, spar
 
 
 def test_parts_of_topics_are_the_same_in_spark(judged, level, client, random, through_spark):
-    """A query for ranges that begin and end anywhere gives their records as the judge does."""
     spans = judged.parts(level, random)
     expected = judged.of(level, spans)
     assert expected
@@ -133,7 +124,6 @@ def test_parts_of_topics_are_the_same_in_spark(judged, level, client, random, th
 
 
 def test_ranges_are_the_same_through_the_port(judged, level, client, random, kafka):
-    """The records of any range, with any fetch size, are the judge's."""
     for fetch_bytes in FETCH_SIZES:
         options = {
             **kafka.options,
@@ -180,7 +170,6 @@ def _between(found: Sequence[Row], start: int, end: int) -> Sequence[Row]:
 
 
 def rows(table: pa.Table) -> list[Row]:
-    """Return a table's rows in order; without the column, headers are missing."""
     columns = {name: table.column(name) for name in table.column_names}
     columns["timestamp"] = columns["timestamp"].cast(pa.int64())
     lists = {name: column.to_pylist() for name, column in columns.items()}
@@ -198,7 +187,6 @@ def without_headers(expected: Sequence[Row]) -> list[Row]:
 
 
 def assert_same(found: Sequence[Row], expected: Sequence[Row]) -> None:
-    """Compare rows, and show the first that differs."""
     if found == expected:
         return
     for ours, theirs in zip(found, expected, strict=False):

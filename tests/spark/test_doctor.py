@@ -20,7 +20,6 @@ from pyspark_kafka.adapters.spark.session import REDACTION, redaction
     ],
 )
 def test_secrets_that_spark_shows(pattern, shown):
-    """The settings of a machine's Spark are examined."""
     setting = "" if pattern is None else f"--conf {shlex.quote(f'{REDACTION}={pattern}')} "
     options = ("--bootstrap-servers", "127.0.0.1:1", "--master", "local[1]", "--json")
     ran = subprocess.run(

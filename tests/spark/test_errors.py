@@ -11,8 +11,6 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(params=["batch", "stream"])
 def run(request, spark, kafka, tmp_path):
-    """Return a function to run a query of each kind."""
-
     def batch(**options: str) -> None:
         read(spark, kafka, OURS, **options).count()
 
@@ -23,7 +21,6 @@ def run(request, spark, kafka, tmp_path):
 
 
 def test_a_wrong_address_is_one_clear_error(run, client):
-    """Within the time that is given, the error names the address and the option."""
     began = time.monotonic()
     with pytest.raises(Exception, match="KAFKA_BROKER_UNREACHABLE") as caught:
         run(
@@ -40,7 +37,6 @@ def test_a_wrong_address_is_one_clear_error(run, client):
 
 
 def test_a_missing_topic_is_one_clear_error(run, client, fresh_name, kafka):
-    """The error names the topic, the cluster and the option."""
     topic = fresh_name()
     with pytest.raises(Exception, match="KAFKA_UNKNOWN_TOPIC") as caught:
         run(client=client, subscribe=topic, fetchOffset__retryIntervalMs="10")
@@ -50,7 +46,6 @@ def test_a_missing_topic_is_one_clear_error(run, client, fresh_name, kafka):
 
 
 def test_a_missing_option_is_one_clear_error(run):
-    """The error names the options and that one is needed, as the JVM connector does."""
     with pytest.raises(Exception, match="KAFKA_INVALID_OPTIONS") as caught:
         run()
     assert (
@@ -60,13 +55,11 @@ def test_a_missing_option_is_one_clear_error(run):
 
 
 def test_an_unknown_client_is_one_clear_error(run):
-    """The error names the clients that there are."""
     with pytest.raises(Exception, match="Known clients are 'confluent', 'kafka-python'"):
         run(client="librdkafka", subscribe="t")
 
 
 def test_secrets_are_not_shown(run, client):
-    """No error holds a password if any option is wrong."""
     with pytest.raises(Exception, match=r"kafka\.no\.such\.thing") as caught:
         run(
             client=client,

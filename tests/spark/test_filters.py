@@ -34,7 +34,6 @@ FILTERS = {
 
 @contextmanager
 def without_push_down(spark: SparkSession) -> Iterator[None]:
-    """Let Spark hand no filters to Python data sources, as it does by default."""
     before = spark.conf.get(PUSHDOWN)
     assert before is not None
     spark.conf.set(PUSHDOWN, "false")
@@ -46,7 +45,6 @@ def without_push_down(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def topic(topics):
-    """Return a topic of 4 partitions with 100 records each, a millisecond apart."""
     name = topics.create(4)
     topics.fill(name, dict.fromkeys(range(4), 100))
     return name
@@ -66,7 +64,6 @@ def all_rows(spark, kafka, topic):
 
 @pytest.mark.parametrize("condition", FILTERS)
 def test_a_filter_prunes_and_gives_the_same_rows(spark, kafka, topic, all_rows, client, condition):
-    """What cannot pass is not planned, and what passes is what passes without push-down."""
     table = read(spark, kafka, OURS, client=client, subscribe=topic, pushFilters="true")
     pushed = table.where(condition)
     # Spark makes one task of its own where a source plans none.
@@ -75,14 +72,12 @@ def test_a_filter_prunes_and_gives_the_same_rows(spark, kafka, topic, all_rows, 
 
 
 def test_push_down_names_the_setting_that_it_needs(spark, kafka, topic):
-    """With the option and without Spark's setting, the error names the setting."""
     table = read(spark, kafka, OURS, subscribe=topic, pushFilters="true")
     with without_push_down(spark), pytest.raises(Exception, match=re.escape(PUSHDOWN)):
         table.where("partition = 1").count()
 
 
 def test_columns_are_left_out_by_options(spark, kafka, topic, client):
-    """An `include` option that is false takes its column out of the schema."""
     table = read(
         spark,
         kafka,

@@ -34,7 +34,6 @@ def listed_by_kafka_python(servers: str, group: str) -> Offsets:
 
 
 def test_a_running_query_is_seen_by_tools_that_show_lag(spark, kafka, topics, client):
-    """Either admin client lists the next offset of every partition after a batch is committed."""
     topic, group = topics.create(2), topics.fresh_name()
     options = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
     query = (
@@ -62,7 +61,6 @@ def _is_at(servers: str, group: str, offsets: Offsets) -> bool:
 
 
 def test_a_new_query_begins_where_a_group_is(spark, kafka, topics, client, tmp_path):
-    """What one query has told a group, another one begins with, in batch and in streams."""
     topic, group = topics.create(2), topics.fresh_name()
     topics.numbers(topic, 0, range(5))
     first = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
@@ -80,7 +78,6 @@ def test_a_new_query_begins_where_a_group_is(spark, kafka, topics, client, tmp_p
 
 
 def test_a_group_that_committed_nothing_is_an_error(spark, kafka, topics, client):
-    """The query says which group lacks which partitions, and what can be done."""
     topic, group = topics.create(), topics.fresh_name()
     options = {"client": client, "kafka.group.id": group, "startingOffsets": "group"}
     with pytest.raises(Exception, match="KAFKA_NO_COMMITTED_OFFSET") as caught:
@@ -89,7 +86,6 @@ def test_a_group_that_committed_nothing_is_an_error(spark, kafka, topics, client
 
 
 def test_a_failing_commit_stops_no_query(spark, kafka, topics, client, tmp_path):
-    """A group with members of its own refuses the commit, and the query reads on."""
     topic, group = topics.create(), topics.fresh_name()
     topics.numbers(topic, 0, range(5))
     member = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})

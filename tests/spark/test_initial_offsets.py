@@ -14,8 +14,6 @@ BEFORE, AFTER = "before it is planned", "after it is planned"
 
 
 def fail_first_batch(stream: DataFrame, directory: Path, when: str) -> None:
-    """Run a query whose first batch fails, before or after Spark has planned it."""
-
     def fail(_batch: DataFrame, _number: int) -> None:
         raise RuntimeError(FAILURE)
 
@@ -33,7 +31,6 @@ def fail_first_batch(stream: DataFrame, directory: Path, when: str) -> None:
 
 
 def options_of(source: str, client: str, directory: Path | None) -> dict[str, str]:
-    """Return the options of a query that begins with the latest offset."""
     if source == PEER:
         return {}
     path = {} if directory is None else {"metadataPath": f"{directory}/checkpoint/sources/0"}
@@ -47,7 +44,6 @@ def options_of(source: str, client: str, directory: Path | None) -> dict[str, st
 def test_nothing_is_lost_when_the_first_batch_fails(
     spark, kafka, topics, client, tmp_path, first, second, when
 ):
-    """A restart begins where the first start did, on each other's checkpoints, too."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(5))
     options = options_of(first, client, tmp_path)

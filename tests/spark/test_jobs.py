@@ -28,7 +28,6 @@ PROGRAM: Final = Path(__file__).parent / "programs" / "lose_executor.py"
 
 @pytest.fixture
 def runner(spark):
-    """Return a runner in the tests' session."""
     runner = SparkTaskRunner(spark, "a test's query")
     yield runner
     runner.cancel(30)
@@ -37,7 +36,6 @@ def runner(spark):
 class TestSparkTaskRunner(TaskRunnerContract):
     @pytest.fixture
     def runner(self, runner):
-        """Return the runner of this module."""
         return runner
 
 
@@ -54,7 +52,6 @@ def require_a_variable(_slot: int, _attempt: str) -> None:
 
 
 def test_tasks_have_the_variables_that_they_are_given(spark):
-    """Only this job's workers have them."""
     runner = SparkTaskRunner(spark, variables={VARIABLE: "yes"})
     runner.start(1, require_a_variable)
     await_end(runner)
@@ -76,7 +73,6 @@ def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(runner, spark, 
 
 
 def test_spark_names_the_job_in_its_ui(runner, spark, tmp_path):
-    """The description of the running job is the runner's."""
     rendezvous = Rendezvous(tmp_path)
     runner.start(1, WaitingTask(rendezvous))
     await_until(lambda: bool(rendezvous.arrivals()), MAX_SECONDS)
@@ -87,7 +83,6 @@ def test_spark_names_the_job_in_its_ui(runner, spark, tmp_path):
 
 
 def test_a_task_that_fails_ends_those_that_do_not(runner, tmp_path):
-    """The job ends as a whole, for the reason of the task that failed."""
     wait = WaitingTask(Rendezvous(tmp_path))
 
     def run(slot: int, attempt: str) -> None:
@@ -100,14 +95,12 @@ def test_a_task_that_fails_ends_those_that_do_not(runner, tmp_path):
 
 
 def test_an_error_of_this_library_is_the_failure(runner):
-    """The message has neither the traceback nor the name of its class."""
     runner.start(1, miss_a_topic)
     await_end(runner)
     assert runner.failure() == str(UnknownTopicError(["nope"], "subscribe", "h:9092"))
 
 
 def test_a_python_worker_that_exits_is_a_failure(runner):
-    """The failure is Spark's reason, with the task and its host."""
     runner.start(1, exit_at_once)
     await_end(runner)
     failure = runner.failure()
@@ -142,7 +135,6 @@ def test_executors_and_spark_itself_may_be_lost(tmp_path):
 
 
 def test_the_slots_of_a_local_master_are_known(runner):
-    """The tests' session is local[2], with which Spark runs no failed task again."""
     assert runner.available_slots() == 2
     assert not runner.runs_failed_tasks_again()
 

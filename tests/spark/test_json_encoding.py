@@ -178,7 +178,6 @@ def encoded_by_spark(
     data_type: types.StructType,
     encoded: SparkColumn,
 ) -> tuple[Any, list[bytes]]:
-    """Return the rows as a struct array, and what an expression makes of each ``value``."""
     ddl = ", ".join(f"{name} {one[0]}" for name, one in columns.items())
     values = list(zip_longest(*(one[2] for one in columns.values())))
     table = spark.createDataFrame(values, ddl)

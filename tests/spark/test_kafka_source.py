@@ -26,8 +26,6 @@ GivesOptions = Callable[..., SourceOptions]
 
 @pytest.fixture
 def options(kafka, client):
-    """Return a function that returns the options of a stream on the run's broker."""
-
     def given(**raw: str) -> SourceOptions:
         return parse_source_options({**kafka.options, "client": client, **raw}, QueryKind.STREAM)
 
@@ -40,7 +38,6 @@ def numbers(table: DataFrame) -> list[int]:
 
 
 def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, options):
-    """A batch has the schema and the rows that a batch query of the JVM connector has."""
     topic = topics.create(2)
     topics.fill(topic, {0: 30, 1: 6})
     parsed = options(subscribe=topic, includeHeaders="true", startingOffsets="earliest")
@@ -56,7 +53,6 @@ def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, options):
 
 
 def test_each_range_is_a_task(spark, topics, options):
-    """There are as many tasks as ranges, and each reads its own offsets in order."""
     topic = topics.create(2)
     topics.fill(topic, {0: 10, 1: 4})
     ranges = [
@@ -74,14 +70,12 @@ def test_each_range_is_a_task(spark, topics, options):
 
 
 def test_no_ranges_are_an_empty_frame(spark, options):
-    """A batch of nothing has the schema all the same, and only the columns that are asked for."""
     frame = range_frames(spark, options(subscribe="t", includeKey="false"))([])
     assert frame.collect() == []
     assert frame.columns == ["value", "topic", "partition", "offset", "timestamp", "timestampType"]
 
 
 def test_a_task_that_fails_says_why(spark, kafka, topics, options):
-    """The error that Spark shows ends in ours, and has none of a client's frames in it."""
     topic = topics.create(1)
     topics.fill(topic, {0: 9})
     kafka.delete_records({(topic, 0): 4})
@@ -110,17 +104,14 @@ class Driver:
     crashes: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        """Run batches until there is nothing left to read."""
         with self._execution() as execution:
             while execution.run_batch():
                 pass
 
     def log(self, *path: str) -> FsspecMetadataLog:
-        """Open a log of the checkpoint."""
         return FsspecMetadataLog(StoragePath(str(self.directory.joinpath("checkpoint", *path))))
 
     def output(self) -> list[int]:
-        """Return the numbers that were written."""
         return numbers(self.spark.read.parquet(str(self.directory / "output" / "*")))
 
     @contextmanager
@@ -154,7 +145,6 @@ class Driver:
 
 
 def test_nothing_is_lost_and_nothing_twice(spark, topics, options, tmp_path):
-    """A driver that goes down between its two logs runs the same batch again when it is back."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(20))
     driver = Driver(spark, options, topic, tmp_path, {"before 0", "after 1", "before 3"})
@@ -170,7 +160,6 @@ def test_nothing_is_lost_and_nothing_twice(spark, topics, options, tmp_path):
 
 
 def test_spark_takes_the_checkpoint_over(spark, kafka, topics, options, tmp_path):
-    """A streaming query goes on where the driver stopped, and gives the checkpoint back."""
     topic = topics.create(1)
     topics.numbers(topic, 0, range(10))
     driver = Driver(spark, options, topic, tmp_path)

@@ -40,7 +40,6 @@ def listening(spark: SparkSession, listener: LagListener) -> Iterator[LagListene
 
 
 def start(stream: DataFrame, name: str, checkpoint: Path | None = None) -> StreamingQuery:
-    """Start a query that reads all available records and ends."""
     writer = stream.writeStream.format("noop").queryName(name).trigger(availableNow=True)
     if checkpoint is not None:
         writer = writer.option("checkpointLocation", str(checkpoint))
@@ -48,7 +47,6 @@ def start(stream: DataFrame, name: str, checkpoint: Path | None = None) -> Strea
 
 
 def follow(listener: LagListener, query: StreamingQuery) -> list[QueryLag]:
-    """Return the lags of a query until its end."""
     lags = list(listener.lags(query, SECONDS))
     assert not query.isActive
     assert query.exception() is None
@@ -57,7 +55,6 @@ def follow(listener: LagListener, query: StreamingQuery) -> list[QueryLag]:
 
 @pytest.mark.parametrize("source", [OURS, PEER])
 def test_a_listener_gives_the_lag_of_each_batch(spark, kafka, topics, source):
-    """The listener yields the lag of each batch by partition, and ends with the query."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(20))
     topics.numbers(topic, 1, range(10))
@@ -90,7 +87,6 @@ def aborted_records(kafka: KafkaCluster, topic: str, records: int) -> None:
 
 @pytest.mark.parametrize("source", [OURS, PEER])
 def test_a_listener_counts_records(spark, kafka, topics, client, source):
-    """With the query's options, markers do not count as lag."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
     aborted_records(kafka, topic, 3)
@@ -118,7 +114,6 @@ def test_a_listener_counts_records(spark, kafka, topics, client, source):
 
 
 def test_sources_of_one_query_are_separate(spark, kafka, topics):
-    """Both connectors in one query with a third source have a lag each."""
     ours, theirs = topics.create(), topics.create(2)
     for topic in (ours, theirs):
         topics.numbers(topic, 0, range(4))
@@ -156,7 +151,6 @@ class Failing(LagExporter):
 
 
 def test_exporters(spark, kafka, topics, caplog):
-    """Prometheus has the running queries, the log its lines, despite a failing exporter."""
     topic, registry, failing = topics.create(), CollectorRegistry(), Failing()
     topics.numbers(topic, 0, range(5))
     exporters = (failing, PrometheusLagExporter(registry), LoggingLagExporter())
@@ -184,7 +178,6 @@ def test_exporters(spark, kafka, topics, caplog):
 
 
 def test_an_ended_query_can_still_be_followed(spark, kafka, topics):
-    """Its known lags are returned, and an unknown query does not block."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
     stream = read_stream(spark, kafka, OURS, subscribe=topic, startingOffsets="earliest")
@@ -200,7 +193,6 @@ def test_an_ended_query_can_still_be_followed(spark, kafka, topics):
 def watched(
     kafka: KafkaCluster, checkpoint: str, *more: str
 ) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Run the command, and yield a function to wait for a lag."""
     arguments = ("--checkpoint", checkpoint, "--bootstrap-servers", kafka.bootstrap_servers)
     with running("lag", *arguments, *more, "--json", "--interval", "0.2") as started:
 
@@ -226,7 +218,6 @@ class Storage:
 
     @property
     def options(self) -> list[str]:
-        """The command's options for the storage."""
         if self._s3 is None:
             return []
         keys = self._directory.with_name("storage.json")
@@ -246,7 +237,6 @@ class Storage:
 @pytest.mark.parametrize("source", [OURS, PEER])
 @pytest.mark.parametrize("is_on_s3", [False, True])
 def test_the_command_watches_a_checkpoint(spark, kafka, topics, s3, tmp_path, source, is_on_s3):
-    """The numbers are right while records arrive, partitions are added and batches commit."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(10))
     storage = Storage(tmp_path / "checkpoint", s3 if is_on_s3 else None)
@@ -272,7 +262,6 @@ def test_the_command_watches_a_checkpoint(spark, kafka, topics, s3, tmp_path, so
 
 
 def test_the_command_watches_the_checkpoint_of_a_continuous_query(kafka, topics, tmp_path, client):
-    """Its epochs are batches, and what they do not have yet is the lag."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(10))
     query = continuous.start(

@@ -12,7 +12,6 @@ SIZES = {number: 7 * number for number in range(PARTITIONS)}
 
 
 def test_a_batch_has_as_many_tasks_as_it_may(spark, kafka, topics, client):
-    """The rows are those of a task for each partition."""
     topic = topics.create(PARTITIONS)
     topics.fill(topic, SIZES)
     each = read(spark, kafka, OURS, client=client, subscribe=topic)
@@ -45,10 +44,6 @@ def test_a_stream_goes_on_with_another_number_of_tasks(spark, kafka, topics, cli
 
 
 def test_offset_logs_are_the_same(spark, kafka, topics, tmp_path):
-    """A query with a task for all partitions writes the bytes that it writes with a task for each.
-
-    Only the time of a batch differs.
-    """
     topic = topics.create(PARTITIONS)
     topics.fill(topic, SIZES)
     logs: list[dict[str, bytes]] = []
@@ -69,7 +64,6 @@ def test_offset_logs_are_the_same(spark, kafka, topics, tmp_path):
 
 
 def offset_log(directory: Path) -> dict[str, bytes]:
-    """Return the files of Spark's offset log by name, without the time of a batch."""
     return {
         log.name: re.sub(rb'"batchTimestampMs":\d+', b"", log.read_bytes())
         for log in sorted(directory.glob("checkpoint/offsets/[0-9]"))
@@ -77,6 +71,5 @@ def offset_log(directory: Path) -> dict[str, bytes]:
 
 
 def logged(directory: Path, batch: int) -> dict[str, Any]:
-    """Return the offsets at which a batch ended, by Spark's log."""
     [log] = directory.glob(f"**/offsets/{batch}")
     return json.loads(log.read_text().splitlines()[-1])

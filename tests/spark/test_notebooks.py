@@ -27,7 +27,6 @@ EXPECTED = {
 
 @pytest.fixture(autouse=True)
 def kernel(tmp_path, monkeypatch):
-    """Let a kernel of this Python find the package, and keep its files in the test's directory."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -35,7 +34,6 @@ def kernel(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
 def test_a_notebook_runs(notebook, tmp_path):
-    """Its cells run without an error in their order, and print what they should."""
     book = nbformat.read(notebook, as_version=4)
     client = NotebookClient(book, timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
@@ -49,14 +47,12 @@ def test_a_notebook_runs(notebook, tmp_path):
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
 def test_notebooks_are_kept_without_outputs(notebook):
-    """Outputs would change with every run."""
     book = nbformat.read(notebook, as_version=4)
     nbformat.validate(book)
     assert all(not cell.outputs for cell in book.cells if cell.cell_type == "code")
 
 
 def outputs(cell: Any) -> list[str]:
-    """Return what a cell prints and shows, as HTML where it can be."""
     shown = []
     for output in cell.get("outputs", ()):
         data = output.get("data", {})

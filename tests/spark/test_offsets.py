@@ -15,7 +15,6 @@ RECORDS = 10
 
 
 def rewrite(kafka: KafkaCluster, checkpoint: Path, to: str) -> None:
-    """Change the offsets of a stopped query."""
     servers = ("--bootstrap-servers", kafka.bootstrap_servers)
     stopped = ("--yes", "--query-is-stopped")
     ended = run("offsets", "rewrite", str(checkpoint), "--to", to, *servers, *stopped)
@@ -28,7 +27,6 @@ def offsets_of(rows: DataFrame) -> list[int]:
 
 @pytest.mark.parametrize(("source", "other"), [(OURS, PEER), (PEER, OURS)])
 def test_queries_resume_at_new_offsets(spark, kafka, topics, tmp_path, source, other):
-    """Both sources read from there on, also if a batch was planned and not committed."""
     topic = topics.create()
     topics.numbers(topic, 0, range(RECORDS))
     first, second = (

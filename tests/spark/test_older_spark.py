@@ -19,7 +19,6 @@ WRAPPER = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
 
 
 def limited(spark: SparkSession, kafka: KafkaCluster, topic: str, **options: str) -> DataFrame:
-    """Open a stream from the beginning of a topic, whose limits are allowed."""
     given = {"startingOffsets": "earliest", "allowLimitsWithoutTrigger": "true", **options}
     return read_stream(spark, kafka, OURS, subscribe=topic, **given)
 
@@ -28,7 +27,6 @@ def limited(spark: SparkSession, kafka: KafkaCluster, topic: str, **options: str
     "limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"]
 )
 def test_a_limit_is_refused_unless_it_is_allowed(spark, kafka, topics, tmp_path, limit):
-    """The query fails before its first batch, and the error names the Spark that has limits."""
     topic = topics.create()
     topics.numbers(topic, 0, range(10))
     stream = read_stream(
@@ -42,8 +40,6 @@ def test_a_limit_is_refused_unless_it_is_allowed(spark, kafka, topics, tmp_path,
 def taking(
     stream: DataFrame, batches: list[tuple[int, list[int]]], directory: Path, failing: int = -1
 ) -> DataStreamWriter:
-    """Add the numbers of each batch to a list, and fail in one of the batches."""
-
     def take(batch: DataFrame, number: int) -> None:
         batches.append((number, numbers(batch)))
         if number == failing:
@@ -53,7 +49,6 @@ def taking(
 
 
 def test_limits_hold_over_a_restart(spark, kafka, topics, client, tmp_path):
-    """A batch that was planned and failed is planned again with the same offsets."""
     topic = topics.create()
     topics.numbers(topic, 0, range(1_000))
     stream = limited(spark, kafka, topic, client=client, maxOffsetsPerTrigger="300")
@@ -84,7 +79,6 @@ def test_available_now_repeats_a_failed_batch_and_ends(spark, kafka, topics, tmp
 
 
 def test_available_now_ends_after_a_limited_batch_that_is_allowed(spark, kafka, topics, tmp_path):
-    """As the option says; the next run continues there, also with a limit of bytes."""
     topic = topics.create()
     topics.numbers(topic, 0, range(25))
     stream = limited(spark, kafka, topic, maxOffsetsPerTrigger="10", maxBytesPerTrigger="1000000")
@@ -112,7 +106,6 @@ def test_a_limit_never_goes_back_with_sparks_wrapper(spark, kafka, topics, tmp_p
 
 @pytest.mark.skipif(HAS_FILTERS, reason="this Spark pushes filters")
 def test_filters_are_refused(spark, kafka, topics):
-    """The error names the Spark that pushes them."""
     table = read(spark, kafka, OURS, subscribe=topics.create(), pushFilters="true")
     with pytest.raises(PySparkException, match=r"Spark 4\.1 or newer can"):
         table.collect()

@@ -10,10 +10,8 @@ pytestmark = pytest.mark.usefixtures("spark")
 
 @pytest.mark.parametrize("name", WITH_SPARK)
 def test_a_page_shows_what_it_says(name, topics, tmp_path):
-    """The examples of a page run in their order, and print the tables that the page has."""
     check_page(name, interpreter(), topics, tmp_path)
 
 
 def test_the_queries_of_the_readme_run(topics, tmp_path):
-    """The batches show the rows that the README shows, and both streams copy the orders."""
     check_readme(interpreter(), topics, tmp_path)

@@ -37,7 +37,6 @@ class OperatedSource(KafkaDataSource):
 
 
 def operated(spark: SparkSession, **lists: str) -> str:
-    """Return the format of the data source in processes with the operator's lists, or none."""
     variables = {entries.variable: lists.get(entries.name, "") for entries in AllowList}
     register_source(spark, OperatedSource, variables)
     return OperatedSource.name()
@@ -60,7 +59,6 @@ def write(spark: SparkSession, source: str, options: Mapping[str, str]) -> None:
 
 @pytest.mark.parametrize("way", [read, select, write])
 def test_no_query_does_more_than_to_read_and_write(spark, way):
-    """Every dangerous setting is refused, by the DataFrame API and by SQL, all in one error."""
     with pytest.raises(Exception, match=f"{len(DANGEROUS)} options cannot be used") as caught:
         way(spark, operated(spark), QUERY | DANGEROUS)
     for name in DANGEROUS:
@@ -70,7 +68,6 @@ def test_no_query_does_more_than_to_read_and_write(spark, way):
 
 @pytest.mark.parametrize("way", [read, select])
 def test_a_query_does_what_is_allowed(spark, way):
-    """A listed library is loaded, and found to be no plugin, by the DataFrame API and by SQL."""
     given = QUERY | {"kafka.plugin.library.paths": LIBRARY}
     with pytest.raises(Exception, match="undefined symbol: conf_init"):
         way(spark, operated(spark, FILES=LIBRARY), given)

@@ -24,7 +24,6 @@ FILE = re.compile(r"^`([\w/.-]+)`[^\n]*:\n\n```\w+\n(.*?)```", re.DOTALL | re.MU
 
 
 def test_the_pipeline_of_the_page_runs(connect, connect_url, kafka, topics, tmp_path):
-    """`spark-pipelines run` writes the tables and the sink, and a second run adds what is new."""
     orders, copies = topics.create(), topics.create()
     names = {
         "broker:9092": kafka.bootstrap_servers,
@@ -48,7 +47,6 @@ def test_the_pipeline_of_the_page_runs(connect, connect_url, kafka, topics, tmp_
 
 
 def write_project(directory: Path, names: dict[str, str]) -> None:
-    """Write the files of the page, with other names of brokers, topics and directories."""
     text = PAGE.read_text()
     for shown, used in names.items():
         assert shown in text
@@ -60,7 +58,6 @@ def write_project(directory: Path, names: dict[str, str]) -> None:
 
 
 def run(project: Path, url: str) -> None:
-    """Run the pipeline on a server as a user does."""
     command = [f"{os.environ['SPARK_HOME']}/bin/spark-pipelines", "run", "--remote", url]
     done = subprocess.run(
         command,

@@ -16,6 +16,5 @@ def test_batches_have_the_schema_that_spark_expects(projection):
 
 
 def test_a_schema_is_read_back_as_its_projection():
-    """The projection and Spark's schema are the same."""
     assert projection_of(spark_schema(ALL_COLUMNS)) == ALL_COLUMNS
     assert tuple(TYPES) == COLUMNS

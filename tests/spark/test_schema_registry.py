@@ -48,7 +48,6 @@ SHORT_MS: Final = "1000"
 
 @pytest.fixture
 def proxy(schema_registry):
-    """Run a proxy for the registry."""
     with proxied(schema_registry) as running:
         yield running
 
@@ -62,45 +61,37 @@ class Orders:
         self._registry = open_registry(RegistryOptions(url))
 
     def register(self, fields: Fields, subject: str = "value") -> int:
-        """Register a record with fields, for the topic's values unless a subject is given."""
         text = json.dumps({"type": "record", "name": "Order", "fields": fields})
         return self._registry.register(f"{self.topic}-{subject}", Schema(SchemaType.AVRO, text))
 
     def key_prefix(self, fields: str, subject: str = "key") -> bytes:
-        """Register a message with fields, and return what comes before such keys."""
         schema = Schema(SchemaType.PROTOBUF, f'syntax = "proto3";\nmessage Order {{ {fields} }}\n')
         return id_prefix(self._registry.register(f"{self.topic}-{subject}", schema), (0,))
 
     def value(self, schema_id: int, **record: Any) -> bytes:
-        """Return a framed record."""
         schema = json.loads(self._registry.by_id(schema_id).text)
         content = io.BytesIO()
         fastavro.schemaless_writer(content, schema, record)
         return id_prefix(schema_id) + content.getvalue()
 
     def write(self, *values: bytes | None) -> None:
-        """Write values."""
         self._topics.values(self.topic, values)
 
     def write_pairs(self, *pairs: tuple[bytes | None, bytes | None]) -> None:
-        """Write keys and values."""
         self._topics.pairs(self.topic, pairs)
 
 
 def typed(orders: Orders, url: str, **others: str) -> dict[str, str]:
-    """Return the options of a query on the values of orders."""
     earliest = {"subscribe": orders.topic, "startingOffsets": "earliest"}
     return {**earliest, "valueFormat": "avro", "schema__registry__url": url, **others}
 
 
 def rows(table: DataFrame, *columns: str) -> list[Any]:
-    """Return the offsets, the fields of the values, and further columns."""
     selected = table.select("offset", "value.*", *columns)
     return [tuple(row) for row in selected.orderBy("offset").collect()]
 
 
 def id_of(prefix: bytes) -> int:
-    """Return the id of a prefix."""
     found, _ = parse_framing(prefix)
     assert isinstance(found, int)
     return found
@@ -109,7 +100,6 @@ def id_of(prefix: bytes) -> int:
 def started(
     spark: SparkSession, kafka: KafkaCluster, orders: Orders, url: str, client: str, mode: str
 ) -> StreamingQuery:
-    """Start a query that keeps its rows in a table of its name."""
     given = {**typed(orders, url, client=client, mode=mode), TIMEOUT: str(int(SECONDS * 1000))}
     stream = read_stream(spark, kafka, OURS, **given).select("offset", "value")
     name = f"{orders.topic}_{mode}"
@@ -117,13 +107,11 @@ def started(
 
 
 def has_batch(query: StreamingQuery) -> bool:
-    """Return whether a query runs a batch with records."""
     status = query.status
     return bool(status["isTriggerActive"] and status["isDataAvailable"])
 
 
 def test_records_of_many_schemas(spark, kafka, topics, schema_registry, client):
-    """Versions alternate; keys and values are read as the newest one, or have an error."""
     orders = Orders(topics, schema_registry)
     first, second, third = (orders.register(fields) for fields in (USER, DRINK, AGE))
     old_key, new_key = (orders.key_prefix(fields) for fields in (KEY, NEWER_KEY))
@@ -180,7 +168,6 @@ def test_records_of_many_schemas(spark, kafka, topics, schema_registry, client):
 
 
 def test_errors_of_records(spark, kafka, topics, schema_registry, tmp_path):
-    """The error names the record, the id of its schema and the field; also that of a stream."""
     orders = Orders(topics, schema_registry)
     own, incompatible = orders.register(AGE), orders.register(OTHER_TYPE, "other")
     ended = orders.value(own, user="ada", drink="tea", age=9)[:-1]
@@ -211,7 +198,6 @@ def test_errors_of_records(spark, kafka, topics, schema_registry, tmp_path):
 
 
 def test_streams_wait_for_a_registry_that_is_killed_and_started_again(spark, kafka, topics):
-    """Streams go on with schemas that are new to them, and only bad records are dropped."""
     apicurio = Apicurio()
     with apicurio as url:
         orders = Orders(topics, url)
@@ -246,7 +232,6 @@ def test_streams_wait_for_a_registry_that_is_killed_and_started_again(spark, kaf
 def test_a_registry_that_is_down_while_tasks_run(
     spark, kafka, topics, schema_registry, proxy, client
 ):
-    """Tasks fail in any mode, rather than drop records, and succeed when it is back."""
     orders = Orders(topics, schema_registry)
     schema_id = orders.register(USER)
     orders.write(orders.value(schema_id, user="ada"))
@@ -264,7 +249,6 @@ def test_a_registry_that_is_down_while_tasks_run(
 def test_a_stream_goes_on_when_the_registry_is_back(
     spark, kafka, topics, schema_registry, proxy, tmp_path
 ):
-    """A schema that cannot be looked up fails the batch, which is repeated as a whole."""
     orders, letters = Orders(topics, schema_registry), topics.create()
     url = f"http://{proxy.address}{urlsplit(schema_registry).path}"
     first, second = orders.register(USER), orders.register(DRINK)

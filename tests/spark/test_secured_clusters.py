@@ -34,7 +34,6 @@ class SecuredQueries:
         self._origin, self._copy = topics
 
     def run(self, operation: str) -> int:
-        """Run an operation."""
         return {
             "batch": self._batch,
             "stream": self._stream,
@@ -91,7 +90,6 @@ class SecuredQueries:
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_login(spark, secured, fresh_name, tmp_path, mechanism, client):
-    """A login works in all that a query does, or is refused when its options are parsed."""
     assert set(IN_ORDER) == set(OPERATIONS)
     topics = [fresh_name(), fresh_name()]
     for topic in topics:

@@ -34,13 +34,11 @@ def found():
 
 
 def test_performance_settings_are_set(found):
-    """Unix domain sockets are used, and filters are pushed to Python sources."""
     assert (found["sockets"], found["filters"]) == ("true", "true")
     assert found["warnings"] == []
 
 
 def test_settings_of_the_user_are_kept(found):
-    """A setting on the builder is not overridden."""
     assert found["buffer"] == "131072"
 
 
@@ -56,27 +54,23 @@ def test_settings_of_the_user_are_kept(found):
     ],
 )
 def test_secrets_are_hidden_as_well_as_what_the_user_hides(found, name):
-    """Spark hides this source's secrets, the user's, and those that it hides by default."""
     assert re.search("mine", found["redaction"])
     assert re.search(found["redaction"], name)
 
 
 def test_workers_are_this_python_with_the_kernels_loaded(found):
-    """A worker is forked from a process with loaded and frozen kernels."""
     assert found["python"]
     assert found["kernels"]
     assert found["spared"]
 
 
 def test_an_existing_session_is_reused_with_a_warning(found):
-    """Settings of a running JVM cannot be changed."""
     assert found["same"]
     [late] = found["late"]
     assert late.startswith("Reusing an existing session, which lacks spark.buffer.size")
 
 
 def test_a_query_sets_nothing_that_the_environment_of_spark_forbids(found):
-    """The list of Spark's driver holds, also if a program changes it after the start."""
     place = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
     words = f"The Kafka option 'kafka.acks' is not allowed because it is listed in {place}."
     assert words in found["refused"]
@@ -84,7 +78,6 @@ def test_a_query_sets_nothing_that_the_environment_of_spark_forbids(found):
 
 
 def test_a_query_sets_nothing_that_a_setting_of_spark_forbids(found):
-    """The list of Spark's setting holds where the format is registered, since Spark keeps it."""
     place = "spark.sql.kafka.disallowedOptions"
     words = f"The Kafka option 'kafka.linger.ms' is not allowed because it is listed in {place}."
     assert words in found["registered"]
@@ -92,7 +85,6 @@ def test_a_query_sets_nothing_that_a_setting_of_spark_forbids(found):
 
 
 def test_a_query_sets_what_the_application_of_spark_allows(found):
-    """Its configuration holds where the format is registered; no SET statement adds to it."""
     assert "'kafka.sasl.kerberos.kinit.cmd' is refused" in found["not allowed"]
     assert "'kafka.plugin.library.paths' is refused" in found["partly allowed"]
     assert "kinit" not in found["partly allowed"]

@@ -51,35 +51,29 @@ class Write(Protocol):
 
 @pytest.fixture
 def sinks(spark, kafka, client, tmp_path):
-    """Return a function to write by both sinks."""
     return Sinks(spark, kafka, client, tmp_path)
 
 
 @pytest.fixture
 def one_client(spark, kafka, tmp_path):
-    """Return a function to write, for errors of the driver before it creates a client."""
     return Sinks(spark, kafka, "kafka-python", tmp_path)
 
 
 @pytest.fixture(params=["batch", "stream"])
 def write(request, sinks):
-    """Return each kind of query in turn."""
     return sinks.write if request.param == "batch" else sinks.write_stream
 
 
 def shapes(spark: SparkSession, topic: str) -> DataFrame:
-    """Make a table of one partition that has every shape, 300 rows in all."""
     rows = [(topic, *SHAPES[number % len(SHAPES)]) for number in range(300)]
     return rows_of(spark, rows, SCHEMA)
 
 
 def texts(spark: SparkSession, *values: str) -> DataFrame:
-    """Make a table of one partition with the column ``value``."""
     return rows_of(spark, [(value,) for value in values], "value string")
 
 
 def test_rows_become_the_records_that_the_jvm_connector_makes(spark, sinks, write, topics):
-    """Keys, values, headers, partitions, order and the type of timestamps are the same."""
     ours, theirs = topics.create(3), topics.create(3)
     write(shapes(spark, ours))
     # As a batch: the other sink is not what is tried here.
@@ -90,7 +84,6 @@ def test_rows_become_the_records_that_the_jvm_connector_makes(spark, sinks, writ
 
 
 def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(spark, sinks, topics):
-    """Both sinks write the records of a key to the same partition."""
     ours, theirs = topics.create(7), topics.create(7)
     chance = random.Random(1)  # noqa: S311
     rows = [(chance.randbytes(number % 40), b"%d" % number, None) for number in range(500)]
@@ -103,7 +96,6 @@ def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(spark, s
 
 
 def test_texts_are_written_as_utf_8(spark, sinks, topics):
-    """A key and a value may be strings as well as binary."""
     topic = topics.create()
     rows = [("ключ", "значение"), (None, ""), ("", None)]
     sinks.write(rows_of(spark, rows, "key string, value string"), topic=topic)
@@ -115,7 +107,6 @@ def test_texts_are_written_as_utf_8(spark, sinks, topics):
 
 
 def test_rows_go_to_the_topics_they_name(spark, sinks, topics):
-    """One query writes to as many topics as its column names."""
     one, other = topics.create(2), topics.create()
     rows = [(one if number % 3 else other, str(number)) for number in range(30)]
     sinks.write(rows_of(spark, rows, "topic string, value string"))
@@ -124,7 +115,6 @@ def test_rows_go_to_the_topics_they_name(spark, sinks, topics):
 
 
 def test_the_jvm_connector_reads_what_is_compressed(spark, sinks, topics):
-    """With any codec, the rows are the same as the JVM connector writes."""
     ours, theirs = topics.create(3), topics.create(3)
     for codec in CODECS:
         sinks.write(shapes(spark, ours), kafka__compression__type=codec)
@@ -168,7 +158,6 @@ def test_columns_that_are_of_no_record_are_left_alone(spark, sinks, topics):
 
 
 def test_no_rows_are_no_error(spark, sinks, write, topics):
-    """A table without rows writes nothing."""
     topic = topics.create()
     write(texts(spark), topic=topic)
     assert sinks.stored(topic) == []
@@ -220,7 +209,6 @@ def test_no_rows_are_no_error(spark, sinks, write, topics):
 def test_a_schema_that_makes_no_records_is_refused_in_the_jvm_connectors_words(
     spark, one_client, topics, columns, has_topic, words
 ):
-    """The driver refuses it before any task runs, as the JVM connector does."""
     given = {"topic": topics.create()} if has_topic else {}
     table = texts(spark, "a").selectExpr(*columns)
     assert refusal(lambda: one_client.write(table, **given)) == f"[KAFKA_SINK_SCHEMA] {words}"
@@ -233,7 +221,6 @@ def test_a_schema_that_makes_no_records_is_refused_in_the_jvm_connectors_words(
 def test_a_setting_that_is_forbidden_is_refused_in_the_jvm_connectors_words(
     spark, one_client, setting
 ):
-    """Rows are bytes already: no serializer is chosen."""
     option = {f"kafka__{setting.replace('.', '__')}": "a.Class"}
     line = refusal(lambda: one_client.write(texts(spark, "a"), topic="t", **option))
     with pytest.raises(Exception, match=r"is not supported") as caught:
@@ -243,7 +230,6 @@ def test_a_setting_that_is_forbidden_is_refused_in_the_jvm_connectors_words(
 
 
 def test_what_a_topic_holds_is_not_replaced(spark, kafka, topics):
-    """Overwriting is refused in the JVM connector's words, and nothing is written."""
     topic = topics.create()
     writer = (
         texts(spark, "a").write.format(OURS).options(topic=topic, **kafka.options).mode("overwrite")
@@ -256,7 +242,6 @@ def test_what_a_topic_holds_is_not_replaced(spark, kafka, topics):
 
 
 def test_a_topic_that_does_not_exist_is_named(spark, write, kafka, fresh_name):
-    """The query fails, where the JVM connector's does: in a task, after ``max.block.ms``."""
     topic = fresh_name()
     line = refusal(lambda: write(texts(spark, MARK), topic=topic, kafka__max__block__ms="500"))
     assert line.startswith(
@@ -266,7 +251,6 @@ def test_a_topic_that_does_not_exist_is_named(spark, write, kafka, fresh_name):
 
 
 def test_a_null_topic_in_the_middle_fails_the_query(spark, write, topics):
-    """A row without a topic is never ignored."""
     topic = topics.create()
     rows = [(None if number == 50 else topic, f"{MARK}-{number}") for number in range(100)]
     table = rows_of(spark, rows, "topic string, value string")
@@ -287,7 +271,6 @@ def test_a_null_topic_in_the_middle_fails_the_query(spark, write, topics):
 def test_a_record_that_is_too_large_fails_the_query(
     spark, write, topics, config, option, size, limit, client
 ):
-    """One line names its topic, partition and size, and what it is larger than; not the record."""
     topic = topics.create(2, **config)
     rows = [(f"{MARK}-{number}".ljust(size if number == 50 else 20), 1) for number in range(100)]
     table = rows_of(spark, rows, "value string, partition int")
@@ -303,7 +286,6 @@ def test_a_record_that_is_too_large_fails_the_query(
 
 
 def test_a_partition_that_a_topic_does_not_have_is_named(spark, sinks, topics):
-    """The error says how many there are."""
     topic = topics.create(2)
     table = texts(spark, MARK).selectExpr("value", "2 as partition")
     line = refusal(lambda: sinks.write(table, topic=topic))
@@ -315,7 +297,6 @@ def test_a_partition_that_a_topic_does_not_have_is_named(spark, sinks, topics):
 
 
 def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(spark, sinks, topics):
-    """The same options serve both: those for the other kind are ignored."""
     topic = topics.create()
     shared = {"subscribe": topic, "startingOffsets": "earliest", "topic": topic}
     sinks.write(texts(spark, "a"), **shared)
@@ -327,7 +308,6 @@ def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(spark, sinks
 
 @pytest.mark.parametrize("kind", ["writer", "streamWriter"])
 def test_options_of_a_source_are_named_in_a_warning(caplog, kind):
-    """Each option that a write ignores is logged once, and no other."""
     given = {
         "kafka.bootstrap.servers": "127.0.0.1:1",
         "topic": "t",
@@ -344,7 +324,6 @@ def test_options_of_a_source_are_named_in_a_warning(caplog, kind):
 
 
 def test_a_stream_writes_what_came_since_its_last_run(spark, sinks, topics):
-    """A query that is started again goes on from its checkpoint, each row once."""
     topic = topics.create(2)
     sinks.write_stream(texts(spark, "a", "b"), topic=topic)
     sinks.write_stream(texts(spark, "c"), topic=topic)
@@ -367,7 +346,6 @@ def test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_a
 
 
 def test_our_source_feeds_our_sink(spark, sinks, topics, tmp_path):
-    """What a stream reads it can write as it is: the source and the sink have the same columns."""
     origin, copy = topics.create(3), topics.create(3)
     topics.fill(origin, {0: 20, 1: 30, 2: 10})
     stream = (

@@ -40,7 +40,6 @@ def append(rows: DataFrame, kafka: KafkaCluster, topic: str) -> None:
 
 
 def test_batches_are_written_from_any_thread_and_read(connect, kafka, topics):
-    """Threads of a pool write, and a batch reads, without registration or an active session."""
     topic = topics.create()
     frames = [connect.sql(f"select binary('{number}') value") for number in range(2)]
     activate = pyspark_kafka.set_active_session
@@ -51,7 +50,6 @@ def test_batches_are_written_from_any_thread_and_read(connect, kafka, topics):
 
 
 def test_a_stream_writes_exactly_once_and_reports_its_lag(connect, kafka, topics, tmp_path):
-    """A query commits its transactions, and the listener in the client's process has its lag."""
     source, target = topics.create(), topics.create()
     topics.numbers(source, 0, range(9))
     limit = {"maxOffsetsPerTrigger": "5"} if HAS_READ_LIMITS else {}
@@ -80,7 +78,6 @@ def test_a_stream_writes_exactly_once_and_reports_its_lag(connect, kafka, topics
 
 
 def test_a_continuous_query_uses_files_for_its_tasks(connect, kafka, topics, tmp_path, monkeypatch):
-    """The channel is a directory by default, and a socket is refused."""
     # Functions of columns are then Connect's, as in a process without another Spark.
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     source, target = topics.create(), topics.create()
@@ -131,7 +128,6 @@ SECRETS = {
 
 
 def test_the_event_log_shows_no_secret(connect):
-    """Events of a server have the statements of its clients, with options under any name."""
     pyspark_kafka.register(connect)
     options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "seen-1", **SECRETS}
     listed = ", ".join(f"`{name}` '{value}'" for name, value in options.items())
@@ -158,7 +154,6 @@ def test_the_event_log_shows_no_secret(connect):
 
 @pytest.fixture(scope="module")
 def sessions(connect_url):
-    """Ask for sessions in a process that has no other Spark."""
     ran = subprocess.run(
         [sys.executable, PROGRAM, connect_url],
         capture_output=True,
@@ -183,7 +178,6 @@ def test_a_session_sets_what_a_client_can(sessions):
 
 
 def test_a_local_connect_server_has_all_settings(sessions):
-    """A session with a server of its own process sets its JVM's settings."""
     assert sessions["local"] == {
         "filters": FILTERS,
         "redacts": True,

@@ -13,7 +13,6 @@ PAGE = ROOT / "docs" / "guides" / "sql-and-pipelines.md"
 
 @pytest.fixture
 def view(spark, kafka, topics, fresh_name):
-    """Create a view that reads and writes an empty topic."""
     topic, name = topics.create(), fresh_name()
     spark.sql(
         f"CREATE TEMPORARY VIEW {name} USING pyspark_kafka OPTIONS ("
@@ -25,7 +24,6 @@ def view(spark, kafka, topics, fresh_name):
 
 @pytest.mark.parametrize("session", ["spark", "connect"])
 def test_the_statements_of_the_page_run(session, request, kafka, topics):
-    """A view is written by name and read; columns that are left out are null, or Kafka's."""
     spark: SparkSession = request.getfixturevalue(session)
     topic = topics.create()
     text = PAGE.read_text().replace("broker:9092", kafka.bootstrap_servers)
@@ -50,14 +48,12 @@ def test_the_statements_of_the_page_run(session, request, kafka, topics):
     ],
 )
 def test_other_statements_are_refused(spark, view, statement, message):
-    """Nothing is written for a statement that needs more than Kafka or Spark can do."""
     with pytest.raises(AnalysisException, match=message):
         spark.sql(statement.format(view=view))
     assert spark.table(view).isEmpty()
 
 
 def test_a_streaming_view_is_used_in_sql(spark, kafka, topics, fresh_name):
-    """SQL selects from a stream that Python has opened."""
     name = fresh_name()
     stream = spark.readStream.format("pyspark_kafka").options(**kafka.options)
     stream.option("subscribe", topics.create()).load().createTempView(name)

@@ -13,7 +13,6 @@ def numbers(table: DataFrame) -> list[int]:
 
 
 def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, client, tmp_path):
-    """A stream to the end of a topic gives the very rows, with some partitions empty."""
     topic = topics.create(4)
     topics.fill(topic, {1: 300, 3: 30})
     options = {"subscribe": topic, "includeHeaders": "true", "startingOffsets": "earliest"}
@@ -26,7 +25,6 @@ def test_rows_are_those_of_the_jvm_connector(spark, kafka, topics, client, tmp_p
 
 
 def test_a_query_goes_on_from_its_checkpoint(spark, kafka, topics, client, tmp_path):
-    """Each run reads what came since the last, and new partitions from their beginning."""
     topic = topics.create(1)
     stream = read_stream(
         spark, kafka, OURS, client=client, subscribe=topic, startingOffsets="earliest"
@@ -45,7 +43,6 @@ def test_a_query_goes_on_from_its_checkpoint(spark, kafka, topics, client, tmp_p
 def test_the_jvm_connector_takes_a_checkpoint_over_and_gives_it_back(
     spark, kafka, topics, client, tmp_path
 ):
-    """Both sources read each other's offsets: every record once, whichever runs."""
     topic = topics.create(2)
     for run, source in enumerate((PEER, OURS, PEER, OURS)):
         topics.numbers(topic, run % 2, range(10 * run, 10 * run + 10))
@@ -57,7 +54,6 @@ def test_the_jvm_connector_takes_a_checkpoint_over_and_gives_it_back(
 
 
 def test_a_running_query_reads_what_comes(spark, kafka, topics, client):
-    """A query that begins at the end reads the records that are written while it runs."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(5))
     query = (

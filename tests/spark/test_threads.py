@@ -16,7 +16,6 @@ def write(spark: SparkSession, kafka: KafkaCluster, topic: str, number: int) -> 
 
 
 def test_threads_write_with_an_active_session(spark, kafka, topics):
-    """Every thread of a pool writes, if its first act is to set the active session."""
     topic = topics.create()
     activate = pyspark_kafka.set_active_session
     with ThreadPoolExecutor(2, initializer=activate, initargs=(spark,)) as pool:

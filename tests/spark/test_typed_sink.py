@@ -20,12 +20,10 @@ FIELDS = (
 
 @pytest.fixture
 def one_client(spark, kafka, tmp_path):
-    """Return a function to write with one client: encoding comes before it."""
     return Sinks(spark, kafka, "kafka-python", tmp_path)
 
 
 def rows(spark: SparkSession, count: int = 20) -> DataFrame:
-    """Return rows with a struct for a key and one for a value, and the JSON that Spark makes."""
     structs = spark.range(count).selectExpr("struct(id) key", f"struct({FIELDS}) value")
     return structs.selectExpr("key", "value", "to_json(key) json_key", "to_json(value) json")
 
@@ -84,7 +82,6 @@ def test_a_continuous_query_writes_structs(spark, kafka, topics, tmp_path):
 
 
 def require_backward(url: str, subject: str) -> None:
-    """Let a registry refuse schemas that cannot read what was written with the last one."""
     body = json.dumps({"compatibility": "BACKWARD"}).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"{url}/config/{subject}", body, headers, method="PUT")  # noqa: S310
@@ -97,7 +94,6 @@ def registering(url: str, **options: str) -> dict[str, str]:
 
 
 def test_schemas_are_registered_before_the_first_record(one_client, topics, schema_registry):
-    """A reader finds them; a schema that is not compatible is refused before data moves."""
     spark, topic = one_client.spark, topics.create(1)
     given = registering(schema_registry, topic=topic)
     one_client.write(spark.range(3).selectExpr("struct(id, 'a' name) value"), **given)
@@ -121,7 +117,6 @@ def test_schemas_are_registered_before_the_first_record(one_client, topics, sche
 
 
 def test_rows_are_registered_by_their_topics(one_client, topics, schema_registry, tmp_path):
-    """Protobuf keys have the ids of their schemas before them, Avro values in headers."""
     spark, (first, second) = one_client.spark, (topics.create(1), topics.create(1))
     file = tmp_path / "key.proto"
     file.write_text('syntax = "proto3";\nmessage Key { int64 id = 1; string name = 2; }\n')

@@ -109,7 +109,6 @@ def test_the_arrow_schema_is_sparks(struct):
     ],
 )
 def test_ddl_is_parsed_as_by_spark(spark, text):
-    """Nullability and comments have no effect, as in from_json."""
     assert spark is not None  # PySpark's parser needs its JVM
     theirs = spark_types._parse_datatype_string(text)
     ours = spark_type(parse_struct(text))
@@ -118,7 +117,6 @@ def test_ddl_is_parsed_as_by_spark(spark, text):
 
 @pytest.mark.parametrize("text", ["a int b int", "1 int", "a map<int>", "a strin", "a int,"])
 def test_ddl_that_spark_refuses(spark, text):
-    """A DDL text that Spark refuses is refused here, too."""
     assert spark is not None
     with pytest.raises(PySparkException):
         spark_types._parse_datatype_string(text)
@@ -127,7 +125,6 @@ def test_ddl_that_spark_refuses(spark, text):
 
 
 def test_types_that_values_cannot_have():
-    """All of a user's fields with such types are reported together."""
     schema = spark_types.StructType(
         [
             spark_types.StructField("a", spark_types.IntegerType(), nullable=False),
@@ -165,7 +162,6 @@ def test_types_that_values_cannot_have():
     ids=["defaults", "patterns"],
 )
 def test_json_is_read_as_from_json_reads_it(spark, kafka, topics, formats):
-    """Every type, nested ones and tombstones included, from both sources of the same topic."""
     topic = topics.create()
     in_patterns = b'{"j":"31/12/2019","k":"31.12.2019 23:59 +02:00","l":"201912312359"}'
     topics.values(topic, [ALL_VALUES, b"{}", None, b'{"d":1,"h":2}', in_patterns])
@@ -183,7 +179,6 @@ def test_json_is_read_as_from_json_reads_it(spark, kafka, topics, formats):
 
 
 def test_bad_records(spark, kafka, topics):
-    """Bad records fail the query, are rows with their errors, or are dropped."""
     topic = topics.create()
     topics.values(topic, [ADA, BAD, BOB], key=b"k")
 
@@ -206,7 +201,6 @@ def test_bad_records(spark, kafka, topics):
 
 
 def test_a_users_schema(spark, kafka, topics):
-    """A user's schema chooses columns and fields, and needs no other schema for JSON."""
     topic = topics.create()
     topics.values(topic, [ADA, None])
     reader = spark.read.format(OURS).options(subscribe=topic, valueFormat="json", **kafka.options)
@@ -219,7 +213,6 @@ def test_a_users_schema(spark, kafka, topics):
 
 
 def test_bad_options_fail_at_load(spark, kafka):
-    """All of them are reported at once."""
     options = {"valueFormat": "json", "valueSchema": "a in", "mode": "strict", "subscribe": "t"}
     with pytest.raises(AnalysisException) as caught:
         read(spark, kafka, OURS, **options)
@@ -228,7 +221,6 @@ def test_bad_options_fail_at_load(spark, kafka):
 
 
 def test_a_stream_of_json_with_dead_letters(spark, kafka, topics, tmp_path):
-    """A stream fails at a bad record, and with a topic for those it goes on without them."""
     topic, letters = topics.create(), topics.create()
     topics.values(topic, [ADA, BAD, BOB])
 
@@ -250,7 +242,6 @@ def test_a_stream_of_json_with_dead_letters(spark, kafka, topics, tmp_path):
 
 
 def avro(*fields: str) -> str:
-    """Return a record of nullable texts."""
     members = [{"name": name, "type": ["null", "string"], "default": None} for name in fields]
     return json.dumps({"type": "record", "name": "Order", "fields": members})
 
@@ -264,7 +255,6 @@ class Registry:
         self._topics = topics
 
     def write(self, topic: str, schema: str, records: Sequence[dict[str, str]]) -> None:
-        """Register a schema for a topic, and write records."""
         import io
 
         number = self._client.register(f"{topic}-value", Schema(SchemaType.AVRO, schema))
@@ -279,7 +269,6 @@ class Registry:
 def test_a_restart_reads_with_the_schema_of_the_first_start(
     spark, kafka, topics, schema_registry, tmp_path
 ):
-    """Until the query is told to read a newer version, and without a log as the latest one."""
     topic, registry = topics.create(), Registry(schema_registry, topics)
     registry.write(topic, avro("user"), [{"user": "ada"}])
     options = {
@@ -306,7 +295,6 @@ def test_a_restart_reads_with_the_schema_of_the_first_start(
 
 
 def test_the_legacy_source(spark, kafka, topics):
-    """Its data frames have the typed columns, too."""
     topic = topics.create()
     topics.values(topic, [ADA, BOB])
     given = {**kafka.options, "subscribe": topic, "includeKey": "false", **JSON}
@@ -317,7 +305,6 @@ def test_the_legacy_source(spark, kafka, topics):
 
 
 def test_a_continuous_query(spark, kafka, topics, tmp_path):
-    """Its function gets structs."""
     topic, sink = topics.create(), topics.create()
     topics.values(topic, [ADA, BAD, BOB])
 

@@ -28,7 +28,6 @@ class Topics:
     fresh_name: Callable[[], str]
 
     def create(self, partitions: int = 1, **config: str) -> str:
-        """Create an empty topic of a fresh name."""
         name = self.fresh_name()
         self.cluster.create_topic(
             name, partitions, config={key.replace("__", "."): text for key, text in config.items()}
@@ -36,7 +35,6 @@ class Topics:
         return name
 
     def fill(self, topic: str, sizes: Mapping[int, int]) -> None:
-        """Write so many records to each partition, of every shape."""
         producer = self._producer()
         for partition, size in sizes.items():
             for number in range(size):
@@ -47,18 +45,15 @@ class Topics:
         assert producer.flush(30) == 0
 
     def values(self, topic: str, values: Iterable[bytes | None], key: bytes | None = None) -> None:
-        """Write values to the first partition."""
         self.pairs(topic, ((key, value) for value in values))
 
     def pairs(self, topic: str, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
-        """Write keys and values to the first partition."""
         producer = self._producer()
         for key, value in pairs:
             producer.produce(topic, value, key, 0)
         assert producer.flush(30) == 0
 
     def numbers(self, topic: str, partition: int, numbers: range) -> None:
-        """Write numbers as text."""
         producer = self._producer()
         for number in numbers:
             producer.produce(topic, str(number), partition=partition)
