@@ -4,13 +4,14 @@ Batches are made field by field, and some fields are then made hostile; lengths 
 put right behind it, mostly, so that what is wrong is met by the kernels and not at the door.
 """
 
-from __future__ import annotations
-
 import json
+import random
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, final
+from pathlib import Path
+from typing import Any, Final, Self, final
 
 import lz4.frame
 
@@ -32,11 +33,6 @@ from tests.unit.adapters.kafka_format.batches import (
     sizeless_zstd,
     varint,
 )
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-    from pathlib import Path
 
 END: Final = 2**63 - 1
 
@@ -73,7 +69,7 @@ class Case:
         return json.dumps({**vars(self), "blob": self.blob.hex()}).encode()
 
     @classmethod
-    def from_json(cls, text: bytes) -> Case:
+    def from_json(cls, text: bytes) -> Self:
         """Read what ``to_json`` gave."""
         said = json.loads(text)
         return cls(

@@ -9,8 +9,6 @@ A cell whose Python is missing is reported as not run. Results of cells that are
 kept. ``make docs`` then makes the page.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

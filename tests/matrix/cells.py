@@ -1,17 +1,13 @@
 """What the matrix consists of: environments, and which tests run in each."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from .project import Project
+from .project import Project
 
 PYTHONS: Final = ("3.11", "3.12", "3.13")
 

@@ -1,24 +1,18 @@
 """Virtual environments with the versions that a cell needs, made by uv, or by pip of the wheel."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.packaging.environments import build, install_wheel
 
-from .project import ROOT, package_name
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from .cells import Environment
-    from .project import Project
+from .cells import Environment
+from .project import ROOT, Project, package_name
 
 FOLDER: Final = ROOT / ".venv" / "matrix"
 WHEELS: Final = FOLDER / "wheels"

@@ -1,24 +1,15 @@
 """The page of versions, from ``pyproject.toml`` and from the results of ``make matrix``."""
 
-from __future__ import annotations
-
 import re
 import tomllib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
-from pyspark_kafka.adapters.spark.spark_api import FEATURES
+from pyspark_kafka.adapters.spark.spark_api import FEATURES, SparkFeature
 
-from .cells import all_cells
+from .cells import Cell, all_cells
 from .project import ROOT, Project
-from .results import Outcome, read_results
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from pyspark_kafka.adapters.spark.spark_api import SparkFeature
-
-    from .cells import Cell
-    from .results import Result
+from .results import Outcome, Result, read_results
 
 HEAD: Final = """\
 <!-- make docs makes this page from pyproject.toml and results of make matrix; do not edit it. -->

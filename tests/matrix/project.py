@@ -1,15 +1,11 @@
 """What ``pyproject.toml`` names: dependencies, and the groups of the tests."""
 
-from __future__ import annotations
-
 import re
 import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Any, Final, Self
 
 ROOT: Final = Path(__file__).parents[2]
 

@@ -1,7 +1,5 @@
 """The Pythons of this machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

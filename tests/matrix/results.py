@@ -1,18 +1,14 @@
 """What cells came to, as a file that the documentation is made from."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Self
+from pathlib import Path
+from typing import Any, Final, Self
 from xml.etree import ElementTree as ET
 
 from .project import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 RESULTS: Final = ROOT / "tests" / "matrix" / "results.json"
 

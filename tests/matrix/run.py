@@ -1,27 +1,22 @@
 """Run the tests of one cell."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.brokers.java import find_java, major_version, version_answer
 from tests.packaging.installed import VARIABLE as INSTALLED
 from tests.servers.tested_kafka import VARIABLE
 
+from .cells import Cell
 from .environments import InstallError, installed_versions, make_environment
-from .project import ROOT
+from .project import ROOT, Project
 from .pythons import find_python
 from .results import Counts, Outcome, Result
-
-if TYPE_CHECKING:
-    from .cells import Cell
-    from .project import Project
 
 LOGS: Final = ROOT / "build" / "matrix"
 

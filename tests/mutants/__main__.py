@@ -9,8 +9,6 @@ mutmut keeps its results in ``build/mutants``: a further run tries the mutants o
 have changed, and with ``--again`` those that survived.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

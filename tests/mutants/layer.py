@@ -1,21 +1,17 @@
 """A layer's mutants: mutmut makes and tries them in a folder of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .score import module_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 ROOT: Final = Path(__file__).parents[2]
 

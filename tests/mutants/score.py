@@ -1,13 +1,9 @@
 """What became of the mutants of a layer, by module."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final, Self
 
 FOUND: Final = ("killed", "timeout")
 """Outcomes, in mutmut's words, of mutants that a test found.

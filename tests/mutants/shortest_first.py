@@ -3,14 +3,11 @@
 Most mutants fail in the first milliseconds. mutmut names the tests of a mutant in any order.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 DURATIONS: Final = Path("mutmut-stats.json")
 """What mutmut measures before it tries the first mutant, in the folder where it runs the tests."""

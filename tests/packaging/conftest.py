@@ -1,20 +1,15 @@
 """The built distribution, and an environment without it."""
 
-from __future__ import annotations
-
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 
 from .environments import build, install_wheel, without_the_package
 from .installed import VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,7 +1,5 @@
 """Python environments that have this project's dependencies and not the project."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

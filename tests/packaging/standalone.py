@@ -1,14 +1,13 @@
 """A standalone cluster, and an environment for its executors, made by the commands of the pages."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import free_ports
@@ -16,9 +15,6 @@ from tests.documents import DOCS
 from tests.spark_home.home import java_options
 
 from .environments import see_dependencies
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 COMMANDS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MASTER, WORKER = COMMANDS.findall((DOCS / "deploy" / "standalone.md").read_text())

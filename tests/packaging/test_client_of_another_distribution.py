@@ -1,7 +1,5 @@
 """A project of its own brings a client, and holds it to the suites that the wheel ships."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

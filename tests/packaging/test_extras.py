@@ -1,14 +1,13 @@
 """The wheel with each set of extras: the cells ``installed-…`` of the matrix choose the tests."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
 import subprocess
 import time
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import pytest
 
@@ -20,14 +19,9 @@ from tests.documents import DOCS, TESTS, WITH_SPARK, WITHOUT_SPARK, check_page, 
 from tests.integration.client_files import connection
 from tests.integration.test_prometheus_command import scrape, write
 from tests.servers.http_server import Request, Response, serving
-from tests.servers.secured import TLS_MECHANISM
+from tests.servers.secured import TLS_MECHANISM, SecuredBroker
 
 from .installed import Installed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.servers.secured import SecuredBroker
 
 pytestmark = pytest.mark.timeout(900)  # kernels are compiled, in each environment
 

@@ -1,18 +1,14 @@
 """The oldest Spark that is supported, beside the newest one that runs the other tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from .conftest import ROOT, made_once
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SPARK: Final = "4.0.2"
 

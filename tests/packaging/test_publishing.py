@@ -1,7 +1,5 @@
 """What a package index checks and shows of the distribution."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The package as users get it on a cluster: in a packed environment, and as a zip."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -8,14 +8,12 @@
 each was found.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .faults import Settings
 from .planted import IDS_COLLIDE, PLANTED, planted
@@ -23,9 +21,6 @@ from .search import in_parts
 from .shrinking import shrink
 from .simulation import Outcome, simulate
 from .story import story_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def main() -> int:

@@ -1,11 +1,9 @@
 """A streaming query's checkpoint, and its micro-batches."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass, field
-from typing import final
+from typing import Self, final
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
@@ -21,7 +19,7 @@ class Batch:
     end: int
 
     @classmethod
-    def of(cls, entry: tuple[int, bytes]) -> Batch:
+    def of(cls, entry: tuple[int, bytes]) -> Self:
         """Parse an entry of the offset log."""
         content = json.loads(entry[1])
         return cls(entry[0], content["start"], content["end"])
@@ -55,7 +53,7 @@ class Checkpoint:
     commits: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
     sinks: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
 
-    def copy(self, tag: str) -> Checkpoint:
+    def copy(self, tag: str) -> Self:
         """Return a copy of all files."""
         planned = self.planned()
         copied = Checkpoint(tag, self.query_id, planned.end if planned else self.first, self.last)
@@ -79,7 +77,7 @@ class Checkpoint:
         content = self.offsets.get(number)
         return [] if content is None else Batch.of((number, content)).rows(0, 1, self.tag)
 
-    def overwrite(self, other: Checkpoint, *, with_sinks: bool) -> None:
+    def overwrite(self, other: Self, *, with_sinks: bool) -> None:
         """Replace all files by those of another checkpoint."""
         _overwrite(self.offsets, other.offsets)
         _overwrite(self.commits, other.commits)

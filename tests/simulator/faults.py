@@ -1,12 +1,10 @@
 """What can go wrong, and what of it goes wrong in a schedule."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Final, final
+from typing import Final, Self, final
 from zlib import crc32
 
 from pyspark_kafka.domain.writing.transaction import LANES
@@ -89,7 +87,7 @@ class Settings:
     """The only faults that may happen, by their keys; all if it is ``None``."""
 
     @classmethod
-    def of(cls, seed: int) -> Settings:
+    def of(cls, seed: int) -> Self:
         """Return the settings that a seed stands for."""
         random = Random(seed)  # noqa: S311
         kinds = set(random.sample(_OTHERS, random.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))))
@@ -115,7 +113,7 @@ class Settings:
             lanes=random.choice((LANES, LANES, 1)),
         )
 
-    def smaller(self) -> list[Settings]:
+    def smaller(self) -> list[Self]:
         """Return simpler settings, of which one may show the same."""
         fewer = [
             replace(self, kinds=self.kinds - {kind})

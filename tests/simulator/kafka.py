@@ -1,7 +1,5 @@
 """A cluster in memory that remembers what happened to each transaction, and by whom."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace

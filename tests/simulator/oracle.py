@@ -1,13 +1,11 @@
 """What must hold: for errors when they are raised, and for everything at the end."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.errors import MetadataLogError
@@ -16,12 +14,9 @@ from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, Transaction, 
 
 from .checkpoint import Checkpoint, value_of
 from .faults import Fault
-from .kafka import OPERATOR
+from .kafka import OPERATOR, Fate
 from .ports import SINKS, StorageError
 from .world import MAX_ENTRIES, ViolationError, World
-
-if TYPE_CHECKING:
-    from .kafka import Fate
 
 PARTLY_LOST: Final = "A part of the batch is missing"
 OTHER_DRIVER: Final = "Another driver has written entry"

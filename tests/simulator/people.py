@@ -1,7 +1,5 @@
 """People who start the query, follow the advice of its errors, and make mistakes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Final, final

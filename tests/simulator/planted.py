@@ -1,7 +1,5 @@
 """Faults that are planted in the product, and that the simulator has to find."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace

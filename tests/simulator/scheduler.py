@@ -1,7 +1,5 @@
 """Processes that run one at a time, in virtual time."""
 
-from __future__ import annotations
-
 import heapq
 import threading
 from collections.abc import Callable

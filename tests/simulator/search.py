@@ -1,24 +1,20 @@
 """Many schedules, in several processes: a module of its own, since these do not see `__main__`."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, NamedTuple
+from multiprocessing.queues import SimpleQueue
+from typing import NamedTuple
 
 from .faults import Settings
 from .shrinking import shrink
 from .simulation import simulate
 from .story import story_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from multiprocessing.queues import SimpleQueue
 
 _CHUNK = 200
 

@@ -1,7 +1,5 @@
 """A failing schedule is made as small as possible."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

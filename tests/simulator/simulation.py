@@ -1,7 +1,5 @@
 """One schedule, from a seed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import final

@@ -1,12 +1,10 @@
 """Spark: the driver of a streaming query, and the attempts of its tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+from typing import Any, TypeAlias, cast, final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -23,9 +21,7 @@ from .checkpoint import Batch, Checkpoint
 from .faults import Fault, Fired
 from .ports import SimulatedUseCases
 from .scheduler import Killed, Process
-
-if TYPE_CHECKING:
-    from .world import World
+from .world import World
 
 Messages: TypeAlias = list[TaskCommitMessage | None]
 

@@ -1,7 +1,5 @@
 """A schedule, told in a few lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,23 +1,18 @@
 """What all processes of a schedule share, and what a story is told from."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
 from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.options.sink_table import DeliveryGuarantee
 
+from .checkpoint import Checkpoint
 from .faults import Decisions, Fault, Settings
 from .kafka import TOPIC, Kafka
-from .scheduler import Scheduler
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
-    from .scheduler import Process
+from .scheduler import Process, Scheduler
 
 PREFIX: Final = "sink"
 MAX_ENTRIES: Final = 6

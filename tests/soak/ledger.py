@@ -1,24 +1,19 @@
 """The numbers of a soak: their topics, the producer, and a reader for each query's output."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyspark_kafka.brokers import KafkaCluster
 
 from .base import Opened
+from .driver import QueryPlan
 from .numbers import READ_S, TICK_S, NumberProducer, NumberReader, SoakError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from .driver import QueryPlan
 
 SOURCE: Final = "numbers"
 """The topic of all numbers; a query's output has its name."""
@@ -38,7 +33,7 @@ class Counts:
     vanished: int
 
     @classmethod
-    def of(cls, reader: NumberReader, count: int) -> Counts:
+    def of(cls, reader: NumberReader, count: int) -> Self:
         """Return what a reader has seen of the first numbers."""
         return cls(
             reader.records,

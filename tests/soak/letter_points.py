@@ -3,12 +3,11 @@
 They come by an entry point of ``pyspark_kafka.containers``, with a format that needs no kernel.
 """
 
-from __future__ import annotations
-
 import enum
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +15,10 @@ import pyarrow.compute as pc
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.letters import TopicDeadLetters
+from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.domain.options.sink import dead_letter_sink
-from pyspark_kafka.domain.values.data_types import parse_struct
+from pyspark_kafka.domain.options.source import SourceOptions
+from pyspark_kafka.domain.values.data_types import StructType, parse_struct
 from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.ports.letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.values.value_format import (
@@ -30,13 +31,6 @@ from pyspark_kafka.ports.values.value_format import (
 from .kill_points import DIRECTORY, install_distribution
 from .processes import kill
 from .trap import Trap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.domain.options.source import SourceOptions
-    from pyspark_kafka.domain.values.data_types import StructType
 
 FORMAT: Final = "numbers"
 """The name of the format: a value is the digits of a number."""

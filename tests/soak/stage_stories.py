@@ -1,16 +1,11 @@
 """What happens in a round in which executors are lost while they write a micro-batch."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Self, final
 
 from .driver import QueryPlan
-from .stage_faults import Step
-
-if TYPE_CHECKING:
-    from .stage_faults import Script
+from .stage_faults import Script, Step
 
 KINDS: Final = (
     "no executor",
@@ -57,7 +52,7 @@ class Story:
     has_metadata_path: bool = False
 
     @classmethod
-    def of(cls, seed: int, number: int) -> Story:
+    def of(cls, seed: int, number: int) -> Self:
         """Return the story of a round."""
         chance = random.Random(f"{seed}/{number}")  # noqa: S311
         kinds = random.Random(seed).sample(KINDS, len(KINDS))  # noqa: S311

@@ -10,17 +10,16 @@ logs, errors, plans, events, checkpoints, temporary files and arguments. What is
 with its seed, and the exit status is 1; the last line above repeats a round.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark_kafka.brokers import connector_jars
 
@@ -30,9 +29,6 @@ from ..soak.session import session
 from ..spark_home import make_spark_home
 from .differential import Differential
 from .secret_trial import SecretTrial
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _SETTINGS: Final = {
     "spark.jars": ",".join(map(str, connector_jars())),

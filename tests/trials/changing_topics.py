@@ -1,7 +1,5 @@
 """Small random topics, which grow and lose records between the runs of a stream."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -1,36 +1,29 @@
 """The same random queries by this source and by the JVM connector: nothing may differ."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from pyspark_kafka.brokers import KafkaCluster
 
 from ..conformance.side_by_side import JvmSource, java_causes, read_jvm
 from ..conformance.sources import JVM, ONE_TASK, OURS, Source, sorted_sets
 from ..spark.queries import read, read_stream, run_available_now
+from ..spark.random_topics import Row
 from ..spark.test_differential import assert_same, rows
 from .changing_topics import ChangingTopics
-from .random_options import RandomOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
-
-    from ..spark.random_topics import Row
-    from .random_options import Options
+from .random_options import Options, RandomOptions
 
 _START_AFTER_END: Final = "RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET"
 # What is refused, or is not there, is to be so soon.

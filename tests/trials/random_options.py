@@ -1,19 +1,14 @@
 """Random options of a read, of those that both connectors have."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from random import Random
+from typing import TypeAlias
 
 from pyspark_kafka.domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.random_topics import LEVELS
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from .changing_topics import ChangingTopics
+from .changing_topics import ChangingTopics
 
 Options: TypeAlias = "dict[str, str]"
 

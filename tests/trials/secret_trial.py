@@ -1,15 +1,14 @@
 """Secrets in right and wrong options of queries and commands, and in no other place."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ..integration.commands import command
 from ..integration.test_no_secret_leaks import (
@@ -23,13 +22,8 @@ from ..integration.test_no_secret_leaks import (
     running_program,
     surroundings,
 )
-from ..servers.secured import MECHANISMS, TLS_MECHANISM
+from ..servers.secured import MECHANISMS, TLS_MECHANISM, SecuredBroker
 from ..unit.adapters.test_secrets_in_errors import MODULE, OPTIONS, SECRETS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from ..servers.secured import SecuredBroker
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "use_and_fail.py"
 ROOT: Final = Path(__file__).parents[2]

@@ -1,7 +1,5 @@
 """A short round of each trial; ``make trials`` runs more, from other seeds."""
 
-from __future__ import annotations
-
 import pytest
 
 from ..spark.random_topics import Row

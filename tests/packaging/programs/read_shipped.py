@@ -3,8 +3,6 @@
 Prints how many rows a batch and a stream had.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """Read a topic with an installed package that is not registered. Prints the number of rows."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -4,22 +4,15 @@ The format is neither imported nor registered: Spark finds it in the environment
 of the executors. Writes the rows that were read, by how they were, to a file of JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 CLIENTS = ("confluent", "kafka-python")
 SETTINGS = {

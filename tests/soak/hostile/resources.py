@@ -1,18 +1,14 @@
 """The threads, sockets and files of this process, by what they are for."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Self, final
 
 _SELF: Final = Path("/proc/self")
 _SOCKET: Final = re.compile(r"socket:\[(\d+)\]")
@@ -34,13 +30,11 @@ class Resources:
     counts: Counter[str]
 
     @classmethod
-    def count(cls) -> Resources:
+    def count(cls) -> Self:
         """Return what there is now."""
         return cls(Counter([*_threads(), *_descriptors()]))
 
-    def beyond(
-        self, other: Resources, ceilings: Mapping[str, int] = _NO_CEILINGS
-    ) -> dict[str, int]:
+    def beyond(self, other: Self, ceilings: Mapping[str, int] = _NO_CEILINGS) -> dict[str, int]:
         """Return by how much this is more than another one, for each name that is more.
 
         ``ceilings`` say how many there may be of some names, even if the other one has fewer.
@@ -48,7 +42,7 @@ class Resources:
         allowed = other.counts | Counter(ceilings)
         return dict(sorted((self.counts - allowed).items()))
 
-    def without_peers(self, ports: Iterable[int]) -> Resources:
+    def without_peers(self, ports: Iterable[int]) -> Self:
         """Return all but the sockets that are connected to some ports."""
         ignored = {f"socket to {port}" for port in ports}
         kept = {name: count for name, count in self.counts.items() if name not in ignored}

@@ -4,8 +4,6 @@ The argument is a file of JSON; ``tests.soak.continuous_driver`` writes it. Its 
 ``errors.json`` when a query has ended by itself, and asks for a stop by a file ``stop``.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -13,8 +11,11 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from pyspark_kafka import continuous
 from pyspark_kafka.bootstrap import continuous as composition
@@ -23,11 +24,6 @@ from tests.soak.epoch_points import EpochPoints
 from tests.soak.processes import end_with_parent
 from tests.soak.session import session
 from tests.soak.tracked_function import TrackedFunction
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import SparkSession
 
 _POLL_S = 0.05
 _OTHERS_S = 60.0

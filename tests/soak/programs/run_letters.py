@@ -3,8 +3,6 @@
 The argument is a file of JSON; ``tests.soak.test_letter_kills`` writes it.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

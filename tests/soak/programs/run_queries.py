@@ -3,8 +3,6 @@
 The argument is a file of JSON; ``tests.soak.driver`` writes it, and says what is in it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -12,13 +10,12 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from tests.soak.processes import end_with_parent
 from tests.soak.session import session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def start(spark: SparkSession, of_query: dict[str, Any], trigger: dict[str, Any]) -> Any:

@@ -5,21 +5,18 @@ The argument is a file of JSON; ``tests.soak.write_stage_soak`` writes it. Its d
 more than the failure.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from tests.soak.processes import end_with_parent
 from tests.soak.session import session
 from tests.soak.stage_faults import StageFaults
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def add_workers(spark: SparkSession, hosts: list[str], directory: Path) -> None:

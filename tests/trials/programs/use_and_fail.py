@@ -1,22 +1,18 @@
 """Run queries with secrets, of which most fail, and write down all that Python shows of errors."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from pyspark_kafka import continuous
 from tests.integration.programs.use_secrets import FORMAT, plant, read, start_session, view, write
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark.sql import SparkSession
 
 
 def main() -> None:

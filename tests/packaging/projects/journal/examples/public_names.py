@@ -1,12 +1,12 @@
 """Each public name once, with the types that a strict type checker has to see. It is never run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_type
+from typing import assert_type
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
 
 import pyspark_kafka
 from pyspark_kafka import (
@@ -41,15 +41,10 @@ from pyspark_kafka.brokers import (
     temporary_topics,
 )
 from pyspark_kafka.continuous import ContinuousQuery, ExecutionLimits, RestartLimits
+from pyspark_kafka.domain.continuous.progress import EpochProgress
 from pyspark_kafka.domain.lag.lag import QueryLag
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import DataSource
-
-    from pyspark_kafka.domain.continuous.progress import EpochProgress
 
 
 class Totals(LagExporter, ProgressListener):

@@ -1,7 +1,5 @@
 """The public submodules after an import of the package alone. It is never run."""
 
-from __future__ import annotations
-
 from typing import assert_type
 
 import pyspark_kafka

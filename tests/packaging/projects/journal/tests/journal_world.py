@@ -1,17 +1,12 @@
 """A directory, as the contract suites arrange it."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import ALL, Capability, Record, World
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark_kafka.domain.topic_partition import TopicPartition
 
 
 @final

@@ -1,7 +1,5 @@
 """The client ``journal`` does what the library's own clients do, and what only it does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

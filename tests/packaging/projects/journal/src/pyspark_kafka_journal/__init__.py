@@ -1,7 +1,5 @@
 """Topics in files of newline-delimited JSON, as a client of pyspark-kafka."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyspark_kafka.ports.client import Client

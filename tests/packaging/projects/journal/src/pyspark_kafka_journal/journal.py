@@ -1,18 +1,14 @@
 """The files: ``<directory>/<topic>/<partition>.jsonl``, a record a line."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, Self, final
 
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CREATE_TIME = 0
 
@@ -30,7 +26,7 @@ class JournalRecord:
     timestamp_type: int = CREATE_TIME
 
     @classmethod
-    def parse(cls, offset: int, line: bytes) -> JournalRecord:
+    def parse(cls, offset: int, line: bytes) -> Self:
         """Read a line.
 
         :raises KeyError, TypeError, ValueError: if it is no record.

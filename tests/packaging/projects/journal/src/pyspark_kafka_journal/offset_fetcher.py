@@ -1,21 +1,16 @@
 """Partitions and offsets of a journal."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, final
+from collections.abc import Collection, Mapping
+from typing import final
 
 from pyspark_kafka.domain.errors import UnknownTopicError, UnsupportedFeatureError
+from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.reading import OffsetFetcher
 
 from .journal import Journal
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from pyspark_kafka.domain.options.source import SourceOptions
 
 
 @final

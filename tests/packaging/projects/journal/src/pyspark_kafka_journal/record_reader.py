@@ -1,27 +1,22 @@
 """Records of a journal as Arrow."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
+
+import pyarrow as pa
 
 from pyspark_kafka.adapters.kafka_format.record_columns import record_batches
 from pyspark_kafka.domain.errors import UnknownTopicError
+from pyspark_kafka.domain.options.source import SourceOptions
+from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.reading.errors import OffsetOutOfRangeError
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords
+from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.ports.reading import RecordReader
 
 from .journal import Journal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from pyspark_kafka.domain.options.source import SourceOptions
-    from pyspark_kafka.domain.reading.data_loss import DataLoss
-    from pyspark_kafka.domain.reading.ranges import OffsetRange
-    from pyspark_kafka.domain.reading.records import Projection
 
 RECORDS_A_BATCH: Final = 1_000
 
