@@ -250,7 +250,7 @@ LONG_ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Exception,
         Fault.DATA,
         "[KAFKA_DATA_LOSS.PARTITIONS_DELETED] ",
-    ),
+    )
 ]
 
 
@@ -340,10 +340,7 @@ def test_notes_survive_a_pickle():
         (MissingOffsetsError(T0, 5, 10), {"partition": T0, "start": 5, "end": 10}),
         (DataLossError("PARTITIONS_DELETED", "gone"), {"sub_condition": "PARTITIONS_DELETED"}),
         (SinkSchemaError(p for p in ("one", "two")), {"problems": ("one", "two")}),
-        (
-            RecordTooLargeError("t", None, 20, "why"),
-            {"topic": "t", "partition": None, "size": 20},
-        ),
+        (RecordTooLargeError("t", None, 20, "why"), {"topic": "t", "partition": None, "size": 20}),
         (
             TransactionLostError(iter(["a", "b"]), "why", "Do this."),
             {"transactional_ids": ("a", "b")},

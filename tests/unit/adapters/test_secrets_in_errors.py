@@ -61,10 +61,7 @@ OPTIONS = sorted(
 """Every option of a read and a write, and settings of each client."""
 
 PRIVATE_KEY = f"-----BEGIN PRIVATE KEY-----\nMIIE{SECRET}\n-----END PRIVATE KEY-----\n"
-PASTED = {
-    "a private key": PRIVATE_KEY,
-    "a URL": f"s3://AKIA:ab/{SECRET}@bucket/x?sig={SECRET}",
-}
+PASTED = {"a private key": PRIVATE_KEY, "a URL": f"s3://AKIA:ab/{SECRET}@bucket/x?sig={SECRET}"}
 
 LOGINS: Mapping[str, Mapping[str, str]] = {
     "none": {},

@@ -44,11 +44,7 @@ def test_a_table():
     out = io.StringIO()
     RichConsole(file=out, width=40).print(table)
     lines = [line.rstrip() for line in out.getvalue().splitlines() if line.strip(" ─")]
-    assert lines == [
-        " name        n",
-        " a       1,000",
-        " bcdef       7",
-    ]
+    assert lines == [" name        n", " a       1,000", " bcdef       7"]
 
 
 def test_a_terminal_shows_how_far_a_command_is(monkeypatch):

@@ -1,11 +1,7 @@
 import pytest
 
 from pyspark_kafka.cli.spark import SparkQueryError
-from pyspark_kafka.domain.errors import (
-    Fault,
-    OptionsError,
-    UnknownTopicError,
-)
+from pyspark_kafka.domain.errors import Fault, OptionsError, UnknownTopicError
 from pyspark_kafka.domain.reading.errors import OffsetsMismatchError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

@@ -43,10 +43,7 @@ def client_config(**settings: str) -> dict[str, str]:
             ProducerSettings(compression="gzip", compression_level=4),
             {"compression.type": "gzip", "compression.level": "4"},
         ),
-        (
-            ProducerSettings(delivery_timeout_ms=1),
-            {"message.timeout.ms": "1", "linger.ms": "0"},
-        ),
+        (ProducerSettings(delivery_timeout_ms=1), {"message.timeout.ms": "1", "linger.ms": "0"}),
         (ProducerSettings(ignores_keys=True), {"partitioner": "random"}),
         (
             ProducerSettings(max_block_ms=2**63 - 1),
@@ -54,10 +51,7 @@ def client_config(**settings: str) -> dict[str, str]:
         ),
         (
             ProducerSettings(max_in_flight=INT32_MAX, is_idempotent=False),
-            {
-                "max.in.flight.requests.per.connection": "1000000",
-                "enable.idempotence": "false",
-            },
+            {"max.in.flight.requests.per.connection": "1000000", "enable.idempotence": "false"},
         ),
         (ProducerSettings(max_request_size=10), {"message.max.bytes": "1000"}),
         (ProducerSettings(retries=3), {"retries": "3"}),

@@ -5,11 +5,7 @@ from typing import Any
 import pytest
 
 from pyspark_kafka.adapters.confluent.log_lines import TopicIds
-from pyspark_kafka.adapters.confluent.range_consumer import (
-    MAX_AHEAD,
-    FetchesAhead,
-    settings_ahead,
-)
+from pyspark_kafka.adapters.confluent.range_consumer import MAX_AHEAD, FetchesAhead, settings_ahead
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition

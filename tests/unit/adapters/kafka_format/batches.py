@@ -239,12 +239,7 @@ def message(
 
 
 def wrapped(
-    magic: int,
-    codec: int,
-    records: Sequence[Record],
-    *,
-    timestamp: int = T0,
-    attributes: int = 0,
+    magic: int, codec: int, records: Sequence[Record], *, timestamp: int = T0, attributes: int = 0
 ) -> bytes:
     """Encode messages that one message holds compressed; it has the offset of the last one.
 

@@ -13,10 +13,7 @@ Aborted = list[tuple[int, int]]
 def sent(offset: int, producer: int, codec: int = 0) -> Batch:
     """Return a batch of two records of a producer's transaction."""
     return Batch.of(
-        [Record(offset), Record(offset + 1)],
-        codec,
-        attributes=TRANSACTIONAL,
-        producer_id=producer,
+        [Record(offset), Record(offset + 1)], codec, attributes=TRANSACTIONAL, producer_id=producer
     )
 
 

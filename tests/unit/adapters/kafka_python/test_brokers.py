@@ -7,11 +7,7 @@ import pytest
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetForLeaderEpochResponse
 
-from pyspark_kafka.adapters.kafka_python.brokers import (
-    MAX_TOGETHER,
-    ExpectedRanges,
-    find_other_log,
-)
+from pyspark_kafka.adapters.kafka_python.brokers import MAX_TOGETHER, ExpectedRanges, find_other_log
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData, FetchPosition
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset, FetchedEpochs
 from pyspark_kafka.domain.reading.ranges import OffsetRange

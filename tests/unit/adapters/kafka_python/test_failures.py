@@ -25,14 +25,8 @@ from pyspark_kafka.domain.writing.batch import Failure, ProduceError
         (kafka_errors.UnknownBrokerIdError, ProduceError.RETRIABLE),
         (kafka_errors.KafkaConnectionError, ProduceError.DISCONNECTED),
         (ConnectionResetError, ProduceError.DISCONNECTED),
-        (
-            kafka_errors.TopicAuthorizationFailedError,
-            ProduceError.TOPIC_AUTHORIZATION_FAILED,
-        ),
-        (
-            kafka_errors.ClusterAuthorizationFailedError,
-            ProduceError.CLUSTER_AUTHORIZATION_FAILED,
-        ),
+        (kafka_errors.TopicAuthorizationFailedError, ProduceError.TOPIC_AUTHORIZATION_FAILED),
+        (kafka_errors.ClusterAuthorizationFailedError, ProduceError.CLUSTER_AUTHORIZATION_FAILED),
         (
             kafka_errors.TransactionalIdAuthorizationFailedError,
             ProduceError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,

@@ -9,11 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaConfigurationError
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.parser import KafkaProtocol
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslBytesRequest,
-)
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse, SaslBytesRequest
 
 from pyspark_kafka.adapters.kafka_python import log_filter
 

@@ -12,11 +12,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl import SaslMechanismPlain, get_sasl_mechanism
 from kafka.protocol.sasl import SaslAuthenticateRequest
 
-from pyspark_kafka.adapters.kafka_python.settings import (
-    OWN_SETTINGS,
-    TRANSLATIONS,
-    client_settings,
-)
+from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS, TRANSLATIONS, client_settings
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON, SETTINGS, Ignored, Setting
@@ -120,11 +116,7 @@ def test_a_proxy_is_passed():
                 ]
             },
         ),
-        (
-            "socket.connection.setup.timeout.ms",
-            "8",
-            {"socket_connection_setup_timeout_ms": 8},
-        ),
+        ("socket.connection.setup.timeout.ms", "8", {"socket_connection_setup_timeout_ms": 8}),
         (
             "socket.connection.setup.timeout.max.ms",
             "0",
@@ -248,8 +240,7 @@ def test_password(settings):
 
 
 @pytest.mark.parametrize(
-    ("options", "mechanism"),
-    [("", "AWS_MSK_IAM"), ('awsProfileName="prod"', "OAUTHBEARER")],
+    ("options", "mechanism"), [("", "AWS_MSK_IAM"), ('awsProfileName="prod"', "OAUTHBEARER")]
 )
 def test_aws(options, mechanism):
     """kafka-python's own mechanism for AWS has the default credentials; tokens have others."""
@@ -271,10 +262,7 @@ def test_aws_without_its_library(monkeypatch):
         client_config(SERVERS | settings)
 
 
-OAUTH = {
-    "security.protocol": "SASL_SSL",
-    "sasl.mechanism": "OAUTHBEARER",
-}
+OAUTH = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
 
 
 def test_tokens_that_cannot_be_had():

@@ -225,8 +225,7 @@ def _silent(line: Line, _frame: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("api", "sink"),
-    [("InitProducerId", {}), ("Metadata", {}), ("FindCoordinator", EXACTLY_ONCE)],
+    ("api", "sink"), [("InitProducerId", {}), ("Metadata", {}), ("FindCoordinator", EXACTLY_ONCE)]
 )
 def test_a_sinks_silent_broker_does_not_keep_a_poll(monkeypatch, api, sink):
     """What was written is sent with the polls that follow."""

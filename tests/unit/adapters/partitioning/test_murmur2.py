@@ -63,10 +63,7 @@ def test_topics_have_partitions_of_their_own(rows):
     found, topics = [key for key, _ in rows], [topic for _, topic in rows]
     columns = ProducerColumns.of(pa.record_batch({"key": pa.array(found, pa.binary())}), 0)
     partitions = murmur2_partitions(
-        columns,
-        integers(topics, np.int32),
-        integers(counts, np.int64),
-        integers(sticky, np.int64),
+        columns, integers(topics, np.int32), integers(counts, np.int64), integers(sticky, np.int64)
     )
     assert partitions.tolist() == [
         sticky[topic] if key is None else (murmur2(key) & 0x7FFFFFFF) % counts[topic]

@@ -117,8 +117,7 @@ def rows_and_partitions(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]
 def test_a_partitioner_is_asked_for_each_topic():
     """A call has the rows of one topic alone, and how many partitions that topic has."""
     batch = of(
-        topic=["a", "b", "a", "a", "c"],
-        partition=pa.array([None, None, 1, None, 2], pa.int32()),
+        topic=["a", "b", "a", "a", "c"], partition=pa.array([None, None, 1, None, 2], pa.int32())
     )
     name = f"{__name__}:rows_and_partitions"
     assert chosen(batch, name) == [204, 105, 1, 204, 2]

@@ -221,10 +221,7 @@ def test_killed_while_it_loads_a_key(client, tmp_path, is_inline, has_memory_fil
         input=json.dumps((settings, has_memory_files)),
         cwd=working,
         env=os.environ
-        | {
-            "PYTHONPATH": str(Path(pyspark_kafka.__file__).parents[1]),
-            "TMPDIR": str(temporary),
-        },
+        | {"PYTHONPATH": str(Path(pyspark_kafka.__file__).parents[1]), "TMPDIR": str(temporary)},
         check=False,
         capture_output=True,
         text=True,

@@ -106,11 +106,7 @@ def test_there_is_no_upper_bound_of_time(kind):
 @pytest.mark.parametrize(
     ("pushed", "bounds", "exact"),
     [
-        (
-            In(PARTITION, (7, 1, 7)),
-            RecordFilter(partition_numbers=frozenset({1, 7})),
-            True,
-        ),
+        (In(PARTITION, (7, 1, 7)), RecordFilter(partition_numbers=frozenset({1, 7})), True),
         (In(PARTITION, (None, 1)), RecordFilter(partition_numbers=frozenset({1})), True),
         (In(OFFSET, (9, 3, 5)), RecordFilter(offsets=Span(3, 10)), False),
         (In(OFFSET, (None, 3)), RecordFilter(offsets=Span(3, 4)), False),

@@ -7,11 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_kafka.adapters.spark.log_filter import (
-    SENSITIVE,
-    STATEMENTS,
-    hide_secrets,
-)
+from pyspark_kafka.adapters.spark.log_filter import SENSITIVE, STATEMENTS, hide_secrets
 from pyspark_kafka.adapters.spark.session import redaction
 from tests.documents import ROOT
 

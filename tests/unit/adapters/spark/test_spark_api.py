@@ -14,12 +14,7 @@ from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.spark.schema import spark_schema
 from pyspark_kafka.adapters.spark.session import register_source
-from pyspark_kafka.adapters.spark.spark_api import (
-    FILTERS,
-    LATEST_OFFSET,
-    READ_LIMITS,
-    REGISTRATION,
-)
+from pyspark_kafka.adapters.spark.spark_api import FILTERS, LATEST_OFFSET, READ_LIMITS, REGISTRATION
 from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import UnsupportedFeatureError

@@ -213,9 +213,7 @@ def test_a_warning_names_some_fields(caplog):
 def test_a_schema_is_compiled_once(monkeypatch):
     """Programs are kept by the ids of schemas, and imports are parsed."""
     schema = Schema(
-        SchemaType.AVRO,
-        json.dumps(one("F")),
-        imports=(ImportedSchema("f", json.dumps(fixed(1))),),
+        SchemaType.AVRO, json.dumps(one("F")), imports=(ImportedSchema("f", json.dumps(fixed(1))),)
     )
     reader = decoder_of(one(fixed(1)))
     first = decoded_with(reader, [WriterSchema("g", schema)], (0, b"x"))

@@ -18,10 +18,7 @@ MOMENTS = st.integers(FIRST, LAST).map(lambda second: dt.datetime.fromtimestamp(
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-@given(
-    MOMENTS,
-    st.sampled_from(ZONES),
-)
+@given(MOMENTS, st.sampled_from(ZONES))
 @example(dt.datetime(2040, 7, 1, tzinfo=dt.UTC), "Europe/Berlin")
 @example(dt.datetime(2037, 12, 31, 23, 30, tzinfo=dt.UTC), "America/New_York")
 @example(dt.datetime(2499, 12, 31, 23, 30, tzinfo=dt.UTC), "Australia/Lord_Howe")

@@ -17,10 +17,7 @@ from pyspark_kafka.adapters.values.columns import column_set
 from pyspark_kafka.adapters.values.json import decoder
 from pyspark_kafka.adapters.values.json.decode_kernel import decode_rows
 from pyspark_kafka.adapters.values.json.decoder import JsonDecoder
-from pyspark_kafka.adapters.values.json.value_format import (
-    VALUE_FORMAT,
-    parse_json_options,
-)
+from pyspark_kafka.adapters.values.json.value_format import VALUE_FORMAT, parse_json_options
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.values.data_types import StructType, parse_struct
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
