@@ -41,8 +41,7 @@ def test_caches_have_a_bound():
     assert found == REASONS.keys()
 
 
-def test_what_is_unbounded():
-    """A function without arguments has one result."""
+def test_a_function_without_arguments_has_one_result():
     text = (
         "@cache\ndef a(x): ...\n@functools.lru_cache(maxsize=None)\ndef b(*x): ...\n"
         "@cache\ndef c(): ...\n@lru_cache(maxsize=8)\ndef d(x): ...\n"

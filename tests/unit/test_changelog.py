@@ -15,7 +15,6 @@ TITLE, *RELEASES = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=
 
 
 def test_it_names_its_format():
-    """The changelog begins with its title, and says which rules it follows."""
     assert TITLE.startswith("# Changelog\n")
     assert "Keep a Changelog" in TITLE
     assert "semantic" in TITLE
@@ -34,7 +33,6 @@ def test_releases_have_versions_and_dates_the_newest_first():
 
 
 def test_the_package_has_the_version_of_the_newest_release():
-    """The version is the same in the changelog, in the metadata and in the package."""
     [newest, *_] = [match for release in RELEASES if (match := VERSION.match(release))]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     version = newest[0].partition(" ")[0]
@@ -42,7 +40,6 @@ def test_the_package_has_the_version_of_the_newest_release():
 
 
 def test_changes_are_sorted_into_sections():
-    """Each release has sections of Keep a Changelog, in its order, each once and with entries."""
     for release in RELEASES:
         before, *parts = re.split(r"^### ", release, flags=re.MULTILINE)
         names = [part.partition("\n")[0] for part in parts]

@@ -81,14 +81,12 @@ def test_what_is_asked_for_is_exported():
 
 @pytest.mark.parametrize("name", sorted(exported()))
 def test_every_series_has_an_entry(name):
-    """The reference of metrics has the name, and its labels."""
     text = (DOCS / "reference" / "metrics.md").read_text()
     [row] = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
     assert set(re.findall(r"`(\w+)`", row.split("|")[2])) == exported()[name]
 
 
 def test_panels_are_told_apart():
-    """Each panel has its own id and place, a title, and asks the chosen data source."""
     ids = [panel["id"] for panel in panels()]
     assert len(set(ids)) == len(ids)
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels()]
@@ -114,7 +112,6 @@ def test_the_data_source_and_the_queries_are_chosen():
 
 
 def test_every_alert_is_explained():
-    """The page of alerts has a section for each, and for no other."""
     alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
     page = (DOCS / "operate" / "alerts.md").read_text()
     assert re.findall(r"^### (\w+)$", page, re.MULTILINE) == alerts
@@ -124,14 +121,12 @@ def test_every_alert_is_explained():
 
 @needs_promtool
 def test_rules_are_valid_and_fire():
-    """Promtool accepts the rules, and they fire when they should, and only then."""
     promtool("check", "rules", str(RULES))
     promtool("test", "rules", str(ROOT / "tests" / "unit" / "alert_rules_test.yml"))
 
 
 @needs_promtool
 def test_the_dashboard_s_expressions_are_valid(tmp_path):
-    """Promtool parses them as rules, once Grafana has filled in the variable."""
     asked = {each.replace("$query", ".*") for each in expressions()[:-2]}
     rules = [{"record": f"panel:{n}", "expr": each} for n, each in enumerate(sorted(asked))]
     file = tmp_path / "rules.yml"  # JSON is YAML

@@ -19,13 +19,11 @@ def test_nothing_is_left_when_the_time_is_up():
 
 
 def test_polling_returns_the_first_true_answer():
-    """The function is called until it returns a true value."""
     numbers = count()
     assert Deadline.after(30).poll(lambda: next(numbers), 0) == 1
     assert next(numbers) == 2
 
 
 def test_polling_ends_with_the_deadline():
-    """The function is called at least once, and its last result is returned."""
     assert Deadline.after(0).poll(lambda: 0, 60) == 0
     assert Deadline.after(0.01).poll(list, 0.001) == []

@@ -17,14 +17,12 @@ DOCUMENTS_WITH_LINKS = (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))
 
 @pytest.mark.parametrize("page", WITHOUT_SPARK)
 def test_examples_run(page):
-    """Every example of a page runs, one after another, and holds what it asserts."""
     for example in DOCUMENTS.parse(WITHOUT_SPARK[page]).examples():
         example.evaluate()
 
 
 @pytest.mark.parametrize("page", TESTS)
 def test_tests_of_examples_pass(page, tmp_path):
-    """Where the examples of a page are tests of pytest's, they pass."""
     module = tmp_path / f"test_{Path(page).stem.replace('-', '_')}.py"
     module.write_text("\n".join(sources(WITHOUT_SPARK[page])))
     settings = (f"--config-file={ROOT / 'pyproject.toml'}", f"--rootdir={tmp_path}")
@@ -35,7 +33,6 @@ def test_tests_of_examples_pass(page, tmp_path):
 
 
 def test_links_lead_to_files():
-    """Every link to another document finds it."""
     dead = [
         f"{document.relative_to(ROOT)}: {target}"
         for document in DOCUMENTS_WITH_LINKS
@@ -51,7 +48,6 @@ def test_the_readme_has_no_relative_links():
 
 
 def test_the_picture_shows_the_layers():
-    """The picture orders the layers from top to bottom as import-linter's contracts do."""
     heights: dict[str, int] = {}
     picture = (DOCS / "project" / "architecture.svg").read_text()
     for height, name in re.findall(r' y="(\d+)">(\w+)</text>', picture):

@@ -267,7 +267,6 @@ def name(value: object) -> str | None:
 
 
 def test_every_error_is_tried():
-    """No kind of error is missing from the tables of this module."""
     assert {type(row[0]) for row in (*ERRORS, *LONG_ERRORS)} == set(kinds())
 
 
@@ -321,7 +320,6 @@ def test_pickle(error):
 
 
 def test_notes_survive_a_pickle():
-    """What was noted on an error on its way crosses to the other process with it."""
     error = KafkaRequestError("ListOffsets", "not authorized")
     error.add_note("while the batch was planned")
     assert pickle.loads(pickle.dumps(error)).__notes__ == ["while the batch was planned"]  # noqa: S301
@@ -348,8 +346,7 @@ def test_notes_survive_a_pickle():
     ],
     ids=name,
 )
-def test_facts(error, facts):
-    """What a caller needs to act on stands on the error as attributes."""
+def test_what_a_caller_needs_to_act_on_stands_on_the_error_as_attributes(error, facts):
     assert {fact: getattr(error, fact) for fact in facts} == facts
 
 
@@ -374,12 +371,10 @@ def test_no_problem_is_no_error():
 
 
 def test_a_stream_s_mismatch_is_a_mismatch():
-    """The mismatch of a stream is a subclass of a batch query's mismatch."""
     assert isinstance(StreamOffsetsMismatchError([T0], [T1]), OffsetsMismatchError)
 
 
 def test_mismatches_name_their_end():
-    """The message for times that do not fit names the query's start or end."""
     assert "timestamp based end offsets" in str(TimestampsMismatchError("end", [T0], [T1]))
 
 
@@ -391,8 +386,7 @@ def test_mismatches_name_their_end():
         ([TopicPartition("t", 10), TopicPartition("t", 2), T0], "Set(t-0, t-2, t-10)"),
     ],
 )
-def test_partition_set(partitions, text):
-    """Partitions are printed like a set in Scala, in order."""
+def test_partitions_are_printed_like_a_set_in_scala_in_order(partitions, text):
     assert partition_set(partitions) == text
 
 
@@ -405,20 +399,17 @@ def test_of_many_lost_transactions_some_are_named():
 
 
 def test_a_missing_package_that_no_extra_has():
-    """Such a package is installed by its own name."""
     error = MissingDependencyError("A package", package="vendor")
     assert str(error).endswith("A package is not installed. Install it with: pip install vendor")
 
 
 def test_a_missing_dependency_keeps_its_message_between_processes():
-    """What ImportError holds besides its arguments survives a pickle, too."""
     error = MissingDependencyError("a client", "confluent")
     assert pickle.loads(pickle.dumps(error)).msg == error.msg == str(error)  # noqa: S301
 
 
 @pytest.mark.parametrize("missing", ["vendor", "vendor.part"])
 def test_a_module_that_is_not_installed_names_its_extra(missing):
-    """The import's own error is its cause; nothing happens where the module is there."""
     with requires_extra("tls", "vendor", "the vendor"):
         pass
     with (
@@ -432,7 +423,6 @@ def test_a_module_that_is_not_installed_names_its_extra(missing):
 
 
 def test_a_missing_module_of_another_kind_is_no_matter_of_an_extra():
-    """Another module's error stays as it is."""
     with pytest.raises(ModuleNotFoundError), requires_extra("tls", "vendor", "the vendor"):
         raise ModuleNotFoundError(name="vendors")
 

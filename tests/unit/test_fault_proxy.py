@@ -61,7 +61,6 @@ def receive(client: socket.socket, count: int) -> bytes:
 
 
 def test_bytes_pass_in_both_directions_until_an_end(proxy):
-    """What is sent comes back, more than a buffer holds, and the end of it comes back too."""
     sent = bytes(range(256)) * 8_000
     with connect(proxy) as client:
         sending = threading.Thread(target=client.sendall, args=[sent])
@@ -74,7 +73,6 @@ def test_bytes_pass_in_both_directions_until_an_end(proxy):
 
 @pytest.mark.parametrize("rules", [Rules(HELD, HELD), Rules(HELD), Rules(to_client=HELD)])
 def test_what_is_held_comes_afterwards(proxy, rules):
-    """A held direction accepts bytes and passes none; they come when it is free again."""
     with connect(proxy) as client:
         client.sendall(b"before")
         assert receive(client, 6) == b"before"
@@ -88,8 +86,7 @@ def test_what_is_held_comes_afterwards(proxy, rules):
         assert receive(client, 4) == b"held"
 
 
-def test_bytes_are_late(proxy):
-    """A delay is between what is sent and what comes."""
+def test_a_delay_is_between_what_is_sent_and_what_comes(proxy):
     proxy.set(Rules(to_server=Traffic(delay_s=SHORT_S), to_client=Traffic(delay_s=SHORT_S)))
     with connect(proxy) as client:
         began = time.monotonic()
@@ -98,8 +95,7 @@ def test_bytes_are_late(proxy):
         assert time.monotonic() - began >= 2 * SHORT_S
 
 
-def test_bytes_trickle(proxy):
-    """The proxy limits how many bytes come in a second."""
+def test_the_proxy_limits_how_many_bytes_come_in_a_second(proxy):
     proxy.set(Rules(to_client=Traffic(bytes_per_s=1_000)))
     with connect(proxy) as client:
         began = time.monotonic()
@@ -109,7 +105,6 @@ def test_bytes_trickle(proxy):
 
 
 def test_a_connection_is_reset_in_the_middle(proxy):
-    """The first bytes of an answer come, and then a reset; a new connection gets as many."""
     proxy.set(Rules(to_client=Traffic(reset_after=3)))
     for _ in range(2):
         with connect(proxy) as client:
@@ -119,8 +114,7 @@ def test_a_connection_is_reset_in_the_middle(proxy):
                 client.recv(1)
 
 
-def test_connections_are_refused(proxy):
-    """A refusal resets what is connected, and nothing listens; later connections pass again."""
+def test_a_refusal_resets_what_is_connected_and_nothing_listens(proxy):
     with connect(proxy) as client:
         client.sendall(b"before")
         assert receive(client, 6) == b"before"

@@ -72,7 +72,6 @@ def test_each_part_imports_its_packages():
 
 
 def test_capabilities_have_the_same_folder_in_each_layer():
-    """The architecture page names each, with a file to begin with; few files stand beside them."""
     page = (ROOT / "docs" / "project" / "architecture.md").read_text()
     firsts = dict(re.findall(r"^\| `(\w+)` \|.*\| `([\w/]+\.py)` \|$", page, re.MULTILINE))
     assert all((SOURCE / first).is_file() for first in firsts.values())
@@ -120,8 +119,7 @@ def imported(module: ast.Module) -> Iterator[str]:
         yield from packages - sys.stdlib_module_names - {"pyspark_kafka"}
 
 
-def test_a_base_install():
-    """Without any package of an extra, all that needs none works."""
+def test_without_any_package_of_an_extra_all_that_needs_none_works():
     base = closure(Project.read().dependencies) | {"pyspark-kafka"}
     missing = [
         package

@@ -83,7 +83,6 @@ def test_an_attribute_is_there(owners, name):
 
 
 def test_the_end_of_a_session_is_there(owners):
-    """A connection says how long its login lasts, and can stop to renew it."""
     renewal = owners["_reauth"]._reauth
     assert renewal.session_lifetime_ms == 0, _advice("_reauth.session_lifetime_ms")
     assert callable(renewal.cancel), _advice("_reauth.cancel")

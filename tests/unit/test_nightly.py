@@ -21,7 +21,6 @@ def test_a_part_is_a_program(part):
 
 
 def test_parts_are_chosen_by_pattern(capsys):
-    """Without a pattern all parts run, and a pattern that matches nothing is refused."""
     assert main(["--list", "--only", "soak-s*"]) == 0
     assert capsys.readouterr().out.startswith("soak-secured: tests.soak --secured")
     with pytest.raises(SystemExit):
@@ -56,7 +55,6 @@ def test_what_runs_every_night_only(nodeid, *, is_nightly):
     ],
 )
 def test_a_test_whose_file_is_named_is_not_left_out(named, *, has_test):
-    """A folder is a choice of no test in particular."""
     command = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", named)
     listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert ("test_continuous_demo" in listed) == has_test
@@ -64,7 +62,6 @@ def test_a_test_whose_file_is_named_is_not_left_out(named, *, has_test):
 
 @pytest.mark.parametrize("pattern", NIGHTLY)
 def test_a_pattern_matches_a_file(pattern):
-    """A test that was renamed is not left out by mistake, or run twice."""
     tests = Path(__file__).parents[1]
     paths = [path.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")]
     file = pattern.split("::", 1)[0]
@@ -72,7 +69,6 @@ def test_a_pattern_matches_a_file(pattern):
 
 
 def test_the_page_shows_what_failed_and_what_never_ran():
-    """Rows are in the order of parts, and text of a program does not break the table."""
     page = page_of([Result("simulator", 1, 1_234, "2026-11-26", "a `b` | c")])
     assert "| simulator | failed (1) | 1,234 | 2026-11-26 | a b \\| c |" in page
     assert page.index("| tests | not run | | | |") < page.index("| simulator |")

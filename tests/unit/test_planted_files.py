@@ -115,14 +115,12 @@ READERS: dict[str, Callable[[bytes], object]] = {
 @example(content=LONG[0])
 @example(content=LONG[1])
 def test_any_bytes_in_a_log(read, content):
-    """No content raises anything else."""
     with suppress(MetadataLogError, TransactionLostError):
         read(content)
 
 
 @pytest.mark.parametrize(("name", "content"), [(name, each) for name in READERS for each in DEEP])
 def test_an_error_of_a_log_is_short(name, content):
-    """An error does not repeat megabytes."""
     with pytest.raises(MetadataLogError) as caught:
         READERS[name](content)
     assert len(str(caught.value)) < 1_000

@@ -69,8 +69,7 @@ def with_files(options: dict[str, str], secrets: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("name", "options"), recipes())
-def test_options(name, options, client, secrets):
-    """Each block is taken by the clients, without a connection."""
+def test_each_block_is_taken_by_the_clients_without_a_connection(name, options, client, secrets):
     given = with_files(options, secrets) | {"client": client, "subscribe": "t"}
     is_refused = "GSSAPI" in name and (client == "confluent" or find_spec("gssapi") is None)
     with (

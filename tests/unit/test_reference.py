@@ -37,15 +37,13 @@ def test_every_public_name_has_an_entry(module):
 
 @pytest.mark.parametrize("name", PORTS)
 def test_every_port_has_an_entry(name):
-    """The module of a port is listed, or each of its classes as a name of the package."""
     listed = entries()
     classes = [one for one in vars(import_module(name)).values() if isinstance(one, type)]
     own = [one.__name__ for one in classes if one.__module__ == name]
     assert name in listed or all(f"{pyspark_kafka.__name__}.{one}" in listed for one in own)
 
 
-def test_every_entry_exists():
-    """No entry is of a name that was removed, and what it names has a docstring."""
+def test_no_entry_is_of_a_name_that_was_removed_and_what_it_names_has_a_docstring():
     for name, kind in entries().items():
         module, _, attribute = name.rpartition(".")
         owner = import_module(name if kind == "module" else module)

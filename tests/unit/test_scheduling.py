@@ -35,7 +35,6 @@ def test_a_machine_has_as_many_processes_as_it_carries(cores, gib, processes):
 
 
 def test_files_of_the_soak_run_one_after_another():
-    """All files of the soak are one scope; every other file is its own."""
     assert scope_of("tests/soak/test_kills.py::test_a") == scope_of(
         "tests/soak/test_hostile.py::b[c]"
     )
@@ -44,14 +43,12 @@ def test_files_of_the_soak_run_one_after_another():
 
 @pytest.mark.parametrize("scope", ["tests/spark/test_sink.py", "tests/conformance/test_report.py"])
 def test_half_of_the_processes_begin_with_spark(scope):
-    """The others begin with the rest."""
     processes = ("gw0", "gw1", "gw2")
     assert [begins_with(each, scope) for each in processes] == [True, False, True]
     assert [begins_with(each, "tests/soak") for each in processes] == [False, True, False]
 
 
 def test_a_test_that_ends_its_process_fails_and_all_others_run(tmp_path):
-    """The run ends, although files were done in the process, and files of one test follow."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
     for number in range(9):
         (tmp_path / f"test_{number}.py").write_text(ABORTS if number == 4 else PASSES)

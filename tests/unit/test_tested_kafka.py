@@ -14,14 +14,12 @@ from tests.servers.zookeeper_kafka import ZooKeeperKafka
     [("2.8.2", ZooKeeperKafka), ("3.9.2", KafkaCluster), ("4.3.1", KafkaCluster)],
 )
 def test_the_matrix_chooses_the_broker(version, kind, monkeypatch):
-    """Old versions run with ZooKeeper."""
     monkeypatch.setenv(VARIABLE, version)
     assert type(kafka_of_run({})) is kind
     assert version_of_run() == version
 
 
 def test_without_the_matrix_it_is_the_newest(monkeypatch):
-    """That is what `KafkaCluster` runs."""
     monkeypatch.delenv(VARIABLE, raising=False)
     assert version_of_run() == KAFKA_VERSION
 
@@ -33,7 +31,6 @@ def test_clients_can_do_everything_with_new_brokers():
 
 
 def test_old_brokers_take_capabilities_away():
-    """Versions are compared as numbers."""
     assert ALL - capabilities_of("kafka-python", "3.0.2") == {
         Capability.RECREATED_RANGES,
         Capability.RECREATED_STREAMS,

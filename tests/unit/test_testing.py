@@ -66,40 +66,33 @@ def output(tmp_path_factory):
 
 
 def test_a_suite_fails_an_adapter_that_breaks_its_contract(output):
-    """Each broken rule fails a test."""
     for test in ("test_time_does_not_go_back", "test_time_passes_during_a_sleep"):
         assert re.search(rf"FAILED \S+::TestClock::{test}\b", output)
 
 
 def test_assertions_say_what_they_compared(output):
-    """Assertions of a suite are rewritten by pytest like the author's own assertions."""
     assert "assert 20 <= (40 - 41)" in output
 
 
 def test_what_a_world_does_not_declare_is_skipped(output):
-    """The reason names the missing capability."""
     assert "LesserWorld does not declare: transactions that are committed and aborted" in output
     assert "LesserWorld does not declare: adding partitions to topics" in output
 
 
 def test_a_wrong_result_is_found(output):
-    """A client that commits to groups in a world without groups fails."""
     assert re.search(r"FAILED \S+::TestFetcher::test_an_undeclared_capability_is_refused\b", output)
 
 
 def test_a_fixture_that_is_missing_is_named(output):
-    """The error names the missing fixture."""
     assert "NotImplementedError: TestNothing must override the fixture 'clock'" in output
 
 
 def test_all_public_names_exist():
-    """All names in `__all__` exist."""
     named = set(pyspark_kafka.testing.__all__)
     assert all(hasattr(pyspark_kafka.testing, name) for name in named)
 
 
 def test_importing_the_suites_loads_no_client_and_no_broker():
-    """A test run imports only what it uses."""
     script = (
         "import sys, pyspark_kafka.testing\n"
         "heavy = {'confluent_kafka', 'kafka', 'pyspark', 'pyspark_kafka.brokers'}\n"
@@ -109,7 +102,6 @@ def test_importing_the_suites_loads_no_client_and_no_broker():
 
 
 def test_a_missing_pytest_names_the_extra():
-    """Without pytest, importing the suites says what to install."""
     script = "import sys; sys.modules['pytest'] = None; import pyspark_kafka.testing"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
@@ -127,7 +119,6 @@ def test_a_missing_librdkafka_names_the_extra(monkeypatch):
 
 
 def test_a_world_closes_the_containers_that_it_made():
-    """A world's containers are closed with it, and a second close has no effect."""
     closed = []
 
     def part() -> Iterator[str]:
@@ -144,7 +135,6 @@ def test_a_world_closes_the_containers_that_it_made():
 
 
 def test_a_world_in_memory_takes_a_cluster():
-    """A test can modify a cluster through a world and inspect it directly."""
     world = MemoryWorld()
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v")])

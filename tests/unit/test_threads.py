@@ -171,7 +171,6 @@ def targets(text: str) -> Iterator[str]:
 
 
 def test_every_thread_is_known():
-    """The contract suites start theirs in tests, where pytest fails for such an error."""
     found = {
         f"{path.relative_to(SOURCE).as_posix()}::{target}"
         for path in SOURCE.rglob("*.py")
@@ -191,7 +190,6 @@ def test_what_starts_a_thread():
 
 @pytest.mark.parametrize("thread", PLANTS)
 def test_an_unexpected_error_ends_in_words(thread, monkeypatch, caplog):
-    """A line of the log has it, or what the caller asks for."""
     caplog.set_level(logging.DEBUG, "pyspark_kafka")
     try:
         told = PLANTS[thread](monkeypatch)

@@ -18,13 +18,11 @@ def found(pattern: re.Pattern[str]) -> list[str]:
 
 
 def test_every_condition_has_one_entry():
-    """The entries are the conditions of all errors, each once."""
     entries = re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)
     assert sorted(entries) == sorted(found(CONDITION))
 
 
 def test_every_entry_says_what_to_do():
-    """An entry has a cause, a message that begins with its condition, a fault and a step."""
     for entry in re.split(r"^### ", PAGE, flags=re.MULTILINE)[1:]:
         name = entry.partition("\n")[0]
         form = rf"{name}\n\n\S.*?\n```text\n\[{name}[\].].*?```\n\nWho can fix it: .*?:\n\n- "

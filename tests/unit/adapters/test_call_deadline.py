@@ -29,7 +29,6 @@ API_TIMEOUT_S: Final = 30
 
 
 def test_a_call_within_a_call_ends_with_it():
-    """The earlier deadline counts, and the outer one again afterwards."""
     with within(100) as outer:
         with within(1_000) as later:
             assert later == outer
@@ -57,7 +56,6 @@ def test_calls_of_two_threads_have_deadlines_of_their_own():
 
 
 def test_a_call_that_failed_leaves_no_deadline():
-    """The next call has all of its time."""
     with suppress(ValueError), within(1):
         raise ValueError
     with within(100) as deadline:
@@ -65,7 +63,6 @@ def test_a_call_that_failed_leaves_no_deadline():
 
 
 def test_a_call_has_the_time_out_of_its_cluster_or_less():
-    """No call waits for longer than 'default.api.timeout.ms'."""
     errors = ErrorMapper("broker:9092", 60_000)
     for seconds in (None, 1_000):
         with errors.one_deadline(seconds) as deadline:
@@ -75,7 +72,6 @@ def test_a_call_has_the_time_out_of_its_cluster_or_less():
 
 
 def test_an_attempt_that_ran_out_of_time_is_followed_by_a_longer_one(monkeypatch):
-    """Up to a limit, each thing by itself, and until an attempt ends in time."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.0)
     errors, attempts = ErrorMapper("broker:9092", 60_000), Attempts()
     for _ in range(9):
@@ -113,7 +109,6 @@ def answered(
 
 
 def test_both_requests_for_watermarks_have_one_deadline(monkeypatch, watermarks):
-    """The deadline is that of the call around them, if that one is earlier."""
     deadlines: list[float] = []
     answered(monkeypatch, lambda: 7, deadlines)
     began = time.monotonic()

@@ -13,7 +13,6 @@ class Client:
 
 
 def test_a_value_is_there_until_it_is_removed():
-    """The methods that get, set and remove it return it."""
     local: ProcessLocal[str] = ProcessLocal()
     assert local.get() is None
     assert local.set("a") == "a"
@@ -38,7 +37,6 @@ def test_a_fork_has_no_value_of_its_parent(monkeypatch):
 
 @pytest.mark.parametrize("method", ["pop", "set"])
 def test_a_fork_closes_nothing_of_its_parent(method, monkeypatch):
-    """The parent's value stays open, with any method that the fork calls first."""
     client = Client()
     watched = weakref.ref(client)
     local = ProcessLocal(client)

@@ -58,7 +58,6 @@ def series(registry: CollectorRegistry) -> dict[str, float]:
 
 
 def test_prometheus_has_a_gauge_for_each_partition(registry):
-    """Labels identify query, source, topic and partition."""
     PrometheusLagExporter(registry).export(lag(name="orders"))
     labels = 'query="orders",query_id="id",source="1",topic="t"'
     query = 'query="orders",query_id="id"'
@@ -98,7 +97,6 @@ def test_prometheus_has_what_was_lost(registry):
 
 
 def test_prometheus_has_no_time_that_is_not_known(registry):
-    """A batch without a time is not one of 1970."""
     PrometheusLagExporter(registry).export(replace(lag(), timestamp_ms=0))
     names = series(registry)
     assert names
@@ -106,7 +104,6 @@ def test_prometheus_has_no_time_that_is_not_known(registry):
 
 
 def test_prometheus_counts_bad_records_where_they_are_known(registry):
-    """By query and reason, with the dead letters."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag(query="a"))
     exporter.export(replace(lag(query="b"), bad_records=BAD))
@@ -120,7 +117,6 @@ def test_prometheus_counts_bad_records_where_they_are_known(registry):
 
 
 def test_the_log_line_has_the_bad_records(caplog):
-    """If there are any."""
     with caplog.at_level(logging.INFO, "pyspark_kafka.lag"):
         LoggingLagExporter().export(replace(lag(), bad_records=BadRecordStats()))
         LoggingLagExporter().export(replace(lag(), bad_records=BAD))
@@ -130,7 +126,6 @@ def test_the_log_line_has_the_bad_records(caplog):
 
 
 def test_prometheus_has_the_newest_lag(registry):
-    """A later batch replaces the lag of its query, and of no other."""
     exporter = PrometheusLagExporter(registry)
     for each in (lag(9, query="a"), lag(8, query="b"), lag(1, query="a")):
         exporter.export(each)
@@ -142,7 +137,6 @@ def test_prometheus_has_the_newest_lag(registry):
 
 
 def test_prometheus_removes_the_series_of_an_ended_query(registry):
-    """The end of a run removes its series, but not the next run's."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag(run="first"))
     exporter.query_ended("id", "first")
@@ -153,7 +147,6 @@ def test_prometheus_removes_the_series_of_an_ended_query(registry):
 
 
 def test_prometheus_can_be_closed(registry):
-    """Afterwards another exporter can be registered."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag())
     exporter.close()
@@ -163,14 +156,12 @@ def test_prometheus_can_be_closed(registry):
 
 
 def test_a_missing_prometheus_client_names_the_extra(monkeypatch):
-    """Without prometheus-client, the exporter says what to install."""
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
         PrometheusLagExporter()
 
 
 def test_a_log_line_for_each_batch(caplog):
-    """The line has the numbers and their unit, records or offsets."""
     exporter = LoggingLagExporter(logging.WARNING)
     with caplog.at_level(logging.INFO, "pyspark_kafka"):
         exporter.export(lag(name="orders"))
@@ -189,7 +180,6 @@ def test_a_log_line_for_each_batch(caplog):
 
 
 def test_a_log_line_for_each_partition(caplog):
-    """At level DEBUG each partition has a line."""
     with caplog.at_level(logging.DEBUG, "pyspark_kafka"):
         LoggingLagExporter().export(lag())
     assert [record.getMessage() for record in caplog.records][1:] == [
@@ -225,7 +215,6 @@ def figures(registry: CollectorRegistry) -> dict[str, float]:
 
 
 def test_prometheus_has_the_progress(registry):
-    """Labels identify the query; times are in seconds."""
     PrometheusProgressListener(registry).progressed(PROGRESS)
     assert figures(registry) == {
         f"continuous_input_rows_per_second{{{LABELS}}}": 50.0,
@@ -242,7 +231,6 @@ def test_prometheus_has_the_progress(registry):
 
 
 def test_prometheus_has_no_series_for_what_is_unknown(registry):
-    """Without records there is no latency, and without a broker no lag."""
     PrometheusProgressListener(registry).progressed(IDLE)
     names = {name.partition("{")[0] for name in figures(registry)}
     assert names.isdisjoint({"continuous_lag", "continuous_latency_seconds"})
@@ -250,7 +238,6 @@ def test_prometheus_has_no_series_for_what_is_unknown(registry):
 
 
 def test_prometheus_counts_bad_records_by_reason(registry):
-    """The numbers are of the whole run, as counters have to be."""
     work = replace(PROGRESS.work, bad_records=BadRecordStats({FailureReason.TRUNCATED: 1}))
     PrometheusProgressListener(registry).progressed(replace(PROGRESS, work=work, bad_records=BAD))
     found = {name: n for name, n in figures(registry).items() if "bad" in name or "dead" in name}
@@ -262,7 +249,6 @@ def test_prometheus_counts_bad_records_by_reason(registry):
 
 
 def test_the_progress_of_an_ended_query_is_removed(registry):
-    """The end of a run removes its series, but not the next run's."""
     listener = PrometheusProgressListener(registry)
     listener.progressed(PROGRESS)
     listener.query_ended("id", "run")
@@ -273,14 +259,12 @@ def test_the_progress_of_an_ended_query_is_removed(registry):
 
 
 def test_a_listener_names_the_missing_extra(monkeypatch):
-    """Without prometheus-client, the listener says what to install."""
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
         PrometheusProgressListener()
 
 
 def test_a_log_line_for_each_report(caplog):
-    """The line has all numbers; what is unknown is said to be."""
     listener = LoggingProgressListener()
     with caplog.at_level(logging.INFO, "pyspark_kafka.continuous"):
         listener.progressed(PROGRESS)
@@ -302,7 +286,6 @@ def test_a_log_line_for_each_report(caplog):
 
 
 def test_the_log_line_has_the_bad_records_of_its_report(caplog):
-    """By reason, with the number of dead letters."""
     work = replace(PROGRESS.work, bad_records=BAD)
     with caplog.at_level(logging.INFO, "pyspark_kafka.continuous"):
         LoggingProgressListener().progressed(replace(PROGRESS, work=work))
@@ -327,7 +310,6 @@ class Notes(LagExporter):
 
 
 def test_lag_exporters_get_the_lag_of_continuous_queries():
-    """A lag listener exports the lag of each report, and the end of the query."""
     notes = Notes()
     with LagListener([notes]) as listener:
         listener.progressed(PROGRESS)
@@ -343,7 +325,6 @@ def test_lag_exporters_get_the_lag_of_continuous_queries():
 
 
 def test_a_lag_listener_ignores_queries_that_it_is_not_for():
-    """Names that are given to it hold for continuous queries as well."""
     notes = Notes()
     with LagListener([notes], queries=["orders"]) as listener:
         listener.progressed(PROGRESS)
@@ -351,7 +332,6 @@ def test_a_lag_listener_ignores_queries_that_it_is_not_for():
 
 
 def test_no_lag_is_exported_while_no_broker_answers():
-    """A report without the latest offsets has no lag."""
     notes = Notes()
     with LagListener([notes]) as listener:
         listener.progressed(IDLE)
@@ -359,7 +339,6 @@ def test_no_lag_is_exported_while_no_broker_answers():
 
 
 def test_the_lag_of_an_ended_query_is_followed_for_the_time_that_is_given():
-    """Zero seconds are no seconds."""
     with LagListener(()) as listener:
         ended = SimpleNamespace(runId="run", isActive=False)
         before = time.monotonic()
@@ -436,7 +415,6 @@ def test_a_registry_is_served_until_the_end_of_the_block():
 
 
 def test_a_command_names_the_missing_extra(monkeypatch):
-    """Without prometheus-client, the command says what to install."""
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
         new_registry()

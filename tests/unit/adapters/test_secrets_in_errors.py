@@ -97,14 +97,12 @@ def refusal(client: str, settings: Mapping[str, str], **options: str) -> str:
 
 @pytest.mark.parametrize("login", LOGINS)
 def test_no_error_shows_a_secret(client, login):
-    """No error about settings has the value of a secret one."""
     refused = [refusal(client, {**LOGINS[login], name: SECRET}) for name in SECRETS]
     assert any(refused)
     assert not [text for text in refused if SECRET in text]
 
 
 def test_no_error_shows_a_broken_jaas_line():
-    """A line with a sign too many or too few shows nothing of the password."""
     login = LOGINS["PLAIN"]
     broken = [read_java_settings({**login, "sasl.jaas.config": text}) for text in broken_jaas()]
     refused = [str(settings.problems) for settings in broken if settings.problems]
@@ -125,7 +123,6 @@ def test_no_error_shows_a_password_in_a_wrong_place(client):
 
 @pytest.mark.parametrize("pasted", PASTED)
 def test_nothing_shows_a_secret_in_a_wrong_option(caplog, monkeypatch, client, pasted):
-    """Neither errors nor logs nor options repeat what looks like a secret, under any name."""
     # Looking for plug-ins and reading the machine's certificates take longer than all the rest.
     monkeypatch.setattr(checks, "has_plugins", lambda _group: False)
     monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
@@ -163,7 +160,6 @@ FORMATS = {
 @pytest.mark.parametrize("pasted", PASTED)
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_shows_a_secret_in_an_option_of_a_format(name, pasted):
-    """Neither the errors of planning, nor the errors that they were raised from."""
     common = {"valueFormat": name, "valueSchema": FORMATS[name], "valueFraming": "none"}
     options = dict.fromkeys(one.name for one in (*value_table.TABLE, *value_table.SINK_TABLE))
     shown = {
@@ -197,7 +193,6 @@ def planned_write(given: Mapping[str, str]) -> str:
 
 
 def test_errors_of_options_are_not_chained():
-    """Their text has no secret, which the error that they were raised from can repeat."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
     nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
     makers = {OptionsError.__name__} | {
@@ -274,7 +269,6 @@ def test_no_error_shows_the_secret_of_a_storage(url, storage_options):
 
 
 def test_no_error_shows_a_key_in_place_of_a_file_of_a_registry():
-    """Nor does the error that it was raised from."""
     settings = (("ssl.truststore.location", PRIVATE_KEY),)
     with pytest.raises(PysparkKafkaError, match="cannot be read") as refused:
         open_registry(RegistryOptions("https://127.0.0.1:1", settings))

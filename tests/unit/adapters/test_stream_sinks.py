@@ -111,7 +111,6 @@ def test_a_revoked_partition_begins_at_the_groups_offset(sink):
 
 
 def test_the_commit_of_an_assigned_offset_acknowledges_nothing(sink):
-    """That of outputs does."""
     sink.assign(PartitionOffsets({T0: 7}))
     sink.assign(PartitionOffsets({T0: 7}))
     assert not sink.is_settled

@@ -24,7 +24,6 @@ def test_a_task_connects_to_the_address_of_a_channel(kind, tmp_path):
 
 
 def test_an_unknown_kind_is_refused():
-    """The error names it, or what is missing."""
     with pytest.raises(ValueError, match="not known: 'pigeon'"):
         open_channel("pigeon")
     with pytest.raises(ValueError, match="needs a directory"):

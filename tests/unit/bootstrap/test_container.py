@@ -22,7 +22,6 @@ def options(client: str) -> SourceOptions:
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_known():
-    """A typo in `client` lists all clients."""
     with pytest.raises(OptionsError) as caught:
         container_for(options("kafka_python"))
     assert "'kafka_python'" in str(caught.value)
@@ -31,7 +30,6 @@ def test_an_unknown_client_is_refused_with_those_that_are_known():
 
 @pytest.mark.parametrize("client", ["confluent", "kafka-python"])
 def test_clients_connect_when_they_are_used(client):
-    """Adapters can be created and closed without a broker."""
     container = container_for(options(client))
     assert container.offset_fetcher() is container.offset_fetcher()
     assert container.record_reader() is container.record_reader()
@@ -55,13 +53,11 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client):
 
 @pytest.mark.usefixtures("without_confluent")
 def test_a_missing_client_names_the_extra():
-    """Without confluent-kafka the error says what to install."""
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
         container_for(options("confluent")).offset_fetcher()
 
 
 def test_any_provider_can_be_overridden():
-    """An embedding program can replace any part."""
     cluster, clock = MemoryCluster(), MemoryClock(now_ms=-42)
     cluster.create_topic("t")
     cluster.produce("t", b"v")
@@ -86,7 +82,6 @@ def test_embedding_needs_neither_spark_nor_a_client():
 
 
 def test_a_missing_spark_names_the_extra():
-    """Without pyspark, the error says what to install."""
     script = (
         "import sys; sys.modules['pyspark'] = None\n"
         "import pyspark_kafka; pyspark_kafka.DefaultSource"

@@ -62,7 +62,6 @@ def test_parsing_options_loads_no_arithmetic():
 
 
 def test_making_a_source_of_kafka_python_does_not_import_it():
-    """Settings are checked without the client, which takes longer to import than all else."""
     found = loaded(SOURCE + "DefaultSource(options | {'subscribe': 't'}).schema()", "kafka-python")
     assert not found & CLIENTS
 

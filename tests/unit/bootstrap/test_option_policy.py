@@ -48,7 +48,6 @@ def classic_session(monkeypatch):
 
 
 def test_without_a_list_nothing_is_forbidden(monkeypatch):
-    """Nothing is forbidden or allowed by default, and workers are told nothing."""
     monkeypatch.delenv(VARIABLE, raising=False)
     assert operator_policy() == operator_policy(session()) == DEFAULT_POLICY
     assert worker_environment(session()) == {}
@@ -83,8 +82,9 @@ def test_the_environment_allows(monkeypatch):
         operator_policy()
 
 
-def test_an_application_allows(classic_session, monkeypatch):
-    """The configuration of the application allows, and its workers are told so."""
+def test_the_configuration_of_the_application_allows_and_its_workers_are_told_so(
+    classic_session, monkeypatch
+):
     allowed = operator_policy(classic_session)
     assert allowed.module_problem("o", "etl") is None
     assert allowed.url_problem("o", URL) is None
@@ -177,7 +177,6 @@ def test_an_invalid_list_forbids_everything(monkeypatch):
     ],
 )
 def test_every_entry_honours_the_lists(monkeypatch, tmp_path, name, value, error):
-    """Continuous queries, listeners and commands refuse what the operator does not allow."""
     from pyspark_kafka.cli.parser import command_parser
 
     monkeypatch.setenv(VARIABLE, "fetch.min.bytes")

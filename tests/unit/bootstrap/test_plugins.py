@@ -145,7 +145,6 @@ def sink_options(client: str, **given: str) -> SinkOptions:
 
 
 def test_a_client_is_found_by_its_name(install):
-    """The option `client` names an entry point, whose client reads the query."""
     install("brought", CLIENT, "clients", mine="brought:client")
     container = container_for(options("mine"))
     [planned] = container.batch().plan_input_partitions()
@@ -154,7 +153,6 @@ def test_a_client_is_found_by_its_name(install):
 
 
 def test_an_adapter_is_made_once_and_closed_with_its_container(install):
-    """A container keeps and closes the adapters of such a client like its own."""
     install("brought", CLIENT, "clients", mine="brought:client")
     container = container_for(options("mine"))
     reader = container.record_reader()
@@ -164,14 +162,12 @@ def test_an_adapter_is_made_once_and_closed_with_its_container(install):
 
 
 def test_what_is_not_used_is_not_loaded(install):
-    """A plug-in's client is not imported by queries that do not use it."""
     install("brought", "raise ImportError", "clients", mine="brought:client")
     container_for(options("memory"))
     assert "brought" not in sys.modules
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_installed(install):
-    """A typo in `client` lists plug-ins' clients and the library's own."""
     install("brought", CLIENT, "clients", mine="brought:client")
     with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
         container_for(options("mime"))
@@ -179,7 +175,6 @@ def test_an_unknown_client_is_refused_with_those_that_are_installed(install):
 
 @pytest.mark.parametrize("source", ["raise RuntimeError('no luck')", "import no_such_thing", ""])
 def test_a_client_that_cannot_be_loaded_is_named(install, source):
-    """For any error of its module, the message has the entry point and the reason."""
     install("brought", source, "clients", mine="brought:client")
     with pytest.raises(PluginError, match=r"'brought:client' cannot be used") as caught:
         container_for(options("mine"))
@@ -187,14 +182,12 @@ def test_a_client_that_cannot_be_loaded_is_named(install, source):
 
 
 def test_an_object_that_is_not_a_client_is_refused(install):
-    """The error names an entry point that is not a `Client`."""
     install("brought", "client = 'a text'", "clients", mine="brought:client")
     with pytest.raises(PluginError, match="it is not a Client: 'a text'"):
         container_for(options("mine"))
 
 
 def test_two_distributions_with_one_name_are_refused(install):
-    """The choice between two clients does not depend on the order of the path."""
     install("brought", CLIENT, "clients", mine="brought:client")
     install("another", CLIENT, "clients", mine="another:client")
     with pytest.raises(PluginError, match=r"'brought:client' has the same name"):
@@ -202,7 +195,6 @@ def test_two_distributions_with_one_name_are_refused(install):
 
 
 def test_new_containers_are_configured(install):
-    """Functions of the group `containers` override providers, in the order of their names."""
     install("parts", PARTS, "containers", b="parts:second", a="parts:first")
     container = container_for(options("memory"))
     assert isinstance(container.clock(), MemoryClock)
@@ -212,28 +204,24 @@ def test_new_containers_are_configured(install):
 
 
 def test_containers_do_not_share_overridden_singletons(install):
-    """Each container is configured separately, so it has its own singletons."""
     install("parts", PARTS, "containers", a="parts:first")
     one, other = container_for(options("memory")), container_for(options("memory"))
     assert one.metadata_log() is not other.metadata_log()
 
 
 def test_a_configuration_that_cannot_be_called_is_named(install):
-    """An entry point of the group `containers` is a function."""
     install("parts", "first = 1", "containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
         container_for(options("memory"))
 
 
 def test_a_configuration_that_cannot_be_loaded_is_named(install):
-    """No query runs if a configuration for every container is missing."""
     install("parts", "", "containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used"):
         container_for(options("memory"))
 
 
 def test_a_client_writes_if_it_has_a_writer(install):
-    """A sink writes with the entry point's writer, created once per container."""
     install("brought", WRITERS, "clients", mine="brought:writer")
     container = sink_container_for(sink_options("mine"))
     container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
@@ -250,7 +238,6 @@ def test_a_client_that_only_reads_is_refused_by_its_name(install):
 
 
 def test_a_client_writes_exactly_once_if_it_has_transactions(install):
-    """A plug-in's client can have the same guarantees."""
     install("brought", WRITERS, "clients", mine="brought:client")
     container = sink_container_for(sink_options("mine", **EXACTLY_ONCE))
     container.metadata_log.override(MemoryMetadataLog())
@@ -262,7 +249,6 @@ def test_a_client_writes_exactly_once_if_it_has_transactions(install):
 
 
 def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install):
-    """The client still writes at least once."""
     install("brought", WRITERS, "clients", mine="brought:writer")
     with pytest.raises(OptionsError, match="'exactly-once' is not supported by the client 'mine'"):
         sink_container_for(sink_options("mine", **EXACTLY_ONCE))
@@ -270,14 +256,12 @@ def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install)
 
 
 def test_an_unknown_client_of_a_sink_is_refused_with_those_that_are_installed(install):
-    """A typo in `client` lists plug-ins' clients and the library's own."""
     install("brought", WRITERS, "clients", mine="brought:client")
     with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
         sink_container_for(sink_options("mime"))
 
 
 def test_new_sink_containers_are_configured(install):
-    """Functions of the group `sink_containers` override providers, in the order of their names."""
     install("parts", SINK_PARTS, "sink_containers", b="parts:second", a="parts:first")
     container = sink_container_for(sink_options("memory"))
     assert isinstance(container.events(), MemorySourceEvents)
@@ -285,7 +269,6 @@ def test_new_sink_containers_are_configured(install):
 
 
 def test_containers_of_sources_and_sinks_are_configured_separately(install):
-    """A function of one group is not called with a container of the other."""
     install("parts", SINK_PARTS, "sink_containers", a="parts:first")
     assert not isinstance(container_for(options("memory")).events(), MemorySourceEvents)
     install("others", PARTS, "containers", a="others:first")
@@ -294,7 +277,6 @@ def test_containers_of_sources_and_sinks_are_configured_separately(install):
 
 
 def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install):
-    """An entry point of the group `sink_containers` is a function."""
     install("parts", "first = 1", "sink_containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
         sink_container_for(sink_options("memory"))
@@ -335,7 +317,6 @@ def pigeon_line(monkeypatch):
 
 @pytest.mark.usefixtures("pigeon_folder", "pigeon_line")
 def test_a_client_takes_one_folder_and_one_line():
-    """Containers find the client by its name; it writes records and reads them."""
     sink = sink_container_for(parse_sink_options({**PIGEON, "topic": "orders"}, QueryKind.BATCH))
     sink.sink_task().write([pa.RecordBatch.from_pydict({"value": ["tea", "coffee"]})])
     sink.shutdown_resources()
@@ -353,7 +334,6 @@ def test_a_client_takes_one_folder_and_one_line():
 
 @pytest.mark.usefixtures("pigeon_folder")
 def test_a_folder_without_its_line_is_not_a_client():
-    """Only clients in the table exist."""
     with pytest.raises(OptionsError, match="'carrier-pigeon'"):
         container_for(parse_source_options({**PIGEON, "subscribe": "orders"}, QueryKind.BATCH))
 
@@ -371,13 +351,11 @@ def install_format(monkeypatch):
 
 
 def test_a_format_of_another_distribution(install_format):
-    """A format is found by the name of its entry point, also if that is on the path twice."""
     install_format("tests.line_values:VALUE_FORMAT", "tests.line_values:VALUE_FORMAT")
     assert value_format_named("line") is VALUE_FORMAT
 
 
 def test_a_format_that_is_not_installed(install_format):
-    """The error lists the known ones, and the closest."""
     install_format("tests.line_values:VALUE_FORMAT")
     with pytest.raises(OptionsError) as caught:
         value_format_named("avrow")
@@ -398,8 +376,7 @@ def test_a_format_that_is_not_installed(install_format):
         (["a:b", "c:d"], "'c:d' has the same name, 'line'"),
     ],
 )
-def test_an_unusable_entry_point(install_format, values, problem):
-    """The error names it."""
+def test_an_error_names_an_unusable_entry_point(install_format, values, problem):
     install_format(*values)
     with pytest.raises(PluginError, match=problem):
         value_format_named("line")

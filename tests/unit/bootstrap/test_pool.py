@@ -85,7 +85,6 @@ def fail_within(pool: ContainerPool) -> object:
 
 
 def test_the_same_options_get_the_same_client(new_pool, closed):
-    """A second task of a query reuses the first one's client."""
     pool = new_pool()
     with pool.lease(options()) as first:
         one = reader(first)
@@ -108,7 +107,6 @@ def test_the_order_of_options_does_not_matter(new_pool):
 
 
 def test_other_options_get_another_client(new_pool):
-    """Queries with different options do not share clients."""
     pool = new_pool()
     with pool.lease(options("a")) as first:
         one = reader(first)
@@ -117,7 +115,6 @@ def test_other_options_get_another_client(new_pool):
 
 
 def test_a_client_serves_one_task_at_a_time(new_pool):
-    """Two concurrent tasks have a client each."""
     pool = new_pool()
     with pool.lease(options()) as first, pool.lease(options()) as second:
         assert reader(first) is not reader(second)
@@ -133,7 +130,6 @@ def test_a_client_of_a_failed_task_is_not_reused(new_pool, closed):
 
 
 def test_the_number_of_idle_clients_is_bounded(new_pool, closed):
-    """The client that has been idle longest is closed when another is returned."""
     pool = new_pool(max_idle=2)
     readers = []
     for topic in "abc":
@@ -143,7 +139,6 @@ def test_the_number_of_idle_clients_is_bounded(new_pool, closed):
 
 
 def test_a_client_that_is_idle_too_long_is_closed(new_pool, closed):
-    """An expired client is closed at the next lease."""
     pool = new_pool(idle_seconds=-1)
     with pool.lease(options()) as first:
         one = reader(first)
@@ -153,7 +148,6 @@ def test_a_client_that_is_idle_too_long_is_closed(new_pool, closed):
 
 
 def test_a_fork_gets_its_own_client(new_pool, closed, monkeypatch):
-    """A child process neither uses nor closes its parent's clients."""
     pool = new_pool()
     with pool.lease(options()) as first:
         one = reader(first)
@@ -166,7 +160,6 @@ def test_a_fork_gets_its_own_client(new_pool, closed, monkeypatch):
 
 
 def test_closing_the_pool_closes_idle_clients(new_pool, closed):
-    """A closed pool has no open clients."""
     pool = new_pool()
     with pool.lease(options()) as first:
         one = reader(first)
@@ -188,7 +181,6 @@ def test_objects_of_the_first_task_are_frozen(new_pool, monkeypatch):
 
 
 def test_a_sink_and_a_source_have_separate_clients(new_pool):
-    """Tasks that read and tasks that write each reuse their own client."""
     pool = new_pool()
     with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
         read_by, written_by = reader(source), sink.record_writer()
@@ -235,7 +227,6 @@ def borrow_each(pool: ContainerPool, topics: str) -> list[object]:
 
 
 def test_idle_clients_are_closed_without_a_further_lease(evictors, evicting, clock, closed):
-    """Each is closed when its own idle time has passed, and one in use is not."""
     with evicting.lease(options("in use")):
         first = borrow_each(evicting, "ab")
         clock.sleep_ms(200_000)
@@ -263,7 +254,6 @@ def test_the_thread_that_closes_idle_clients_ends_and_starts_again(
 
 
 def test_closing_the_pool_ends_its_thread(evictors, new_pool, closed):
-    """A long interval does not keep it."""
     pool = new_pool(eviction_interval_seconds=600)
     borrow_each(pool, "a")
     pool.close()
@@ -274,7 +264,6 @@ def test_closing_the_pool_ends_its_thread(evictors, new_pool, closed):
 def test_a_client_that_cannot_be_closed_does_not_keep_the_others_open(
     evicting, clock, monkeypatch, caplog
 ):
-    """Its error is logged, and the thread goes on."""
     shut: list[object] = []
 
     def fail_once(container: Container) -> None:
@@ -293,7 +282,6 @@ def test_a_client_that_cannot_be_closed_does_not_keep_the_others_open(
 
 
 def test_a_fork_has_a_thread_of_its_own(evicting, clock, closed, monkeypatch):
-    """The parent's thread is not there to close the child's clients."""
     monkeypatch.setattr("pyspark_kafka.bootstrap.pool.ContainerPool._evict", lambda _pool: None)
     borrow_each(evicting, "a")
     monkeypatch.undo()
@@ -368,7 +356,6 @@ def test_a_refused_login_is_not_tried_again(pool, options):
 
 
 def test_another_login_is_tried(pool):
-    """A corrected password, another cluster and other errors have nothing to do with it."""
     for changed in ({"sasl_jaas_config": "corrected"}, {"bootstrap_servers": "other"}):
         for _ in range(2):
             with suppress(ZeroDivisionError), pool.lease(source(**changed)):

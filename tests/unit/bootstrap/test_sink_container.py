@@ -25,21 +25,18 @@ def options(client: str, **given: str) -> SinkOptions:
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_known():
-    """A typo in `client` lists all clients."""
     with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
         sink_container_for(options("kafka_python"))
     assert all(f"'{client}'" in str(caught.value) for client in client_names())
 
 
 def test_clients_connect_when_they_are_used(client):
-    """A writer can be created and closed without a broker; a container has one."""
     container = sink_container_for(options(client))
     assert container.record_writer() is container.record_writer()
     container.shutdown_resources()
 
 
 def test_transactions_connect_when_they_are_used():
-    """Transactions can be created and closed without a broker; a container has one object."""
     container = sink_container_for(options("kafka-python", **EXACTLY_ONCE))
     assert container.transactions() is container.transactions()
     container.shutdown_resources()
@@ -55,7 +52,6 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client):
 
 @pytest.mark.parametrize("name", client_names())
 def test_exactly_once_needs_a_client_with_transactions(name):
-    """Other clients are refused, with the name of one that has them."""
     wanted = options(name, **EXACTLY_ONCE)
     if client_named(name, MemoryCluster).transactions is not None:
         assert isinstance(sink_container_for(wanted).kafka_sink(), KafkaSink)
@@ -73,13 +69,11 @@ def test_confluent_has_no_transactions():
 
 @pytest.mark.usefixtures("without_confluent")
 def test_a_missing_client_names_the_extra():
-    """Without confluent-kafka the error says what to install."""
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
         sink_container_for(options("confluent")).record_writer()
 
 
 def test_any_provider_can_be_overridden():
-    """An embedding program can replace any part."""
     cluster, events = MemoryCluster(), MemorySourceEvents()
     cluster.create_topic("t")
     container = sink_container_for(options("memory"))
@@ -90,7 +84,6 @@ def test_any_provider_can_be_overridden():
 
 
 def test_a_stream_is_written_exactly_once_in_memory():
-    """Tasks and the driver share the cluster and the log."""
     container = sink_container_for(options("memory", **EXACTLY_ONCE))
     container.memory_cluster().create_topic("t")
     container.metadata_log.override(MemoryMetadataLog())
@@ -103,7 +96,6 @@ def test_a_stream_is_written_exactly_once_in_memory():
 
 
 def test_the_log_is_in_the_checkpoint(tmp_path):
-    """Without `metadataPath` the log is in the checkpoint, whose offsets are read."""
     given = {"deliveryGuarantee": "exactly-once", "checkpointLocation": str(tmp_path)}
     container = sink_container_for(options("memory", **given))
     places = [container.metadata_log(), container.checkpoint_offsets()]

@@ -20,7 +20,6 @@ KERBEROS = {
 
 
 def test_a_writer_connects_no_client(client):
-    """A writer is made of valid options, also if no broker runs."""
     source = DefaultSource(OPTIONS | {"client": client})
     source.writer(SCHEMA, overwrite=False)
     source.streamWriter(SCHEMA, overwrite=False)
@@ -45,7 +44,6 @@ def test_what_a_client_cannot_do_is_refused_on_the_driver(client, settings, prob
 
 @pytest.mark.parametrize("invalid", ["kafka.compression.type", "kafka.batch.size"])
 def test_settings_of_dead_letters_are_refused_on_the_driver(client, invalid):
-    """A read ignores the settings of producers, unless it has dead letters."""
     given = {
         **OPTIONS,
         "client": client,
@@ -61,7 +59,6 @@ def test_settings_of_dead_letters_are_refused_on_the_driver(client, invalid):
 
 
 def test_what_a_stream_has_loaded_is_frozen_once(client, monkeypatch):
-    """Triggers of thousands of partitions do not collect the garbage of modules."""
     frozen: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
     frozen_once = cache(stream_reader.freeze_loaded_objects.__wrapped__)

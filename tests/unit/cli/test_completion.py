@@ -48,26 +48,22 @@ def completed(script: str, *words: str) -> list[str]:
     ids=" ".join,
 )
 def test_words_are_completed(words, expected, script):
-    """Commands, their options, and values that are known."""
     assert completed(script, *words) == expected
 
 
 def test_files_are_completed(tmp_path, script):
-    """An option that takes a file completes names of files."""
     assert completed(script, "lag", "--command-config", f"{tmp_path}"[:-1]) != []
 
 
 @pytest.mark.parametrize(
     ("shell", "begins"), [("zsh", "#compdef pyspark-kafka"), ("tcsh", "# AUTOMATICALLY GENERATED")]
 )
-def test_other_shells(shell, begins, capsys):
-    """The script of zsh is a function for ``compinit``."""
+def test_the_script_of_zsh_is_a_function_for_compinit(shell, begins, capsys):
     assert main(["completion", shell]) == 0
     assert capsys.readouterr().out.startswith(begins)
 
 
-def test_without_shtab(monkeypatch, capsys):
-    """The error names the extra."""
+def test_without_shtab_the_error_names_the_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "bash"]) == 1
     assert "pip install 'pyspark-kafka[cli]'" in capsys.readouterr().err

@@ -15,7 +15,6 @@ GIVEN: Final = ("--topic", "letters", "--bootstrap-servers", "h:9092")
 
 
 def test_a_topic_and_a_cluster_are_enough():
-    """All letters are listed, or written back to their own topics."""
     listed, replayed = given("list"), given("replay")
     assert (listed.topic, listed.limit, listed.json) == ("letters", 100, False)
     assert (replayed.to, replayed.group, replayed.dry_run, replayed.json) == (
@@ -31,7 +30,6 @@ def test_a_topic_and_a_cluster_are_enough():
 
 
 def test_letters_can_be_selected():
-    """Letters are selected by the record's topic, offset and timestamp, and by several reasons."""
     selected = given(
         *("list", "--from-topic", "orders", "--limit", "5", "--json"),
         *("--reason", "MALFORMED", "--reason", "BAD_UTF8", "--offsets", "7:9"),
@@ -46,7 +44,6 @@ def test_letters_can_be_selected():
 
 
 def test_a_replay_can_go_elsewhere():
-    """A replay can remember its position in a group, or only count."""
     replayed = given("replay", "--to", "fixed", "--group", "replays", "--dry-run")
     assert (replayed.to, replayed.group, replayed.dry_run) == ("fixed", "replays", True)
 
@@ -59,7 +56,6 @@ def given(command: str, *options: str) -> Namespace:
     ("text", "offsets"), [(":9", (0, 9)), ("7:", (7, 2**63 - 1)), (":", (0, 2**63 - 1))]
 )
 def test_either_end_of_offsets_may_be_left_out(text, offsets):
-    """A range without an end goes to the largest offset that there is."""
     assert given("list", "--offsets", text).offsets == offsets
 
 
@@ -74,14 +70,12 @@ def test_either_end_of_offsets_may_be_left_out(text, offsets):
     ],
 )
 def test_wrong_arguments_are_refused(options, problem, capsys):
-    """The message says what is wrong, and a secret is not shown."""
     shown = refused(["dead-letters", "replay", *GIVEN, *options], capsys)
     assert problem in shown
     assert "secret;" not in shown
 
 
 def test_a_time_without_a_zone_is_in_utc(monkeypatch):
-    """The result does not depend on where the command runs."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert given("list", "--until", "1970-01-01T00:00:01").until == 1_000
 

@@ -78,15 +78,13 @@ def test_a_screen():
     assert lines[-1] == "≤ an upper bound in offsets, which includes transaction markers"
 
 
-def test_a_screen_without_unicode():
-    """A terminal without Unicode gets ASCII symbols."""
+def test_a_terminal_without_unicode_gets_ascii_symbols():
     text = "\n".join(drawn(SOME, encoding="ascii"))
     assert "<= 41,235 records" in text
     assert "############" in text
 
 
 def test_hidden_partitions_are_counted():
-    """The partitions with the largest lag are shown, and the total includes all."""
     shown = look(*(PartitionLag(each, 0, each.partition, each.partition) for each in T))
     lines = drawn(shown, height=24, fits_screen=True)
     assert len(lines) < 24
@@ -106,15 +104,13 @@ def test_a_table_that_is_printed_once_is_bounded():
     assert any("(+ 9,801 more)" in line for line in lines)
 
 
-def test_missing_partitions():
-    """Deleted partitions and truncated logs are named."""
+def test_deleted_partitions_and_truncated_logs_are_named():
     lines = drawn(look(PartitionLag.in_offsets(T[0], 5, 2)))
     assert any("ends before the consumed offset" in line for line in lines)
     assert lines[-1] == "no longer in Kafka: t-1"
 
 
 def test_a_failure_keeps_the_last_snapshot():
-    """The error is printed below the last snapshot."""
     lines = drawn(SOME, problem="No broker answered.")
     assert lines[-1] == "No broker answered."
     assert any("41,235" in line for line in lines)
@@ -132,14 +128,12 @@ def test_a_failure_keeps_the_last_snapshot():
         (Trend(Direction.WAITING, seconds_waited=75.0), "no batch was committed for 75 s"),
     ],
 )
-def test_trends(trend, text):
-    """The text of a trend contains what is known about it."""
+def test_a_trend_says_what_is_known_about_it(trend, text):
     shown = drawn(look(PartitionLag(T[0], 0, 5, lag=5), trend=trend))
     assert f"trend       {text}" in shown
 
 
 def test_before_the_first_commit():
-    """There is no table, and the batch in flight is shown."""
     lines = drawn(LagSnapshot(CheckpointState(None, batch(0, t0=1))))
     assert "committed   no batch yet" in lines
     assert any(line.startswith("in flight   batch 0, ") for line in lines)
@@ -150,13 +144,11 @@ def test_before_the_first_commit():
     ("seconds", "text"),
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (3 * 86_400, "3 days")],
 )
-def test_durations(seconds, text):
-    """A duration has the largest unit that makes at least 2."""
+def test_a_duration_has_the_largest_unit_that_makes_at_least_2(seconds, text):
     assert duration(seconds) == text
 
 
-def test_json():
-    """The JSON has everything that the table shows, with times in UTC."""
+def test_the_json_has_everything_that_the_table_shows_with_times_in_utc():
     text = lag_json(SOME, "s3a://b/c", NOW)
     assert "\n" not in text
     answer = json.loads(text)

@@ -63,7 +63,6 @@ def test_what_an_encoding_lacks_is_escaped(checkpoint, monkeypatch):
 
 
 def test_a_line_of_json_does_not_act_on_a_terminal(tmp_path, capsys):
-    """Control characters in the names of files, topics and groups are escaped."""
     checkpoint = write_checkpoint(tmp_path / "\x9b\u202e\u00e4")
     assert main(["offsets", "show", checkpoint, "--json"]) == 0
     line = capsys.readouterr().out.rstrip("\n")

@@ -23,8 +23,7 @@ CHECKPOINT = StoragePath("s3a://b/c")
 SERVERS = ("--bootstrap-servers", "h:9092")
 
 
-def test_without_options():
-    """A checkpoint is enough, and Kafka's latest offsets are compared with."""
+def test_a_checkpoint_is_enough_and_kafkas_latest_offsets_are_compared_with():
     for command in ("show", "export", "undo"):
         assert checkpoint_of(given(command, "s3a://b/c")) == CHECKPOINT
     assert parsed("offsets", "export", "s3a://b/c")["source"] is None
@@ -35,8 +34,7 @@ def test_without_options():
     assert (undo.yes, undo.dry_run, undo.query_is_stopped, undo.json) == (False,) * 4
 
 
-def test_with_options():
-    """Each option has its value."""
+def test_each_option_has_its_value():
     storage = ("--storage-option", "anon=true")
     kafka = (*SERVERS, "--client", "confluent", "--option", "kafka.client.id=x")
     change = ("--yes", "--dry-run", "--query-is-stopped", "--json")
@@ -50,7 +48,6 @@ def test_with_options():
 
 
 def test_two_checkpoints_are_on_the_same_storage(monkeypatch):
-    """The settings of the storage are those of both."""
     opened: list[StoragePath] = []
 
     def opening(path: StoragePath) -> Any:
@@ -82,13 +79,11 @@ def target(text: str) -> Target:
         ("checkpoint:/d", StoragePath("/d")),
     ],
 )
-def test_offsets(text, expected):
-    """Offsets are named by a word, a prefix or a time."""
+def test_offsets_are_named_by_a_word_a_prefix_or_a_time(text, expected):
     assert target(text) == expected
 
 
 def test_offsets_of_a_file(tmp_path):
-    """A file has the JSON of the option startingOffsets."""
     file = tmp_path / "to.json"
     file.write_text('{"t":{"0":5},"u":"latest"}\n')
     expected = Specific(PartitionOffsets.from_json('{"t":{"0":5}}'), (("u", -1),))
@@ -103,8 +98,7 @@ def test_offsets_of_a_file(tmp_path):
         (None, "is neither a file nor one of"),
     ],
 )
-def test_no_offsets(content, problem, tmp_path, capsys):
-    """Anything else is a wrong command line."""
+def test_anything_but_offsets_is_a_wrong_command_line(content, problem, tmp_path, capsys):
     file = tmp_path / "to.json"
     if content is not None:
         file.write_text(content)
@@ -121,8 +115,7 @@ def test_no_offsets(content, problem, tmp_path, capsys):
         (("diff", "c", "--with", "checkpoint:s3://key:geheim@b/c"), "the URL holds a secret"),
     ],
 )
-def test_wrong_command_lines(given, problem, capsys):
-    """What is missing is named, and no secret is taken or shown."""
+def test_what_is_missing_is_named_and_no_secret_is_taken_or_shown(given, problem, capsys):
     problems = refused(["offsets", *given], capsys)
     assert problem in problems
     assert "geheim" not in problems

@@ -18,8 +18,7 @@ def checkpoint(tmp_path):
     return str(tmp_path)
 
 
-def test_tables(checkpoint, capsys):
-    """A line for each partition has both offsets and their difference."""
+def test_a_line_for_each_partition_has_both_offsets_and_their_difference(checkpoint, capsys):
     assert main(["offsets", "show", checkpoint]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["t", "0", "4", "9", "+5"] in lines
@@ -32,7 +31,6 @@ def test_tables(checkpoint, capsys):
 
 
 def test_a_rewrite_to_another_checkpoint(checkpoint, tmp_path, capsys):
-    """A rewrite shows what it does, keeps a backup, and is undone; it refuses without --yes."""
     other = tmp_path / "other"
     for name, content in {"offsets/7": 'v1\n{}\n{"t":{"0":1}}', "commits/7": "v1\n{}"}.items():
         (other / name).parent.mkdir(parents=True)

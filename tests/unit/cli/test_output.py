@@ -11,7 +11,6 @@ class Terminal(io.StringIO):
 
 
 def test_lines_in_a_file():
-    """If the output is not a terminal, live lines are not printed."""
     out = io.StringIO()
     console = Console(out)
     console.live("one moment")
@@ -30,7 +29,6 @@ def test_lines_on_a_terminal():
 
 
 def test_a_live_line_does_not_wrap():
-    """The live line is cut to the terminal's width."""
     out = Terminal()
     Console(out).live("x" * 10_000)
     assert len(out.getvalue()) < 1_000
@@ -48,7 +46,6 @@ def test_a_table():
 
 
 def test_a_terminal_shows_how_far_a_command_is(monkeypatch):
-    """The bar advances by the size of each item, and is gone at the end."""
     monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
     assert list(advancing("Reading", ["a", "bc"], total=3, size=len, out=out)) == ["a", "bc"]
@@ -58,7 +55,6 @@ def test_a_terminal_shows_how_far_a_command_is(monkeypatch):
 
 
 def test_a_file_gets_no_bar():
-    """Without a terminal nothing is printed."""
     out = io.StringIO()
     assert list(advancing("Reading", ["a", "bc"], total=3, size=len, out=out)) == ["a", "bc"]
     assert out.getvalue() == ""

@@ -9,8 +9,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from tests.unit.cli.arguments import parsed, refused
 
 
-def test_demo_without_options():
-    """The demo needs no option: its broker is embedded and its client the library's default."""
+def test_the_demo_needs_no_option():
     assert parsed("demo") == {
         "bootstrap_servers": None,
         "topic": None,
@@ -21,8 +20,7 @@ def test_demo_without_options():
     }
 
 
-def test_demo_with_options():
-    """Each option has its value."""
+def test_options_of_the_demo_have_their_values():
     given = [
         *("demo", "--bootstrap-servers", "h:9092", "--client", "confluent"),
         *("--events", "100000", "--spark-log", "x.log", "--continuous"),
@@ -38,7 +36,6 @@ def test_demo_with_options():
 
 
 def test_demo_of_a_topic():
-    """A topic of a cluster can be chosen."""
     given = parsed("demo", "--bootstrap-servers", "h:9092", "--topic", "mine")
     assert (given["bootstrap_servers"], given["topic"]) == ("h:9092", "mine")
 
@@ -46,8 +43,7 @@ def test_demo_of_a_topic():
 LAG = ("lag", "--checkpoint", "s3a://b/c", "--bootstrap-servers", "h:9092")
 
 
-def test_lag_without_options():
-    """A checkpoint and a cluster are enough to show a query's lag."""
+def test_a_checkpoint_and_a_cluster_are_enough_to_show_a_querys_lag():
     given = parsed(*LAG)
     assert Connection.given(Namespace(**given)) == Connection("h:9092")
     assert storage_options(Namespace(**given)) == "{}"
@@ -57,8 +53,7 @@ def test_lag_without_options():
     assert not given["once"]
 
 
-def test_lag_with_options():
-    """Storage options are JSON if they parse as such, and strings otherwise."""
+def test_storage_options_are_json_if_they_parse_as_such_and_strings_otherwise():
     given = [
         *("--option", "kafka.security.protocol=SASL_SSL", "--option", "kafka.sasl.x=a=b"),
         *("--storage-option", "anon=true", "--storage-option", "key=AK"),
@@ -75,7 +70,6 @@ def test_lag_with_options():
 
 
 def test_lag_hides_what_may_be_secret(tmp_path):
-    """The `repr` of a connection and of a checkpoint has no settings of either."""
     config, storage = tmp_path / "client.properties", tmp_path / "storage.json"
     config.write_text("sasl.jaas.config=geheim")
     storage.write_text('{"secret": "geheim", "key": "AK"}')
@@ -107,7 +101,6 @@ CLUSTER = ("--bootstrap-servers", "h:9092")
     ],
 )
 def test_secrets_are_refused_on_the_command_line(given, instead, capsys):
-    """The error says why, where to put the secret, and not what it is."""
     said = refused(given, capsys)
     assert "holds a secret, and other users of this machine can read the command line" in said
     assert said.rstrip().endswith(f"write it to a file and pass the file with {instead}")
@@ -115,14 +108,12 @@ def test_secrets_are_refused_on_the_command_line(given, instead, capsys):
 
 
 def test_a_wrong_argument_is_shown_without_a_secret(capsys):
-    """The error names what is wrong, which is logged elsewhere than the command line is."""
     said = refused([*LAG, "--interval", "s3://k:geheim@b/c"], capsys)
     assert "'s3://b/c' is not a number" in said
 
 
 @pytest.mark.parametrize("text", ["geheim", "[1]", '{"secret": "geheim"'])
 def test_a_file_of_storage_options_must_be_a_json_object(text, tmp_path, capsys):
-    """The error names the file and shows nothing of it."""
     file = tmp_path / "storage.json"
     file.write_text(text)
     said = refused([*LAG, "--storage-options-file", str(file)], capsys)
@@ -130,13 +121,11 @@ def test_a_file_of_storage_options_must_be_a_json_object(text, tmp_path, capsys)
     assert "geheim" not in said
 
 
-def test_broker_without_options():
-    """The mock broker needs no option, and has no topics by default."""
+def test_the_mock_broker_needs_no_option_and_has_no_topics_by_default():
     assert parsed("broker") == {"kafka": False, "brokers": 1, "port": None, "topics": []}
 
 
-def test_broker_with_options():
-    """Each option has its value."""
+def test_options_of_the_broker_have_their_values():
     given = ["--kafka", "--brokers", "3", "--port", "9092", "--topic", "a:4", "--topic", "b"]
     topics = [("a", 4), ("b", 1)]
     expected = {"kafka": True, "brokers": 3, "port": 9092, "topics": topics}
@@ -145,7 +134,6 @@ def test_broker_with_options():
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_clients_are_those_of_the_option_client(client):
-    """Every client that can be chosen exists."""
     assert parsed("demo", "--client", client)["client"] == client
     assert client in client_names()
 
@@ -182,12 +170,10 @@ def test_clients_are_those_of_the_option_client(client):
     ],
 )
 def test_what_cannot_be_run(given, problem, capsys):
-    """An invalid command line ends with status 2 and the reason."""
     assert problem in refused(given, capsys)
 
 
 def test_help_tells_what_is_written_where(capsys):
-    """The help says that nothing is written to a user's topic."""
     with pytest.raises(SystemExit) as ended:
         parsed("demo", "--help")
     assert ended.value.code == 0
@@ -215,7 +201,6 @@ def test_client_settings_are_read_from_a_file(tmp_path):
 
 @pytest.mark.parametrize("text", ["no setting", None])
 def test_an_invalid_settings_file_is_refused(text, tmp_path, capsys):
-    """A line without a value, or a missing file, is an error."""
     file = tmp_path / "client.properties"
     if text is not None:
         file.write_text(text)

@@ -14,7 +14,6 @@ def given(*arguments: str) -> Namespace:
 
 
 def test_checkpoints_are_named_by_their_last_part():
-    """A name that is given takes precedence; only this machine can connect."""
     found = given(
         *("--checkpoint", "s3a://bucket/queries/orders/"),
         *("--checkpoint", "clicks=hdfs://n/day=5/c"),

@@ -54,13 +54,11 @@ def test_only_our_error_is_kept(text, error):
 
 
 def test_an_error_at_the_end_of_a_text():
-    """A message at the very end is found too."""
     text = f"pyspark_kafka.domain.errors.UnknownTopicError: {UNKNOWN_TOPIC}"
     assert str(SparkQueryError.from_spark(text)) == str(UNKNOWN_TOPIC)
 
 
 def test_an_error_that_is_not_ours():
-    """The first line of any other error is kept, with a hint where to find the rest."""
     kept = SparkQueryError.from_spark("\n[X] It broke.\n\tat org.apache.Spark\n")
     assert str(kept) == (
         "[SPARK_QUERY_FAILED] Spark failed: [X] It broke. "

@@ -24,8 +24,7 @@ def shown(rendering: Rendering = Rendering.TEXT, **columns: Any) -> Any:
     return {name: found[name] for name in ("key", "value", "headers", "error") if name in found}
 
 
-def test_a_record_as_json():
-    """A line of JSON has the place, time and headers of a record."""
+def test_a_line_of_json_has_the_place_time_and_headers_of_a_record():
     assert json.loads(record_json(ROW, Rendering.JSON)) == {
         "topic": "t",
         "partition": 1,
@@ -47,7 +46,6 @@ def test_nothing_of_a_record_acts_on_a_terminal():
 
 
 def test_bytes_as_hex():
-    """Keys and headers are shown like values."""
     assert shown(Rendering.HEX, value=b"\x01") == {
         "key": "6b",
         "value": "01",
@@ -55,8 +53,7 @@ def test_bytes_as_hex():
     }
 
 
-def test_a_decoded_value():
-    """What JSON has no type for is text, and bytes are base64."""
+def test_what_json_has_no_type_for_is_text_and_bytes_are_base64():
     value = {"amount": Decimal("1.50"), "at": TIME, "raw": b"\x00\x01"}
     assert shown(value=value, valueBytes=None, valueError=None, headers=None) == {
         "key": "k",
@@ -66,7 +63,6 @@ def test_a_decoded_value():
 
 
 def test_a_value_that_cannot_be_decoded():
-    """The bytes of the value are shown as text, with what is wrong."""
     row = {**ROW, "value": None, "valueBytes": b"x\xff", "valueError": "it ends too early"}
     found = json.loads(record_json(row, Rendering.TEXT))
     assert (found["value"], found["error"]) == ("x\\xff", "it ends too early")
@@ -74,7 +70,6 @@ def test_a_value_that_cannot_be_decoded():
 
 
 def test_a_record_as_a_line():
-    """Nothing in a record breaks its line, and null is told from an empty text."""
     row = {**ROW, "key": None, "value": b"a\nb\x1b[2J"}
     assert record_line(row, Rendering.TEXT) == (
         "2026-01-31T12:00:00.005Z  t-1 @ 7  null  a\\nb\\x1b[2J"

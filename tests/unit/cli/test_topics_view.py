@@ -33,8 +33,7 @@ def drawn(view: TopicListView) -> list[str]:
     return [line.strip() for line in out.getvalue().splitlines()]
 
 
-def test_retention_and_replicas():
-    """Each policy has its words, and replicas that are behind are counted."""
+def test_each_policy_has_its_words_and_replicas_that_are_behind_are_counted():
     lines = drawn(
         TopicListView(
             [
@@ -63,8 +62,7 @@ def test_retention_and_replicas():
     ]
 
 
-def test_partitions():
-    """Each partition has a row."""
+def test_each_partition_has_a_row():
     lines = drawn(TopicListView([topic("a", BEHIND, LEADERLESS)], by_partition=True))
     assert lines[3].split() == ["a", "0", "5", "1,205", "1,200", "12", "B", "2", "1/2"]
     assert lines[4].split() == ["a", "1", "5", "1,205", "1,200", "-", "none", "0/1"]
@@ -81,6 +79,5 @@ def test_partitions():
         (2_000_000_000_000_000, "2,000 TB"),
     ],
 )
-def test_sizes(number, text):
-    """Sizes have decimal units."""
+def test_sizes_have_decimal_units(number, text):
     assert size(number) == text

@@ -26,18 +26,15 @@ from pyspark_kafka.adapters.checkpoints.directory import (
     ],
 )
 def test_other_files_are_not_batches(name):
-    """Only a decimal 64-bit integer is the name of a batch."""
     assert batch_id_of(name) is None
 
 
 @pytest.mark.parametrize("batch_id", [0, 7, 10, 2**63 - 1])
 def test_a_batch_is_named_by_its_number(batch_id):
-    """The name is the batch id."""
     assert batch_id_of(file_name(batch_id)) == batch_id
 
 
 def test_a_negative_batch_has_no_name():
-    """Batch ids are not negative."""
     with pytest.raises(ValueError, match="must not be negative, got -1"):
         file_name(-1)
 

@@ -42,7 +42,6 @@ class NoCredentialsError(Exception):
     ],
 )
 def test_a_failure_says_what_it_means(error, meaning):
-    """The message says what to do about each kind of failure."""
     assert problem_of(error, PATH).startswith(meaning)
 
 
@@ -69,7 +68,6 @@ def test_secrets_are_left_out(said):
 @pytest.mark.parametrize("first", ["wx", "98"])
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "webhdfs"])
 def test_a_secret_with_a_slash_is_left_out(scheme, first):
-    """Also where a storage repeats a part of a URL with such a secret, as s3fs does."""
     path = StoragePath(f"{scheme}://AKIA:{first}/hush@bucket/x")
     for said in (path.url, f"bucket name AKIA:{first}/hush", f"no {first}/hush"):
         assert "hush" not in problem_of(OSError(said), path)
@@ -86,14 +84,12 @@ def test_a_part_of_a_secret_with_a_slash_is_left_out():
 
 
 def test_a_short_secret_leaves_the_message_readable():
-    """A container of one letter is not taken out of each word."""
     path = StoragePath("abfss://c@a.dfs.core.windows.net/x", '{"key": "a"}')
     shown = problem_of(OSError("Protocol not known: key a of c"), path)
     assert "Protocol not known: key [hidden] of [hidden]." in shown
 
 
 def test_the_address_of_a_storage_is_shown():
-    """An address is helpful and not a secret."""
     assert "no route to http://e" in problem_of(OSError("no route to http://e"), PATH)
 
 
@@ -105,7 +101,6 @@ def test_a_failure_is_one_short_line():
 
 
 def test_a_failure_names_the_path_and_hides_its_cause():
-    """The traceback does not show the storage's exception."""
     with pytest.raises(MetadataLogError) as failure, failures_of(PATH):
         raise RuntimeError("hush/hush")
     assert str(failure.value).endswith("(webhdfs://host/x)")
@@ -113,6 +108,5 @@ def test_a_failure_names_the_path_and_hides_its_cause():
 
 
 def test_errors_of_this_library_pass():
-    """Errors of this library are not wrapped again."""
     with pytest.raises(UnsupportedFeatureError), failures_of(PATH):
         raise UnsupportedFeatureError("A log", "do it")

@@ -8,8 +8,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError, UnsupportedFeatureError
 
 
-def test_a_local_file(tmp_path, monkeypatch):
-    """By an absolute path, a URL, or a path in the working directory."""
+def test_a_local_file_has_a_path_a_url_or_a_relative_path(tmp_path, monkeypatch):
     file = tmp_path / "a.avsc"
     file.write_bytes(b"{}")
     monkeypatch.chdir(tmp_path)
@@ -18,7 +17,6 @@ def test_a_local_file(tmp_path, monkeypatch):
 
 
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
-    """The error names the file and shows nothing of its content."""
     with pytest.raises(OptionsError, match=r"a.avsc cannot be used: it does not exist"):
         read_schema_file(StoragePath(f"{tmp_path}/a.avsc"))
     with pytest.raises(OptionsError, match=r"a.avsc cannot be used: The storage failed"):

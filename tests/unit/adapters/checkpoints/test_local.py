@@ -32,7 +32,6 @@ def no_links(monkeypatch):
 
 
 def test_other_files_are_left_alone(log, tmp_path):
-    """Files and directories that are not batches are neither read nor purged."""
     (tmp_path / "5").mkdir()
     for name in ("1.compact", ".9.crc", ".0.0f5b.tmp", "metadata"):
         (tmp_path / name).write_bytes(b"other")
@@ -50,7 +49,6 @@ def test_a_named_pipe_in_the_place_of_a_batch_is_an_error(log, tmp_path):
 
 
 def test_the_numbers_of_batches_are_javas_longs(log, tmp_path):
-    """A file with a larger number is not a batch, and no batch follows the last one."""
     (tmp_path / str(2**63)).write_bytes(b"other")
     assert log.latest() is None
     with pytest.raises(MetadataLogError, match="the last entry that it can have"):
@@ -58,7 +56,6 @@ def test_the_numbers_of_batches_are_javas_longs(log, tmp_path):
 
 
 def test_nothing_but_the_batch_remains(log, tmp_path):
-    """A writer deletes its temporary file, whether it was first or not."""
     log.add(0, b"first")
     log.add(0, b"second")
     assert os.listdir(tmp_path) == ["0"]
@@ -75,7 +72,6 @@ def test_the_umask_decides_who_reads(log, tmp_path):
 
 
 def test_a_replaced_file_keeps_its_permissions(log, tmp_path):
-    """The query can read what another user has written, whatever that user's umask is."""
     log.add(0, b"old")
     (tmp_path / "0").chmod(0o664)
     umask = os.umask(0o077)
@@ -88,7 +84,6 @@ def test_a_replaced_file_keeps_its_permissions(log, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
 def test_files_of_root_belong_to_the_owner_of_the_directory(tmp_path):
-    """A query that runs as that user reads and removes them."""
     (tmp_path / "query").mkdir()
     os.chown(tmp_path / "query", 65_534, 65_533)
     log = FsspecMetadataLog(StoragePath(str(tmp_path / "query" / "backups")))
@@ -111,7 +106,6 @@ def test_checksums_go_with_their_batch(log, tmp_path):
 
 
 def test_checksums_of_the_winner_are_left(log, tmp_path):
-    """The second writer does not change the checksum of the first."""
     (tmp_path / "0").write_bytes(b"of the JVM")
     (tmp_path / ".0.crc").write_bytes(b"crc\0")
     assert not log.add(0, b"ours")
@@ -120,7 +114,6 @@ def test_checksums_of_the_winner_are_left(log, tmp_path):
 
 @pytest.mark.parametrize("sweep", ["add", "purge"])
 def test_files_of_killed_writers_are_deleted_after_a_day(log, tmp_path, sweep):
-    """The first batch and a purge delete old temporary files, but not new ones."""
     young, old = (tmp_path / temporary_name("3") for _ in range(2))
     for path in (young, old):
         path.write_bytes(b"half")
@@ -145,14 +138,12 @@ def test_a_clock_that_is_an_hour_ahead_deletes_no_file_of_a_running_writer(
 
 @pytest.mark.usefixtures("no_links")
 def test_a_filesystem_without_links_renames(log, tmp_path):
-    """Without hard links an exclusive rename is used."""
     assert log.add(0, b"first")
     assert not log.add(0, b"second")
     assert (log.get(0), os.listdir(tmp_path)) == (b"first", ["0"])
 
 
 def test_an_exclusive_rename_replaces_nothing(tmp_path):
-    """The rename is atomic."""
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"new")
     target.write_bytes(b"old")
@@ -164,7 +155,6 @@ def test_an_exclusive_rename_replaces_nothing(tmp_path):
 
 
 def test_a_rename_of_nothing_fails(tmp_path):
-    """A missing source is an error."""
     with pytest.raises(FileNotFoundError):
         rename_exclusively(tmp_path / "none", tmp_path / "target")
 
@@ -192,8 +182,6 @@ def test_a_link_whose_answer_was_lost_is_a_win(log, monkeypatch):
 
 
 def test_a_link_that_fails_is_no_loss(log, monkeypatch):
-    """A full disk is an error, and not a lost race."""
-
     def link(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -204,7 +192,6 @@ def test_a_link_that_fails_is_no_loss(log, monkeypatch):
 
 
 def test_a_file_is_no_directory(tmp_path):
-    """A path through a file is an error, and not an empty log."""
     (tmp_path / "file").write_bytes(b"")
     log = FsspecMetadataLog(StoragePath(f"{tmp_path}/file"))
     for call in (lambda: log.get(0), lambda: log.add(0, b""), log.latest, lambda: log.purge(1)):
@@ -223,7 +210,6 @@ def test_batches_deleted_since_the_listing_are_skipped(log, monkeypatch, listed,
 
 
 def test_thousands_of_batches_are_listed(log, tmp_path):
-    """The highest of many is found with one listing."""
     for batch_id in range(3_000):
         (tmp_path / str(batch_id)).write_bytes(b"%d" % batch_id)
     assert log.latest() == (2_999, b"2999")

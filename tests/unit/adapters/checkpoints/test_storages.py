@@ -59,7 +59,6 @@ def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch):
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "http://host/x"])
 def test_a_storage_that_may_replace_files_is_refused(url):
-    """An unknown storage is refused immediately, with the supported ones."""
     with pytest.raises(UnsupportedFeatureError, match=r"Supported are file, .*webhdfs, s3, s3a"):
         FsspecMetadataLog(StoragePath(url))
 
@@ -110,14 +109,12 @@ def test_hdfs_without_a_host_is_refused():
 
 
 def test_a_relative_path_starts_at_the_working_directory(tmp_path, monkeypatch):
-    """A relative path is resolved in the process's working directory."""
     monkeypatch.chdir(tmp_path)
     FsspecMetadataLog(StoragePath("log")).add(0, b"x")
     assert os.listdir(tmp_path / "log") == ["0"]
 
 
 def test_a_log_is_shown_without_credentials():
-    """Neither `str` nor `repr` contains a secret."""
     log = FsspecMetadataLog(StoragePath("s3://key:secret@bucket/x", '{"token": "hush"}'))
     assert str(log) == "s3://bucket/x"
     assert repr(log) == "FsspecMetadataLog('s3://bucket/x')"

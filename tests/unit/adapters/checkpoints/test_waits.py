@@ -94,7 +94,6 @@ def _fails_in_time(call: Callable[[], object], expected: str) -> None:
     ("storage", "calls"), [("hdfs", ("get", "latest", "add", "purge")), ("s3", ("get", "add"))]
 )
 def test_a_server_that_never_answers_ends_a_call(storage, calls):
-    """The error names the storage, and what to check; a later call leaves nothing behind."""
     with silent_listener() as listener:
         log = log_at(storage, listener.address)
         expected = "The storage does not answer: .*Check its address"
@@ -113,7 +112,6 @@ def test_a_server_that_never_answers_ends_a_call(storage, calls):
     ("storage", "part"), [*(("hdfs", part) for part in BEGINNINGS), ("s3", "body")]
 )
 def test_a_server_that_sends_a_byte_at_a_time_ends_a_call(storage, part):
-    """Each byte comes in time, the whole response does not; half of it is not taken for it."""
     with trickling_listener(BEGINNINGS[part] + bytes(10_000), pause_s=0.001) as listener:
         log = log_at(storage, listener.address)
         _fails_in_time(lambda: log.get(0), "does not answer: .* not complete within 0.3 s")
@@ -121,7 +119,6 @@ def test_a_server_that_sends_a_byte_at_a_time_ends_a_call(storage, part):
 
 @pytest.mark.parametrize(("storage", "status"), [("hdfs", 500), ("hdfs", 503), ("s3", 503)])
 def test_a_server_that_fails_ends_a_call(storage, status):
-    """Clients try again, but not without an end."""
     with serving(lambda _: Response(status=status)) as url:
         log = log_at(storage, url.removeprefix("http://"))
         _fails_in_time(lambda: log.get(0), "The storage")

@@ -158,7 +158,6 @@ def test_a_client_that_does_not_end_is_left_to_itself(client, stuck, unreached, 
 
 
 def test_a_login_check_that_does_not_end_is_left_to_itself(stuck, unreached):
-    """The check returns that no broker answered, although its client does not end."""
     library = cast("ctypes.CDLL", stuck)
     unreached.settings.timeout_s = 0.4
     assert not check_login(library, unreached.settings, unreached.errors)
@@ -182,7 +181,6 @@ def test_a_login_check_tries_no_empty_part_of_the_servers(monkeypatch):
 
 
 def test_a_client_that_ends_is_waited_for(caplog):
-    """The client is closed when the call returns, which logs nothing."""
     closed: list[int] = []
     close_in_time(lambda: closed.append(threading.get_ident()))
     assert closed
@@ -192,7 +190,6 @@ def test_a_client_that_ends_is_waited_for(caplog):
 
 @pytest.mark.parametrize("is_collected", [False, True])
 def test_the_error_of_a_client_is_raised(is_collected):
-    """The thread of the caller raises what closing has raised."""
     with pytest.raises(ZeroDivisionError):
         close_in_time(lambda: 1 // 0, is_collected=is_collected)
 
@@ -215,7 +212,6 @@ def stream_client() -> ConfluentStreamClient:
     ids=["client", "sink", "fetcher"],
 )
 def test_an_error_of_a_close_leaves_nothing_open(owner_of, parts):
-    """The other parts are closed as well."""
     with closing(stream_client()) as client:
         owner = owner_of(client)
         with broken_parts(owner, *parts) as closed, pytest.raises(CloseError):
@@ -224,7 +220,6 @@ def test_an_error_of_a_close_leaves_nothing_open(owner_of, parts):
 
 
 def test_what_closing_logs_leaves_no_thread():
-    """The line's thread is no longer among the threads of the process."""
     before = set(threading.enumerate())
     close_in_time(lambda: client_closing.log.warning("closed"))
     await_until(lambda: set(threading.enumerate()) <= before)
@@ -232,8 +227,6 @@ def test_what_closing_logs_leaves_no_thread():
 
 @pytest.mark.parametrize("is_collected", [False, True])
 def test_a_client_is_closed_where_no_thread_can_start(is_collected, monkeypatch):
-    """While the interpreter shuts down, the caller closes it."""
-
     def fail(*_: object) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 

@@ -214,7 +214,6 @@ def test_a_failed_handshake_is_raised_once(errors):
 def test_a_handshake_with_certificates_that_were_replaced_is_forgotten(
     errors, cluster, monkeypatch
 ):
-    """The next client has other ones."""
     cluster.settings.config({}, {})
     errors.remember_error(KafkaError(TRANSPORT, ALERT))
     monkeypatch.setattr(cluster.settings, "used", {})
@@ -239,7 +238,6 @@ TRANSACTIONAL_ID = transactional_id_right(Operation.WRITE, "id")
     ],
 )
 def test_missing_rights_are_those_on_what_was_refused(errors, code, missing):
-    """A refused request names the rights of its kind of resource, and the user."""
     needed = (TOPIC, GROUP, TRANSACTIONAL_ID, IDEMPOTENT_WRITE)
     error = errors.error("a request", KafkaError(code), *needed)
     assert isinstance(error, AuthorizationError)
@@ -248,7 +246,6 @@ def test_missing_rights_are_those_on_what_was_refused(errors, code, missing):
 
 
 def test_a_refusal_without_a_known_right_is_a_failed_request(errors):
-    """An error names no unknown right."""
     error = errors.error("a request", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), TOPIC)
     assert isinstance(error, KafkaRequestError)
 
@@ -262,7 +259,6 @@ UNTRUSTED = (
 @pytest.mark.parametrize("place", ["probe", ".", "no/such/file"])
 @pytest.mark.parametrize("address", ["localhost:1", "localhost:99999", f"{'x' * 64}.example:1"])
 def test_an_untrusted_certificate_is_an_error_of_tls(place, address):
-    """However the trusted ones are given, and whatever address the metadata contain."""
     event = UNTRUSTED.replace("localhost:1", address)
     error = tls_error("b:9092", event, {"ssl.ca.location": place})
     assert error.failure is TlsFailure.CERTIFICATE_NOT_TRUSTED
@@ -270,6 +266,5 @@ def test_an_untrusted_certificate_is_an_error_of_tls(place, address):
 
 @pytest.mark.parametrize("address", ["localhost:99999", f"{'x' * 64}.example:1"])
 def test_an_address_that_cannot_be_one_is_not_plaintext(address):
-    """Such an address is not reached, and the first error counts."""
     text = f"ssl://{address}/bootstrap: connecting to a PLAINTEXT broker listener?"
     assert not is_plaintext(KafkaError(TRANSPORT, text))

@@ -62,13 +62,11 @@ def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undeliver
     ],
 )
 def test_each_failure_has_an_error(errors, code, kind):
-    """A record that failed is of the kind that its reason is."""
     assert type(delivery_error(errors, undelivered(code))) is kind
 
 
 @pytest.mark.parametrize("code", [KafkaError._UNKNOWN_PARTITION, KafkaError._DESTROY])
 def test_a_partition_that_has_gone(errors, code):
-    """The error says that the topic was deleted, also for a record that was still queued."""
     error = delivery_error(errors, undelivered(code))
     assert "why: the topic was deleted, and maybe recreated. Check" in str(error)
 
@@ -77,7 +75,6 @@ def test_a_partition_that_has_gone(errors, code):
     "code", [NO_LEADERS, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.LISTENER_NOT_FOUND]
 )
 def test_a_leader_that_is_not_available_is_no_missing_right(errors, code):
-    """As with kafka-python, the error says what to do about leaders and listeners."""
     error = errors.error("a request for offsets", KafkaError(code))
     assert type(error) is LeaderUnavailableError
     assert "a request for offsets: " in str(error)
@@ -93,7 +90,6 @@ def test_a_record_that_was_rejected_itself_is_reported():
 
 
 def test_a_failure_names_the_record(errors):
-    """The error has the topic and the size, and the partition if one was chosen."""
     error = delivery_error(errors, undelivered(TIMED_OUT))
     assert isinstance(error, RecordDeliveryError)
     assert (error.topic, error.partition, error.size) == ("t", 3, 42)
@@ -103,7 +99,6 @@ def test_a_failure_names_the_record(errors):
 
 
 def test_why_a_record_waited_is_said(errors):
-    """The last error of a connection is what kept it."""
     errors.remember_error(KafkaError(TRANSPORT, "refused"))
     assert r"why (refused)" in str(delivery_error(errors, undelivered(TIMED_OUT)))
 
@@ -131,7 +126,6 @@ class Cluster:
 
 
 def test_a_number_of_partitions_is_kept(errors):
-    """A number of partitions is kept until it is too old, or requested again."""
     topics = TopicPartitions(errors, 1, 1_000)
     cluster = Cluster(1, 2, 3)
     assert [topics.count(cluster, "t") for _ in range(2)] == [1, 1]
@@ -144,7 +138,6 @@ def test_a_number_of_partitions_is_kept(errors):
 
 
 def test_a_topic_that_is_about_to_be_is_waited_for(errors):
-    """One without a leader, too."""
     topics = TopicPartitions(errors, 10, 1_000)
     assert topics.count(Cluster(0, KafkaError.LEADER_NOT_AVAILABLE, 6), "t") == 6
 
@@ -162,7 +155,6 @@ def test_what_a_broker_said_overrides_silence(errors):
 
 
 def test_what_was_known_stands_while_no_broker_answers(errors):
-    """Records wait for one longer than that; without such knowledge it is an error."""
     topics = TopicPartitions(errors, 0, -1)
     assert topics.count(Cluster(4), "t") == 4
     assert topics.count(Cluster(TRANSPORT), "t") == 4

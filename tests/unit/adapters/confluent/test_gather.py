@@ -143,7 +143,6 @@ class Gathering:
 
 
 def test_every_part_of_a_message_is_written():
-    """Keys, values, headers, offsets and timestamps become a row."""
     headers = ((b"a", b"1"), (b"", None), (b"a", b""))
     gathering = Gathering([Sent(7, b"value", b"key", headers, (1_000, 2))])
     assert gathering.run() == status.DONE
@@ -173,7 +172,6 @@ def test_a_message_without_a_timestamp_has_kafkas_type_for_that():
 
 
 def test_every_message_is_destroyed_once():
-    """Written ones are destroyed at once, the others when they are dropped, and none twice."""
     gathering = Gathering([Sent(0), Sent(1), Sent(2), Sent(3, error=-191), Sent(4)])
     assert gathering.run(until_offset=2) == status.DONE
     assert gathering.library.destroyed == {0: 1, 1: 1}
@@ -183,7 +181,6 @@ def test_every_message_is_destroyed_once():
 
 
 def test_what_lies_outside_of_the_range_is_not_written():
-    """Offsets that were passed already are dropped, and offsets from the end on are left."""
     gathering = Gathering([Sent(4), Sent(5), Sent(5), Sent(6), Sent(9)])
     gathering.builder.cursor[at.OFFSET] = 4
     assert gathering.run(until_offset=7) == status.DONE
@@ -238,7 +235,6 @@ def test_headers_that_cannot_be_read_are_reported():
     ids=["key", "value", "headers", "header key", "header value"],
 )
 def test_a_large_message_waits_for_room(sent, full):
-    """A full column ends the batch, and grows where one message alone is too large."""
     gathering = Gathering([Sent(0), sent, Sent(2)], limits=RecordLimits(max_headers=1_000_000))
     assert gathering.run() == full
     assert [row["offset"] for row in gathering.rows()] == [0]
@@ -253,7 +249,6 @@ def test_a_large_message_waits_for_room(sent, full):
 
 
 def test_rows_that_are_full_end_the_batch():
-    """The messages behind them stay for the next one."""
     count = column_buffers.MAX_ROWS + 2
     gathering = Gathering([Sent(number) for number in range(count)], Projection(("offset",)))
     assert gathering.run() == status.ROWS_FULL
@@ -291,7 +286,6 @@ def test_a_message_beyond_a_limit_stays(sent, limits, result, size):
 
 
 def test_a_message_at_the_limits_is_read():
-    """Each limit is the largest size that is allowed; headers count only where they are read."""
     headers = ((b"a", b"12"), (b"b", None))
     gathering = Gathering([Sent(0, b"1", b"2", headers)], limits=RecordLimits(6, 2, 4))
     assert gathering.run() == status.DONE

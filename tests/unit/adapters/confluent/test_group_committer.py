@@ -105,7 +105,6 @@ def fetcher(monkeypatch):
 
 
 def test_commits_of_a_group_share_a_consumer(fetcher):
-    """Only another group gets another consumer; all are closed."""
     FakeConsumer.answers += [committed] * 3
     for group in ("a", "a", "b"):
         fetcher.commit(group, OFFSETS)
@@ -116,7 +115,6 @@ def test_commits_of_a_group_share_a_consumer(fetcher):
 
 
 def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(fetcher):
-    """The consumer goes on connecting, and waits for a second only if it is closed."""
     FakeConsumer.answers += [failed(KafkaError._WAIT_COORD)] * 2 + [committed]
     fetcher.commit("a", OFFSETS)
     [consumer] = FakeConsumer.made
@@ -142,7 +140,6 @@ def test_a_new_consumer_looks_for_another_coordinator(fetcher):
     ],
 )
 def test_all_attempts_take_as_long_as_a_call(monkeypatch, given, expected):
-    """Librdkafka sends a commit three times, and waits for all of them when it is closed."""
     options = {
         "client": "confluent",
         "kafka.bootstrap.servers": "127.0.0.1:1",
@@ -173,7 +170,6 @@ def test_all_attempts_take_as_long_as_a_call(monkeypatch, given, expected):
     ids=["none", "no coordinator", "active group", "group refused", "topic refused"],
 )
 def test_a_failed_commit_is_an_error(fetcher, answer, error):
-    """No answer, and each refusal, is told; the next commit has another consumer."""
     FakeConsumer.answers.append(answer)
     with pytest.raises(error):
         fetcher.commit("a", OFFSETS)

@@ -90,7 +90,6 @@ def await_error(handle: Handle, cluster: Cluster, text: str) -> None:
 
 
 def test_no_client_without_a_token(issuer, cluster):
-    """The refusal of the first token is raised where a client is made."""
     issuer.error = AuthenticationError("the issuer", "OAUTHBEARER", "", "sealed")
     with pytest.raises(AuthenticationError, match="sealed"):
         cluster.make(Producer, {})
@@ -99,14 +98,12 @@ def test_no_client_without_a_token(issuer, cluster):
 
 
 def test_a_handle_says_why_it_has_no_token(issuer, cluster, handle):
-    """A handle asks for the next token by itself; the reason for none is its last error."""
     issuer.error = TokenUnavailableError("the issuer", "sealed")
     await_error(handle, cluster, "There is no token from the issuer for the login: sealed")
     assert TOKEN not in cluster.errors.last_error
 
 
 def test_a_token_that_librdkafka_does_not_accept(issuer, handle):
-    """The error says why."""
     assert set_token(handle.library, handle.client, issuer()) == ""
     assert "expire" in set_token(handle.library, handle.client, Token(TOKEN, 1_000))
 

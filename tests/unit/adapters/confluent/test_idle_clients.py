@@ -124,7 +124,6 @@ def writing(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
 
 @pytest.mark.parametrize("adapter", [fetching, describing, reading, writing])
 def test_an_idle_client_is_closed_when_its_login_is_refused(broker, monkeypatch, adapter):
-    """An idle client is not called meanwhile, and its next use fails without another login."""
     use = adapter(broker, monkeypatch)
     for _ in range(2):
         use()

@@ -42,7 +42,6 @@ def watching() -> int:
 
 
 def test_events_are_handled_until_the_client_is_closed():
-    """One thread does it for all uses; a new client gets another one."""
     adapter, watched = Adapter(), watch()
     for _ in range(2):
         adapter.has_client = True
@@ -70,7 +69,6 @@ def test_the_user_of_a_client_handles_its_events():
 
 
 def test_an_adapter_without_references_is_not_watched():
-    """The thread does not keep it."""
     adapters, watched = [Adapter()], watch()
     watched.start(adapters[0])
     await_until(lambda: adapters[0].handled > 0)
@@ -80,7 +78,6 @@ def test_an_adapter_without_references_is_not_watched():
 
 
 def test_a_client_without_a_login_needs_no_watch():
-    """No login is repeated."""
     adapter = Adapter()
     watch(has_login=False).start(adapter)
     assert watching() == 0

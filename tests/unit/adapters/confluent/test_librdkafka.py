@@ -33,14 +33,12 @@ def unloaded():
 
 
 def test_the_library_is_the_one_that_confluent_kafka_uses():
-    """Both have the same version."""
     library = load()
     assert library.rd_kafka_version() == confluent_kafka.libversion()[1]
 
 
 @pytest.mark.usefixtures("unloaded")
 def test_a_library_that_is_not_there_is_reported(monkeypatch):
-    """The error names the other client."""
     monkeypatch.setattr(confluent_kafka.cimpl, "__file__", "librdkafka-that-is-not.so")
     with pytest.raises(UnsupportedFeatureError) as caught:
         load()
@@ -60,7 +58,6 @@ def test_a_function_that_is_not_there_is_named(monkeypatch):
 
 @pytest.mark.usefixtures("unloaded")
 def test_on_windows_the_library_is_opened_itself(monkeypatch, tmp_path):
-    """There the functions of a dependency are not found through the extension."""
     opened: list[str] = []
     library = tmp_path / "confluent_kafka.libs" / "librdkafka-0cb9.dll"
     library.parent.mkdir()
@@ -103,7 +100,6 @@ def test_another_machine_is_refused(monkeypatch):
     ids=["reader", "writer", "continuous"],
 )
 def test_nothing_runs_without_the_library(make, monkeypatch):
-    """No client is made, and the error says what is missing and what to do."""
     monkeypatch.setattr(confluent_kafka.cimpl, "__file__", "librdkafka-that-is-not.so")
     with pytest.raises(UnsupportedFeatureError, match="use the client 'kafka-python'"):
         make()
@@ -111,7 +107,6 @@ def test_nothing_runs_without_the_library(make, monkeypatch):
 
 @pytest.mark.usefixtures("unloaded")
 def test_a_library_that_is_too_old_is_not_called(monkeypatch):
-    """The error names the oldest version that is supported, and the one that was found."""
     monkeypatch.setattr(librdkafka, "OLDEST", (255, 0, 0))
     found = confluent_kafka.libversion()[0]
     with pytest.raises(

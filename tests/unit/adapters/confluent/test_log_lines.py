@@ -50,7 +50,6 @@ def ids():
 
 
 def test_another_id_is_another_topic(ids):
-    """Another id is reported once, and counted."""
     assert ids.read_line(line("t", OLD, NEW)) == "t"
     assert ids.read_line(line("t", OLD, NEW)) is None
     assert (ids.recreations("t"), ids.recreations("u")) == (1, 0)
@@ -63,18 +62,15 @@ def test_a_topic_that_was_forgotten_is_compared_with_its_last_id(ids):
 
 
 def test_a_topic_whose_first_line_was_missed_is_compared_with_the_id_before():
-    """The line names both ids."""
     assert TopicIds().read_line(line("t", OLD, NEW)) == "t"
 
 
 def test_topics_do_not_share_ids(ids):
-    """Each has its own."""
     assert ids.read_line(line("t.2", NONE, NEW)) is None
     assert ids.read_line(line("t", OLD, NEW)) == "t"
 
 
 def test_a_broker_that_lags_behind_says_nothing_new(ids):
-    """Its old id is no third topic, and neither is the new one that follows."""
     ids.read_line(line("t", OLD, NEW))
     assert ids.read_line(line("t", NEW, OLD)) is None
     assert ids.read_line(line("t", OLD, NEW)) is None
@@ -89,7 +85,6 @@ def test_a_broker_without_ids_says_nothing(ids):
 
 @pytest.mark.parametrize("other", ["", "Topic t [0] Leader 1 Epoch 0", "Topic t changed"])
 def test_other_lines_are_ignored(ids, other):
-    """Nothing is counted."""
     assert ids.read_line(other) is None
     assert ids.recreations("t") == 0
 
@@ -98,12 +93,10 @@ def test_other_lines_are_ignored(ids, other):
     ("given", "passed"), [({}, "metadata"), ({"debug": "conf,fetch"}, "conf,fetch,metadata")]
 )
 def test_the_users_own_lines_are_logged_as_well(given, passed):
-    """The context for ids is added to them."""
     assert topic_debug(given) == {"debug": passed}
 
 
 def test_an_id_is_compared_with_all_of_its_characters():
-    """A quarter of the ids end in the letter of which the id of no topic consists."""
     ids, before = TopicIds(), f"{OLD[:-1]}A"
     for old, new in ((before, NEW), (NEW, before), (before, NEW)):
         ids.read_line(line("t", old, new))
@@ -111,7 +104,6 @@ def test_an_id_is_compared_with_all_of_its_characters():
 
 
 def test_an_error_says_where_a_log_was_truncated():
-    """The first offset that differs is the end of the leader's epoch."""
     error = KafkaError(CODE, TRUNCATED)
     assert knows_epochs(error)
     with pytest.raises(LogTruncatedError) as caught:
@@ -128,7 +120,6 @@ def test_what_was_only_fetched_ahead_is_no_loss(offset):
 
 @pytest.mark.parametrize("text", [NO_EPOCH, OUT_OF_RANGE, ""])
 def test_other_errors_say_nothing(text):
-    """An offset out of range has the same code; an unknown epoch has no end."""
     error = KafkaError(CODE, text)
     require_same_log(PARTITION, 1_500, error)
     assert knows_epochs(error) == (text != NO_EPOCH)

@@ -102,7 +102,6 @@ def fetcher_of_t() -> ConfluentOffsetFetcher:
 
 @pytest.mark.parametrize("known", [MAX_ASKED, MAX_ASKED + 3])
 def test_many_partitions_take_several_requests(monkeypatch, known):
-    """Partitions that do not exist are left out, also if a request names no others."""
     admin = BoundedAdmin(offset=7)
     monkeypatch.setattr(admin_sessions, "OffsetsAdmin", lambda _config, **_: admin)
     existing = [TopicPartition("t", number) for number in range(known)]
@@ -226,7 +225,6 @@ def test_the_requests_of_a_call_have_one_deadline(clock, monkeypatch, call):
 
 
 def test_the_requests_of_a_description_have_one_deadline(clock, monkeypatch):
-    """As those of the fetcher."""
     client = SlowClient(clock)
     monkeypatch.setattr(admin_sessions, "OffsetsAdmin", client)
     begun = clock.now

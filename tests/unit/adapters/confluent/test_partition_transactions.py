@@ -114,7 +114,6 @@ class StoppingProducer(WaitingProducer):
     ids=["for a fence", "for room"],
 )
 def test_a_wait_ends_with_the_thread(wait):
-    """Nothing that it waits for will come."""
     transactions = PartitionTransactions(
         T0,
         lambda stopped: cast("TransactionalProducer", StoppingProducer(stopped)),

@@ -34,7 +34,6 @@ def rows_of(batch: pa.RecordBatch, topics: list[str], partitions: list[int]) -> 
 
 
 def test_rows_of_a_partition_are_put_together():
-    """In their order, those without a partition first."""
     batch = of(value=[b"%d" % number for number in range(7)])
     rows = rows_of(batch, ["t"] * 7, [2, -1, 0, 2, 2, 0, 0])
     assert rows.rows.tolist() == [1, 2, 5, 6, 0, 3, 4]
@@ -43,7 +42,6 @@ def test_rows_of_a_partition_are_put_together():
 
 
 def test_rows_of_a_topic_are_put_together():
-    """Each row's topic and size is known by its place, and the bytes of each topic's rows."""
     batch = of(key=[b"k", None, b"k", None], value=[b"v", b"vv", b"vvv", b"vvvv"])
     rows = rows_of(batch, ["u", "t", "u", "t"], [1, 0, 0, 0])
     assert rows.rows.tolist() == [2, 0, 1, 3]
@@ -54,7 +52,6 @@ def test_rows_of_a_topic_are_put_together():
 
 @pytest.mark.parametrize("column", ["timestamp", "headers"])
 def test_plain_rows_have_keys_and_values_alone(column):
-    """A column of timestamps or headers makes them others."""
     plain = of(key=[b"k"], value=[b"v"], topic=["t"])
     more = plain.append_column(column, pa.nulls(1))
     assert rows_of(plain, ["t"], [0]).is_plain
@@ -62,7 +59,6 @@ def test_plain_rows_have_keys_and_values_alone(column):
 
 
 def test_what_librdkafka_does_not_count_is_counted():
-    """Keys and headers, and not values."""
     headers = pa.array([[{"key": "ab", "value": b"c"}, {"key": "d", "value": None}], None], HEADERS)
     batch = of(key=[b"key", None], value=[b"value", b"v"], headers=headers)
     columns = ProducerColumns.of(batch, 0)

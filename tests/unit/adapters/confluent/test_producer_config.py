@@ -76,7 +76,6 @@ def test_javas_settings_are_librdkafkas(settings, changed):
     ],
 )
 def test_the_buffer_holds_a_record(memory, largest, kilobytes, messages):
-    """The buffer has the configured size, or the largest record's."""
     made = producer_config(ProducerSettings(buffer_memory=memory, max_request_size=largest))
     assert made["queue.buffering.max.kbytes"] == str(kilobytes)
     assert made["queue.buffering.max.messages"] == str(messages)

@@ -55,7 +55,6 @@ def ahead(handle, topic_ids):
 
 
 def test_a_fetch_is_taken_by_its_reader(ahead, handle):
-    """The reader goes on; only ranges that it has passed over are stopped."""
     taken: Any = ahead.take(tp(1), 7, NO_EPOCH)
     assert taken == "t1 from 7"
     assert handle.running == ["t1 from 7", "t2 from 7"]
@@ -77,7 +76,6 @@ def test_a_fetch_of_a_recreated_topic_is_stopped(ahead, handle, topic_ids):
 
 
 def test_the_partition_that_is_read_is_not_fetched_ahead(ahead, handle):
-    """A second range of it is fetched once its first is read."""
     ahead.expect([OffsetRange(tp(0), 0, 5), OffsetRange(tp(0), 5, 9), OffsetRange(tp(1), 0, 1)])
     assert handle.running == []
     assert ahead.take(tp(0), 0, NO_EPOCH) is None
@@ -86,7 +84,6 @@ def test_the_partition_that_is_read_is_not_fetched_ahead(ahead, handle):
 
 
 def test_few_fetches_run_ahead(ahead, handle):
-    """However many ranges are expected."""
     ahead.expect([OffsetRange(tp(number), 0, 1) for number in range(10 * MAX_AHEAD)])
     ahead.start(tp(10 * MAX_AHEAD))
     assert len(handle.running) == MAX_AHEAD
@@ -102,7 +99,6 @@ def test_few_fetches_run_ahead(ahead, handle):
     ],
 )
 def test_a_fetch_ahead_takes_little(given, bytes_, kilobytes, milliseconds):
-    """Settings of the user's that ask for less are kept."""
     assert settings_ahead({"client.id": "me", **given}) == {
         "client.id": "me",
         "fetch.message.max.bytes": bytes_,

@@ -140,7 +140,6 @@ def test_own_settings_exist(name):
 )
 @pytest.mark.parametrize("in_jaas", [True, False])
 def test_nothing_gets_into_the_command_of_kerberos(monkeypatch, name, value, in_jaas):
-    """What a shell could read as more than a name is refused, and not repeated."""
     monkeypatch.setattr(confluent_settings, "_has_gssapi", lambda: True)
     kerberos = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -155,8 +154,7 @@ def test_nothing_gets_into_the_command_of_kerberos(monkeypatch, name, value, in_
 
 
 @given(st.from_regex(r"\A[a-z0-9]+(/[a-z0-9.-]+)?(@[A-Z0-9.-]+)?\Z"))
-def test_principals_are_accepted(principal):
-    """Names of users, services and realms are given to the command as they are."""
+def test_names_of_users_services_and_realms_are_given_to_the_command_as_they_are(principal):
     kerberos = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confluent_settings, "_has_gssapi", lambda: True)
@@ -172,8 +170,7 @@ def test_not_known(name):
     assert problem.startswith(told)
 
 
-def test_all_problems():
-    """Problems of values, names, logins and stores are reported together."""
+def test_problems_of_values_names_logins_and_stores_are_reported_together():
     told = problems(
         {
             "fetch.min.bytes": "x",
@@ -264,7 +261,6 @@ def test_login(settings, config, monkeypatch):
 
 
 def test_kerberos_that_librdkafka_lacks():
-    """Kerberos is refused in one line, as no wheel of confluent-kafka has a provider of it."""
     jaas = f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="me";'
     [told] = problems({"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": jaas})
     assert told == (
@@ -274,7 +270,6 @@ def test_kerberos_that_librdkafka_lacks():
 
 
 def test_delegation_tokens_that_librdkafka_lacks():
-    """Delegation tokens are refused in one line, which does not show the token's HMAC."""
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
     login = {
         "security.protocol": "SASL_PLAINTEXT",
@@ -298,8 +293,7 @@ def ssl(stores: Path, suffix: str = "p12") -> dict[str, str]:
     }
 
 
-def test_stores(stores):
-    """A PKCS12 keystore is librdkafka's to read; a truststore's certificates come as PEM."""
+def test_a_pkcs12_keystore_is_librdkafkas_to_read(stores):
     made = client_config(SERVERS | ssl(stores))
     assert made["ssl.keystore.location"] == str(stores / "key.p12")
     assert made["ssl.keystore.password"] == PASSWORD
@@ -308,8 +302,7 @@ def test_stores(stores):
     AdminClient(dict(made))
 
 
-def test_pem(stores):
-    """A key and certificates in PEM are separated, in any order."""
+def test_a_key_and_certificates_in_pem_are_separated_in_any_order(stores):
     certificate = (stores / "me.pem").read_text().replace("\r", "")
     both = stores / "both.pem"
     store = ("-in", str(stores / "key.p12"), "-passin", f"pass:{PASSWORD}", "-nodes")
@@ -340,8 +333,7 @@ def test_pem(stores):
         ({"ssl.enabled.protocols": "TLSv1.2"}, {}),
     ],
 )
-def test_tls(settings, config):
-    """TLS settings are translated to librdkafka's names, and its own names pass."""
+def test_tls_settings_are_translated_to_librdkafkas_names_and_its_own_names_pass(settings, config):
     basis = {"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "https"}
     assert added({"security.protocol": "SSL"} | settings) == basis | config
 
@@ -361,15 +353,13 @@ def test_unusable(stores, settings, text):
     assert "hunter2" not in told
 
 
-def test_no_key(stores):
-    """A keystore in PEM that has no key is refused."""
+def test_a_keystore_in_pem_that_has_no_key_is_refused(stores):
     settings = {"ssl.keystore.location": str(stores / "me.pem")}
     [told] = problems(ssl(stores) | settings)
     assert told.endswith("holds no key")
 
 
-def test_jks(stores):
-    """What JKS stores hold comes as PEM, which librdkafka uses."""
+def test_what_jks_stores_hold_comes_as_pem_which_librdkafka_uses(stores):
     made = client_config(SERVERS | ssl(stores, "jks"))
     assert made["ssl.ca.pem"].startswith("-----BEGIN CERTIFICATE-----\n")
     assert made["ssl.key.pem"].startswith("-----BEGIN PRIVATE KEY-----\n")
@@ -389,8 +379,9 @@ def test_secrets_are_hidden_where_settings_are_represented(stores, suffix):
     AdminClient(dict(made))
 
 
-def test_missing_library(stores, monkeypatch):
-    """Without the library that reads PKCS12, the extra that brings it is named."""
+def test_without_the_library_that_reads_pkcs12_the_extra_that_brings_it_is_named(
+    stores, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[tls\]"):
         client_config(SERVERS | ssl(stores))

@@ -79,7 +79,6 @@ def read_to(consumer: StreamFetcher, ends: Mapping[TopicPartition, int]) -> list
 
 
 def test_all_queues_have_a_limit_together_however_partitions_are_assigned(consumer, settings):
-    """The limit is one of each queue, and a consumer's settings do not change."""
     assigned = 0
     for count in (1, 16, 33, 50):
         some = PARTITIONS[assigned : assigned + count]
@@ -103,7 +102,6 @@ def test_one_consumer_is_made_for_partitions_that_are_assigned_one_after_the_oth
 
 
 def test_reading_goes_on_with_another_consumer(cluster, consumer, settings):
-    """Each record is read once, though the consumer is replaced for more partitions."""
     produce(cluster, FIRST, b"0", b"1")
     produce(cluster, SECOND, b"a")
     consumer.assign({FIRST: 0})
@@ -123,7 +121,6 @@ LEAVE: Final[Mapping[str, Callable[[StreamFetcher], object]]] = {
 
 @pytest.mark.parametrize("leave", LEAVE)
 def test_an_error_is_forgotten_with_its_partition(cluster, consumer, leave):
-    """Neither a partition that was revoked nor one that is read elsewhere fails the task."""
     produce(cluster, FIRST, b"0", bytes(2_000), b"2")
     consumer.assign({FIRST: 0})
     assert read_to(consumer, {FIRST: 1}) == [b"0"]
@@ -136,7 +133,6 @@ def test_an_error_is_forgotten_with_its_partition(cluster, consumer, leave):
 
 
 def test_errors_of_two_partitions_are_raised_one_after_the_other(cluster, consumer):
-    """The second one is not lost while the first one is handled."""
     for partition in (FIRST, SECOND):
         produce(cluster, partition, b"0", bytes(2_000))
     consumer.assign({FIRST: 0, SECOND: 0})
@@ -156,7 +152,6 @@ def test_errors_of_two_partitions_are_raised_one_after_the_other(cluster, consum
 
 
 def test_what_a_recreated_topic_takes_back_was_not_passed(cluster, consumer, monkeypatch):
-    """The error names the offset up to which the caller got records."""
     handle_events = ConsumerHandle.handle_events
 
     def recreated(handle: ConsumerHandle, read_line: Callable[[str], object]) -> None:

@@ -79,7 +79,6 @@ def test_a_transaction_goes_on_after_idle_connections_ended(cluster):
 
 
 def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster):
-    """The thread ends with the request's time-out, and its producer with it."""
     timeouts = {"default_api_timeout_ms": "400", "request_timeout_ms": "400"}
     before = threads()
     transactions = transactions_of(cluster, **timeouts)
@@ -154,7 +153,6 @@ def revoke(sink: ExactlyOnceSink) -> None:
 
 
 def test_what_was_revoked_is_forgotten_once_it_is_committed(sink):
-    """Partitions come and go for as long as a task lives."""
     sink.assign(PartitionOffsets({T0: 0}))
     sink.write(PolledRecords(T0, None, 1), [])
     revoke(sink)
@@ -162,7 +160,6 @@ def test_what_was_revoked_is_forgotten_once_it_is_committed(sink):
 
 
 def test_an_offset_is_acknowledged_that_was_assigned_before(sink):
-    """Where a partition comes back below it, what is read up to there is written again."""
     sink.assign(PartitionOffsets({T0: 0}))
     sink.assign(PartitionOffsets({T0: 100}))
     revoke(sink)

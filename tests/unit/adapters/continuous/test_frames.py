@@ -40,7 +40,6 @@ def test_frames_arrive_in_pieces_of_any_size(payloads, size):
 
 
 def test_the_largest_payload_fits():
-    """The limit is inclusive; what exceeds it is not sent."""
     largest = bytes(MAX_PAYLOAD_BYTES)
     assert decode(*encode(largest)) == [largest]
     with pytest.raises(ValueError, match="is too large: the limit is 4194304"):
@@ -48,7 +47,6 @@ def test_the_largest_payload_fits():
 
 
 def test_a_frame_that_is_too_large_is_not_awaited():
-    """The length alone is enough to refuse it."""
     [frame] = encode(b"x")
     with pytest.raises(FrameError, match="too large"):
         decode((MAX_PAYLOAD_BYTES + 1).to_bytes(4, "big") + frame[4:])
@@ -56,7 +54,6 @@ def test_a_frame_that_is_too_large_is_not_awaited():
 
 @given(st.data())
 def test_no_changed_frame_is_read(data):
-    """Any changed bit makes a frame unreadable, or incomplete."""
     [frame] = encode(b'{"type":"TaskDrained"}')
     bit = data.draw(st.integers(0, 8 * len(frame) - 1))
     changed = bytearray(frame)
@@ -67,20 +64,17 @@ def test_no_changed_frame_is_read(data):
 
 @pytest.mark.parametrize("order", [(0, 0), (1,), (1, 0), (0, 2)])
 def test_no_frame_is_repeated_moved_or_left_out(order):
-    """A frame is authentic only at its place."""
     frames = encode(b"0", PING, b"2")
     with pytest.raises(FrameError, match="not authentic"):
         decode(*(frames[number] for number in order))
 
 
 def test_frames_of_another_key_are_not_read():
-    """The key of another connection, or of the other direction, does not help."""
     with pytest.raises(FrameError, match="not authentic"):
         decode(FrameWriter(new_key()).encode(b"x"))
 
 
 def test_a_proof_is_of_one_side_key_and_connection():
-    """No proof can be used for the other side, with another key, or another time."""
     handshake = Handshake(KEY, new_nonce(), new_nonce())
     others = [
         Handshake(new_key(), handshake.driver_nonce, handshake.task_nonce),

@@ -32,14 +32,12 @@ def test_committed():
     assert visible([], sent(0, 1), Batch.marker(2, 1, COMMIT), sent(3, 1)) == [0, 1, 3, 4]
 
 
-def test_aborted():
-    """An aborted transaction is left out; its producer's next one is not."""
+def test_an_aborted_transaction_is_left_out():
     batches = (sent(0, 1), sent(2, 1, GZIP), Batch.marker(4, 1, ABORT), sent(5, 1), plain(7))
     assert visible([(0, 1)], *batches) == [5, 6, 7, 8]
 
 
 def test_producers_side_by_side():
-    """Producers whose batches alternate have transactions of their own."""
     batches = (
         sent(0, 1),
         sent(2, 2),
@@ -58,7 +56,6 @@ def test_producers_side_by_side():
 
 
 def test_aborted_again_and_again():
-    """Each of a producer's aborted transactions begins with its own first offset."""
     batches = (
         sent(0, 1),
         Batch.marker(2, 1, ABORT),
@@ -91,20 +88,17 @@ def test_begun_before_the_stretch():
 
 
 @pytest.mark.parametrize("end", range(10))
-def test_range_ends(end):
-    """A range may end in a transaction."""
+def test_a_range_may_end_in_a_transaction(end):
     batches = (sent(0, 1), sent(2, 2), Batch.marker(4, 1, ABORT), sent(5, 1))
     assert visible([(0, 1)], *batches, end=end) == [at for at in (2, 3, 5, 6) if at < end]
 
 
 def test_not_in_the_transaction():
-    """Batches of the same producer's that are in no transaction, and messages, are not aborted."""
     batches = (message_set(1, [Record(0)]), plain(1, producer=1), sent(3, 1), plain(5, producer=1))
     assert visible([(0, 1)], *batches) == [0, 1, 2, 5, 6]
 
 
 def test_a_marker_that_compaction_has_emptied():
-    """A marker whose record is gone ends nothing."""
     emptied = Batch(base_offset=2, attributes=TRANSACTIONAL | 0x20, producer_id=1)
     assert visible([(0, 1)], sent(0, 1), emptied, sent(3, 1), plain(5)) == [5, 6]
 
@@ -114,6 +108,5 @@ def test_the_batch_in_which_a_transaction_begins():
     assert visible([(1, 1)], sent(0, 1)) == []
 
 
-def test_after_the_batch():
-    """A transaction that begins behind a batch does not abort it."""
+def test_a_transaction_that_begins_behind_a_batch_does_not_abort_it():
     assert visible([(2, 1)], sent(0, 1), sent(2, 1)) == [0, 1]

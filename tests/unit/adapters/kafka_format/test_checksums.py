@@ -63,7 +63,6 @@ def rows_until_an_error(fetched: bytes) -> Iterator[Row]:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_each_bit_of_a_batch(codec):
-    """One wrong bit of a batch is found, wherever the checksum or the format can tell."""
     written = bytes(Batch.of(RECORDS, codec))
     right = rows(written)
     for place, flipped in flips(written):
@@ -82,7 +81,6 @@ def test_each_bit_of_a_batch(codec):
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [0, GZIP, SNAPPY, LZ4])
 def test_each_bit_of_a_message(magic, codec):
-    """One wrong bit of a message, by itself or with others in it, is found likewise."""
     last = wrapped(magic, codec, MESSAGES) if codec else message_set(magic, MESSAGES[:1])
     right = rows(last)
     for place, flipped in flips(last):
@@ -109,8 +107,7 @@ def test_each_bit_in_the_midst(codec):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_unchecked(codec):
-    """With ``check_crcs=false`` a wrong checksum is ignored."""
+def test_with_check_crcs_false_a_wrong_checksum_is_ignored(codec):
     wrong = bytearray(bytes(Batch.of(RECORDS, codec)))
     wrong[17] ^= 1
     assert read(bytes(wrong)) is None
@@ -118,8 +115,7 @@ def test_unchecked(codec):
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
-def test_unchecked_compressed_messages(codec):
-    """With ``check_crcs=false`` so is the checksum of a message with others in it."""
+def test_with_check_crcs_false_the_checksum_of_compressed_messages_is_ignored(codec):
     wrong = bytearray(wrapped(1, codec, MESSAGES))
     wrong[12] ^= 1
     assert read(bytes(wrong)) is None
@@ -127,7 +123,6 @@ def test_unchecked_compressed_messages(codec):
 
 
 def test_what_is_not_wanted_is_not_checked():
-    """A batch behind the range does not fail it."""
     wrong = bytearray(bytes(Batch.of([Record(1)])))
     wrong[-1] ^= 1
     assert [row.offset for row in rows(log(Batch.of([Record(0)]), bytes(wrong)), 0, 1)] == [0]
@@ -135,7 +130,6 @@ def test_what_is_not_wanted_is_not_checked():
 
 @pytest.mark.parametrize("codec", [0, GZIP])
 def test_messages_that_are_not_wanted_are_not_checked(codec):
-    """A message behind the range does not fail it, though its first offset is not known."""
     wrong = bytearray(wrapped(1, codec, [Record(1)]) if codec else message_set(1, [Record(1)]))
     wrong[-1] ^= 1
     fetched = log(message_set(1, [Record(0)]), bytes(wrong))
@@ -144,7 +138,6 @@ def test_messages_that_are_not_wanted_are_not_checked(codec):
 
 @pytest.mark.parametrize("attribute", [CONTROL, TRANSACTIONAL])
 def test_headers_that_are_wrong(attribute):
-    """A corrupt header does not make the decoder skip a batch."""
     wrong = bytearray(bytes(Batch.of(RECORDS, producer_id=1)))
     wrong[22] ^= attribute
     with pytest.raises(CorruptBatchError):

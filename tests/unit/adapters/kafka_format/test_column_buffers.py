@@ -24,7 +24,6 @@ from .reading import END, T, rows_of
 
 
 def test_what_is_let_go_of_is_lent_again():
-    """What is lent comes back when its lease is gone, and is lent again."""
     numbers = count()
     pool = BufferPool(lambda: next(numbers))
     assert [pool.acquire(), pool.acquire()] == [0, 1]
@@ -36,7 +35,6 @@ def test_what_is_let_go_of_is_lent_again():
 
 
 def test_what_was_let_go_of_first_is_lent_first():
-    """What was used longest ago is the next to be lent."""
     pool = BufferPool(object)
     first, second = pool.acquire(), pool.acquire()
     pool.release(second)
@@ -45,7 +43,6 @@ def test_what_was_let_go_of_first_is_lent_first():
 
 
 def test_no_more_than_a_few_are_kept():
-    """What comes back when there are enough is let go of."""
     numbers = count()
     pool = BufferPool(lambda: next(numbers))
     leases = [pool.lease(pool.acquire()) for _ in range(MAX_IDLE + 3)]
@@ -56,7 +53,6 @@ def test_no_more_than_a_few_are_kept():
 
 
 def test_a_lease_lasts_as_long_as_its_buffers():
-    """The last buffer, or what was made of it, ends the lease."""
     pool = BufferPool(lambda: np.arange(10, dtype=np.uint8))
     array = pool.acquire()
     lease = pool.lease(array)
@@ -81,7 +77,6 @@ def stretch(number: int, records: int = 40) -> FetchedRecords:
 
 
 def test_batches_own_their_memory():
-    """Batches that are kept do not change when others are decoded behind them."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     batches, seen = [], []
     for number in range(50):
@@ -96,7 +91,6 @@ def test_batches_own_their_memory():
 
 
 def test_columns_own_their_memory():
-    """One column, or a part of it, keeps its memory when its batch is gone."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     columns = []
     for number in range(10):
@@ -125,7 +119,6 @@ def test_decoders_take_turns():
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_decoders_side_by_side(codec):
-    """Decoders that have the same memory at the same time do not read one another's records."""
     memory = DecoderMemory()
     readings = []
     for value in (b"a" * 50, b"b" * 50):
@@ -176,7 +169,6 @@ def decoded_text(value: bytes) -> str:
 
 
 def test_texts_are_not_copied():
-    """Where all bytes are UTF-8, the texts have the memory of the bytes."""
     binary = pa.array(["a", "ü", "主题", "😀", ""], pa.string()).cast(pa.binary())
     texts = valid_utf8(binary)
     assert texts.to_pylist() == ["a", "ü", "主题", "😀", ""]
@@ -208,6 +200,5 @@ def test_texts_are_not_copied():
         (b"\xed\xed\xa0\x80\x80", 3 * LOST),
     ],
 )
-def test_other_bytes(value, expected):
-    """Bytes of no text become as many U+FFFD as in Java's strings."""
+def test_bytes_of_no_text_become_as_many_u_fffd_as_in_javas_strings(value, expected):
     assert decoded_text(value) == expected

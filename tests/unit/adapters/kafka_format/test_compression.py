@@ -43,43 +43,37 @@ def read(codec: Codec, compressed: bytes) -> bytes:
 
 @given(st.sampled_from(PACKERS), plains)
 def test_what_is_written_is_read(codec, plain):
-    """What a codec writes, our reader and kafka-python's read."""
     packed = Compressor(codec).compress(memoryview(plain))
     assert read(codec, packed) == plain
     assert PEERS[codec](packed) == plain
 
 
 @pytest.mark.parametrize("codec", PACKERS)
-def test_blocks(codec):
-    """More than one block is read likewise, and is fewer bytes than before."""
+def test_more_than_one_block_is_read_and_is_fewer_bytes_than_before(codec):
     packed = Compressor(codec).compress(memoryview(PLAIN))
     assert read(codec, packed) == PEERS[codec](packed) == PLAIN
     assert len(packed) < len(PLAIN)
 
 
-def test_none():
-    """Without a codec the bytes stay as they are."""
+def test_without_a_codec_the_bytes_stay_as_they_are():
     assert Compressor().compress(memoryview(PLAIN)) == PLAIN
 
 
-def test_again():
-    """A compressor is used again and again."""
+def test_a_compressor_is_used_again_and_again():
     for codec in PACKERS:
         compressor = Compressor(codec)
         packed = [compressor.compress(memoryview(plain)) for plain in (PLAIN, b"x", PLAIN)]
         assert [read(codec, each) for each in packed] == [PLAIN, b"x", PLAIN]
 
 
-def test_the_frame_of_snappy():
-    """Snappy stands in the frame of snappy-java, in blocks of 32 kB."""
+def test_snappy_stands_in_the_frame_of_snappy_java_in_blocks_of_32_kb():
     packed = Compressor(Codec.SNAPPY).compress(memoryview(PLAIN))
     assert packed == snappy_encode(PLAIN)
     assert packed.startswith(b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1))
 
 
 @pytest.mark.parametrize("level", [None, 1, 12])
-def test_the_frame_of_lz4(level):
-    """Lz4 stands in the frame that Java writes: independent blocks of 64 kB and no sum of them."""
+def test_lz4_stands_in_the_frame_that_java_writes(level):
     packed = Compressor(Codec.LZ4, level).compress(memoryview(PLAIN))
     assert packed[:6] == b"\x04\x22\x4d\x18\x60\x40"
     assert lz4.frame.get_frame_info(packed)["content_size"] == 0
@@ -96,8 +90,7 @@ def test_levels(codec):
 
 
 @pytest.mark.parametrize(("codec", "level"), [(Codec.GZIP, 6), (Codec.LZ4, 9), (Codec.ZSTD, 3)])
-def test_usual_levels(codec, level):
-    """Without a level it is the one that Java has without one."""
+def test_without_a_level_it_is_the_one_that_java_has_without_one(codec, level):
     usual = Compressor(codec).compress(memoryview(PLAIN))
     assert Compressor(codec, level).compress(memoryview(PLAIN)) == usual
 

@@ -61,16 +61,14 @@ WRITERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("at_once", [1_000, 32_768, 65_536, len(PLAIN) - 1, len(PLAIN), 2**20])
-def test_what_writers_write(name, at_once):
-    """All that is written is read, in pieces of any size."""
+def test_all_that_is_written_is_read_in_pieces_of_any_size(name, at_once):
     codec, write = WRITERS[name]
     assert read(codec, write(PLAIN), at_once=at_once) == PLAIN
 
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("plain", [b"", b"x", b"0123456789"])
-def test_a_few_bytes(name, plain):
-    """Few bytes, and none, are read, one at a time."""
+def test_few_bytes_and_none_are_read_one_at_a_time(name, plain):
     codec, write = WRITERS[name]
     assert read(codec, write(plain), at_once=1) == plain
 
@@ -107,8 +105,7 @@ def test_every_cut_of_zstd():
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 @pytest.mark.parametrize("size", [*range(1, 20), 100])
-def test_other_bytes(codec, magic, size):
-    """Bytes that no codec wrote fail in one of the known ways."""
+def test_bytes_that_no_codec_wrote_fail_in_one_of_the_known_ways(codec, magic, size):
     with pytest.raises(FAILURES):
         read(codec, b"\xf3" * size, magic)
 
@@ -127,8 +124,7 @@ def test_other_bytes(codec, magic, size):
         b"\xff" * 5,
     ],
 )
-def test_frames_of_snappy(framed):
-    """Lengths of blocks that do not fit fail."""
+def test_lengths_of_blocks_that_do_not_fit_fail(framed):
     with pytest.raises(FAILURES):
         read(SNAPPY, framed)
 
@@ -140,7 +136,6 @@ def test_a_block_that_announces_too_much():
 
 
 @pytest.mark.parametrize("codec", [-1, 5, 6, 7])
-def test_unknown_codecs(codec):
-    """A codec that Kafka does not have is refused by its number."""
+def test_a_codec_that_kafka_does_not_have_is_refused_by_its_number(codec):
     with pytest.raises(ValueError, match=f"^its codec {codec} is unknown$"):
         open_stream(codec, memoryview(b""), 2)

@@ -70,20 +70,17 @@ def test_batches(codec):
 
 
 @pytest.mark.parametrize(("magic", "codec"), LEGACY)
-def test_messages(magic, codec):
-    """Messages of formats 0 and 1 become rows; format 0 has no timestamp."""
+def test_messages_of_formats_0_and_1_become_rows(magic, codec):
     assert rows(legacy(magic, codec, RECORDS)) == expected(magic)
 
 
 @pytest.mark.parametrize(("magic", "codec"), [pair for pair in LEGACY if pair != (0, LZ4)])
 def test_messages_beside_the_peer(magic, codec):
-    """kafka-python reads the same out of messages."""
     fetched = legacy(magic, codec, RECORDS)
     assert rows(fetched) == rows_of_peer(fetched)
 
 
 def test_formats_behind_one_another():
-    """A log that outlived its format has rows of all, and headers only where there are some."""
     headers = (("h", b"1"), ("h", b"2"))
     fetched = log(
         message_set(0, [Record(0), Record(1)]),
@@ -108,7 +105,6 @@ def test_headers():
 
 
 def test_header_keys_of_other_bytes():
-    """Invalid UTF-8 in a header's key becomes U+FFFD; its value is unchanged."""
     batch = raw_batch(
         raw_record(0, headers=[(b"a\xff\xc3", b"\xff"), (b"\xed\xa0\x80", None)]),
         raw_record(1, headers=[("ü".encode(), b"")]),
@@ -120,15 +116,13 @@ def test_header_keys_of_other_bytes():
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_append_time(codec):
-    """Where the broker has put the time, all records of a batch have it."""
+def test_where_the_broker_has_put_the_time_all_records_of_a_batch_have_it(codec):
     batch = Batch.of(RECORDS, codec, attributes=APPEND_TIME, max_timestamp=T0 + 1)
     assert {(row.timestamp, row.timestamp_type) for row in rows(bytes(batch))} == {(T0 + 1, 1)}
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 def test_append_time_of_compressed_messages(codec):
-    """Compressed messages of format 1 have the time that the broker put on what holds them."""
     fetched = wrapped(1, codec, RECORDS, timestamp=T0 + 1, attributes=APPEND_TIME)
     assert {(row.timestamp, row.timestamp_type) for row in rows(fetched)} == {(T0 + 1, 1)}
 
@@ -141,13 +135,11 @@ def test_create_time_of_compressed_messages():
 
 
 def test_append_time_of_a_message():
-    """A message by itself says which type its timestamp has."""
     fetched = log(message(1, 3, b"v", attributes=APPEND_TIME), message(1, 4, b"v", timestamp=5))
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(T0, 1), (5, 0)]
 
 
-def test_no_timestamp():
-    """A record without a timestamp has -1."""
+def test_a_record_without_a_timestamp_has_minus_one():
     fetched = log(Batch.of([Record(0, timestamp=-1)]), message(1, 1, b"v", timestamp=-1))
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(-1, 0), (-1, 0)]
 
@@ -156,8 +148,7 @@ LAST = (2**63 - 1) // 1_000
 
 
 @pytest.mark.parametrize("timestamp", [LAST, -LAST, 0])
-def test_timestamps_that_fit(timestamp):
-    """The first and the last millisecond that fit Spark's microseconds are read."""
+def test_the_first_and_the_last_millisecond_that_fit_sparks_microseconds_are_read(timestamp):
     fetched = log(Batch.of([Record(0, timestamp=timestamp)]), message(1, 1, b"", None, timestamp))
     assert [row.timestamp for row in rows(fetched)] == [timestamp, timestamp]
 
@@ -180,7 +171,6 @@ def test_timestamps_that_do_not_fit(magic, timestamp):
 
 
 def test_timestamps_that_overflow_by_their_delta():
-    """A sum that leaves 64 bits does not come round to a timestamp that fits."""
     batch = raw_batch(raw_record(timestamp_delta=1), base_timestamp=2**63 - 1)
     with pytest.raises(MalformedTimestampError):
         rows(bytes(batch))
@@ -195,8 +185,7 @@ def test_compaction(codec):
     assert FetchedRecords.of(bytes(batch)).next_offset == 26
 
 
-def test_empty_batches():
-    """Compaction leaves batches without records, which keep their offsets."""
+def test_compaction_leaves_batches_without_records_which_keep_their_offsets():
     fetched = log(Batch(base_offset=0, last_delta=9), Batch.of([Record(10)]))
     assert [row.offset for row in rows(fetched)] == [10]
     assert rows(bytes(Batch(base_offset=3, last_delta=1))) == []
@@ -204,20 +193,17 @@ def test_empty_batches():
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2, 3])
-def test_control_batches(kind):
-    """Control batches are not records."""
+def test_control_batches_are_not_records(kind):
     fetched = log(Batch.of([Record(0)]), Batch.marker(1, 7, kind), Batch.of([Record(2)]))
     assert [row.offset for row in rows(fetched)] == [0, 2]
 
 
 def test_control_batches_without_records():
-    """A marker that compaction has removed leaves a control batch without a record."""
     fetched = log(Batch(base_offset=0, attributes=CONTROL), Batch.of([Record(1)]))
     assert [row.offset for row in rows(fetched)] == [1]
 
 
-def test_delete_horizon():
-    """An attribute that says nothing about the records changes nothing."""
+def test_an_attribute_that_says_nothing_about_the_records_changes_nothing():
     batch = Batch.of(RECORDS)
     assert rows(bytes(replace(batch, attributes=0x40))) == expected(2)
 
@@ -249,7 +235,6 @@ def test_unknown_formats(magic):
 
 
 def test_messages_within_messages_within_messages():
-    """Messages are compressed once, or refused."""
     inner = wrapped(1, GZIP, [Record(0)])
     twice = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
     with pytest.raises(CorruptBatchError, match="its magic number is unknown"):
@@ -258,20 +243,17 @@ def test_messages_within_messages_within_messages():
 
 @pytest.mark.parametrize("inner_offset", [-(2**63), -5, -1])
 def test_negative_offsets_of_compressed_messages(inner_offset):
-    """Compressed messages whose offsets count below their first are refused."""
     inner = message(1, inner_offset, b"v")
     with pytest.raises(CorruptBatchError, match="offsets"):
         rows(message(1, 5, gzip.compress(inner, mtime=0), attributes=GZIP))
 
 
-def test_nothing():
-    """Nothing fetched is nothing read."""
+def test_nothing_fetched_is_nothing_read():
     assert rows(b"") == []
     assert FetchedRecords.of(b"").next_offset is None
 
 
-def test_the_last_offsets():
-    """Offsets up to the last one that can have one behind it are read."""
+def test_offsets_up_to_the_last_one_that_can_have_one_behind_it_are_read():
     last = END - 1
     assert [row.offset for row in rows(bytes(Batch.of([Record(last - 1), Record(last)])))] == [
         last - 1,

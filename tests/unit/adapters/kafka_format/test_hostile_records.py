@@ -77,24 +77,23 @@ def refuse(batch: Batch, reason: str, projection: Projection = ALL_COLUMNS) -> N
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 @pytest.mark.parametrize("name", WITH_ANY_COLUMNS)
 @pytest.mark.parametrize("projection", [ALL_COLUMNS, WITHOUT_HEADERS, Projection(("topic",))])
-def test_records(name, codec, projection):
-    """What a record says of itself is held against its bytes, with any columns."""
+def test_what_a_record_says_of_itself_is_held_against_its_bytes_with_any_columns(
+    name, codec, projection
+):
     body, reason = WITH_ANY_COLUMNS[name]
     refuse(raw_batch(sized(body), codec=codec), reason, projection)
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 @pytest.mark.parametrize("name", WITH_ALL_COLUMNS)
-def test_headers(name, codec):
-    """What a record says of its headers is, too, when they are read."""
+def test_what_a_record_says_of_its_headers_is_held_against_its_bytes(name, codec):
     body, reason = WITH_ALL_COLUMNS[name]
     refuse(raw_batch(sized(body), codec=codec), reason)
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 @pytest.mark.parametrize("name", IN_THE_BATCH)
-def test_batches(name, codec):
-    """What a batch says of its records is held against them."""
+def test_what_a_batch_says_of_its_records_is_held_against_them(name, codec):
     body, count, reason = IN_THE_BATCH[name]
     refuse(raw_batch(body, count=count, last_delta=5, codec=codec), reason)
 
@@ -102,13 +101,11 @@ def test_batches(name, codec):
 @pytest.mark.parametrize(
     ("field", "number"), [("base_offset", -1), ("last_delta", -1), ("count", -1)]
 )
-def test_batch_headers(field, number):
-    """A batch has no negative offsets, and not less than no records."""
+def test_a_batch_has_no_negative_offsets_and_not_less_than_no_records(field, number):
     refuse(raw_batch(raw_record(), **{field: number}), "offsets")
 
 
 def test_offsets_beyond_the_last():
-    """Offsets do not come round."""
     refuse(raw_batch(raw_record(), base_offset=2**63 - 1, last_delta=1), "offsets")
 
 
@@ -141,8 +138,9 @@ def resealed(made: bytes) -> bytes:
         (1, -(2**31), b"kv"),
     ],
 )
-def test_messages(magic, codec, key_length, value_length, rest):
-    """What a message says of itself is held against its bytes."""
+def test_what_a_message_says_of_itself_is_held_against_its_bytes(
+    magic, codec, key_length, value_length, rest
+):
     made = checked(magic, key_length, value_length, rest)
     if codec:
         made = message(magic, 0, gzip.compress(made, mtime=0), attributes=codec)
@@ -153,7 +151,6 @@ def test_messages(magic, codec, key_length, value_length, rest):
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("beyond", [1, 2, 3, 4])
 def test_a_key_that_leaves_no_room(magic, beyond):
-    """A key that leaves less than a length for the value is refused."""
     made = resealed(message(magic, 0, b"", b"12345678")[:-4])
     wrong = bytearray(made)
     place = len(made) - 12
@@ -165,7 +162,6 @@ def test_a_key_that_leaves_no_room(magic, beyond):
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("cut", range(1, 40))
 def test_compressed_messages_that_are_cut_off(magic, cut):
-    """Compressed messages end where the last one does."""
     inner = message(magic, 0, b"v" * 5) + message(magic, 1, b"v" * 14)
     made = message(magic, 1, gzip.compress(inner[:-cut], mtime=0), attributes=GZIP)
     with pytest.raises(CorruptBatchError, match=TRUNCATED):
@@ -174,7 +170,6 @@ def test_compressed_messages_that_are_cut_off(magic, cut):
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_nothing_is_read_behind_messages(magic):
-    """Messages that are cut off are not looked for behind their bytes."""
     inner = message(magic, 0, b"v" * 5) + message(magic, 1, b"v" * 14)
     first = len(message(magic, 0, b"v" * 5))
     for cut in range(1, len(inner)):
@@ -187,7 +182,6 @@ def test_nothing_is_read_behind_messages(magic):
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("size", [-1, 0, 13])
 def test_compressed_messages_of_no_size(magic, size):
-    """A compressed message is not smaller than an empty one."""
     inner = message(magic, 0, b"v" * 14)
     inner = inner[:8] + struct.pack(">i", size) + inner[12:]
     made = message(magic, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
@@ -197,8 +191,7 @@ def test_compressed_messages_of_no_size(magic, size):
 
 @pytest.mark.parametrize("codec", [GZIP])
 @pytest.mark.parametrize("value", [None, b""])
-def test_nothing_compressed(codec, value):
-    """A message that is to hold others and holds none is refused."""
+def test_a_message_that_is_to_hold_others_and_holds_none_is_refused(codec, value):
     with pytest.raises(CorruptBatchError):
         decoded(message(1, 0, value, attributes=codec))
 
@@ -206,7 +199,6 @@ def test_nothing_compressed(codec, value):
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("length", [-1, 0, 3, 2**31 - 1])
 def test_compressed_messages_of_another_length(magic, length):
-    """The value of a message that holds others is all that stands behind its key."""
     made = message(magic, 0, gzip.compress(message(magic, 0, b"v"), mtime=0), attributes=GZIP)
     place = 22 if magic == 0 else 30
     wrong = made[:place] + struct.pack(">i", length) + made[place + 4 :]
@@ -215,7 +207,6 @@ def test_compressed_messages_of_another_length(magic, length):
 
 
 def test_compressed_messages_behind_their_last():
-    """Messages of format 0 have no offset behind the offset of the one that holds them."""
     inner = message(0, 5, b"v") + message(0, 6, b"v")
     made = message(0, 5, gzip.compress(inner, mtime=0), attributes=GZIP)
     with pytest.raises(CorruptBatchError, match="do not ascend"):

@@ -74,8 +74,7 @@ def test_rows_are_records(found, kinds, data):
 
 
 @given(records(), formats, st.data())
-def test_cut_off(found, kind, data):
-    """What is cut off at its end has the rows of its whole batches."""
+def test_what_is_cut_off_at_its_end_has_the_rows_of_its_whole_batches(found, kind, data):
     fetched = written(found, *kind)
     whole = rows(fetched)
     cut = fetched[: data.draw(st.integers(0, len(fetched)))]
@@ -99,21 +98,18 @@ def read(blob: bytes, *, check_crcs: bool) -> None:
 
 
 @given(st.binary(max_size=300), st.booleans())
-def test_any_bytes(blob, check_crcs):
-    """Any bytes become rows or are refused."""
+def test_any_bytes_become_rows_or_are_refused(blob, check_crcs):
     read(blob, check_crcs=check_crcs)
 
 
 @given(st.sampled_from([0, 1, 2]), st.binary(max_size=200))
 def test_any_bytes_behind_a_beginning(magic, blob):
-    """Bytes that begin as a batch does become rows or are refused."""
     size = max(len(blob), 49) - 5
     read(bytes(8) + size.to_bytes(4) + bytes(4) + bytes([magic]) + blob, check_crcs=False)
 
 
 @given(records(), formats, st.integers(0, 2**32))
-def test_changed_bytes(found, kind, seed):
-    """Batches in which some bytes were changed become rows or are refused."""
+def test_batches_in_which_some_bytes_were_changed_become_rows_or_are_refused(found, kind, seed):
     changed = mutated(dice(seed), written(found, *kind))
     for check_crcs in (True, False):
         read(changed, check_crcs=check_crcs)

@@ -20,8 +20,7 @@ FETCHED = log(
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_one_column(column):
-    """One column alone is the same as among all."""
+def test_one_column_alone_is_the_same_as_among_all(column):
     (every,) = decoded(FETCHED)
     (one,) = decoded(FETCHED, projection=Projection((column,)))
     assert one.schema == record_schema(Projection((column,)))
@@ -31,8 +30,7 @@ def test_one_column(column):
 @pytest.mark.parametrize(
     "columns", [COLUMNS, tuple(reversed(COLUMNS)), ("value", "key"), ("headers", "offset", "topic")]
 )
-def test_the_order_of_columns(columns):
-    """Columns come in the order in which they are projected."""
+def test_columns_come_in_the_order_in_which_they_are_projected(columns):
     (every,) = decoded(FETCHED)
     (some,) = decoded(FETCHED, projection=Projection(columns))
     assert some.schema == record_schema(Projection(columns))
@@ -40,8 +38,7 @@ def test_the_order_of_columns(columns):
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_headers_are_ignored(column):
-    """Headers that are not projected are not looked at."""
+def test_headers_that_are_not_projected_are_not_looked_at(column):
     headers = b"\x0a\xff\xff\xff"  # five of them, and no sense
     record = b"\0\0\0\x02k\x02v" + headers
     fetched = bytes(raw_batch(bytes([2 * len(record)]) + record))
@@ -53,8 +50,7 @@ def test_headers_are_ignored(column):
 
 
 @pytest.mark.parametrize(("column", "unread"), [("key", "values"), ("value", "keys")])
-def test_bytes_are_ignored(column, unread):
-    """The bytes of a column that is not projected are not copied."""
+def test_the_bytes_of_a_column_that_is_not_projected_are_not_copied(column, unread):
     decoder = RecordDecoder(T, Projection((column,)))
     buffers = decoder._builder.buffers
     getattr(buffers, unread).data[:] = 0xA5

@@ -34,8 +34,7 @@ def stretches() -> list[bytes]:
 
 
 @pytest.mark.parametrize("fetched", stretches())
-def test_every_range(fetched):
-    """Each range is read, even if it begins or ends within a batch or a gap."""
+def test_each_range_is_read_even_if_it_begins_or_ends_within_a_batch_or_a_gap(fetched):
     decoder = RecordDecoder(T, ALL_COLUMNS)
     stretch = FetchedRecords.of(fetched)
     for first in range(16):
@@ -55,8 +54,7 @@ CUT = log(
 )
 
 
-def test_every_cut():
-    """A stretch that is cut off anywhere has the rows of its whole batches."""
+def test_a_stretch_that_is_cut_off_anywhere_has_the_rows_of_its_whole_batches():
     whole = rows(CUT)
     ends = {batch.end: batch.last_offset + 1 for batch in FetchedRecords.of(CUT).index.batches}
     assert list(ends.values()) == [1, 2, 4, 6, 8, 9]
@@ -67,8 +65,7 @@ def test_every_cut():
         assert rows(CUT[:cut]) == whole[:behind] if behind else rows(CUT[:cut]) == []
 
 
-def test_many_batches():
-    """A stretch of some thousand small batches is read whole."""
+def test_a_stretch_of_some_thousand_small_batches_is_read_whole():
     fetched = log(*(Batch.of(records([offset]), offset % 5) for offset in range(3_000)))
     assert [row.offset for row in rows(fetched)] == list(range(3_000))
 
@@ -88,7 +85,6 @@ def test_what_stands_before_corrupt_bytes(before, codec):
 
 
 def test_a_decoder_after_an_error():
-    """A decoder that met corrupt bytes reads others."""
     bad = bytearray(bytes(Batch.of(records([7, 8]))))
     bad[-1] ^= 1
     decoder = RecordDecoder(T, ALL_COLUMNS)
@@ -99,7 +95,6 @@ def test_a_decoder_after_an_error():
 
 
 def test_a_decoder_that_was_left():
-    """An abandoned decode leaves nothing for the next one."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     many = FetchedRecords.of(bytes(Batch.of(records(list(range(20_000))))))
     next(decoder.decode(many, 0, END))
@@ -126,7 +121,6 @@ def test_batches_that_go_back(fetched):
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 @pytest.mark.parametrize("deltas", [(1, 0), (0, 0), (0, 5)])
 def test_records_that_go_back(codec, deltas):
-    """Offsets ascend within a batch, up to its last one."""
     written = [Record(10 + delta) for delta in deltas]
     batch = Batch.of([Record(10)], codec)
     body = Batch.of(written, base_offset=10).body
@@ -137,6 +131,5 @@ def test_records_that_go_back(codec, deltas):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_nothing_behind_the_range_is_looked_at(codec):
-    """Behind the batch in which a range ends, a batch with any offsets is ignored."""
     fetched = log(Batch.of(records([5, 6, 7]), codec), Batch.of(records([1]), codec))
     assert [row.offset for row in rows(fetched, 0, 7)] == [5, 6]

@@ -112,7 +112,6 @@ def of_peer(
 
 @given(records(), records(), records(), st.sampled_from(Codec))
 def test_records_are_read_as_they_were(before, found, behind, codec):
-    """What is encoded of any slice, our reader and kafka-python's read, in every codec."""
     batch = arrow(before + found + behind).slice(len(before), len(found))
     written = encoded(batch, codec)
     assert rows(written) == rows_of_peer(written) == read_back(found)
@@ -137,8 +136,7 @@ def test_any_rows(found, data):
 
 
 @given(records())
-def test_large_columns(found):
-    """Columns with offsets of 64 bits give the same bytes, as slices too."""
+def test_columns_with_offsets_of_64_bits_give_the_same_bytes_as_slices_too(found):
     pairs = pa.large_list(
         pa.struct([pa.field("key", pa.large_string()), pa.field("value", pa.large_binary())])
     )
@@ -147,7 +145,6 @@ def test_large_columns(found):
 
 
 def test_columns_beyond_32_bits(monkeypatch):
-    """Offsets that do not fit 32 bits are taken as they are."""
     found = [Record(0, b"first"), Record(1, None, b"key"), Record(2, b"")]
     batch = arrow([Record(0), *found], pa.large_binary()).slice(1)
     monkeypatch.setattr(outgoing_columns, "MAX_BYTES", 1)
@@ -157,8 +154,7 @@ def test_columns_beyond_32_bits(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_texts(kind):
-    """Texts are written as UTF-8."""
+def test_texts_are_written_as_utf_8(kind):
     batch = pa.record_batch(
         {"key": pa.array(["ä", None], kind), "value": pa.array(["", "€"], kind)}
     )
@@ -170,7 +166,6 @@ def test_texts(kind):
 
 @pytest.mark.parametrize("kind", [None, pa.null()])
 def test_columns_that_are_absent(kind):
-    """Columns that are absent, or of nothing but nulls, stand for null, no headers and now."""
     names = ["key", "value", "headers", "timestamp"]
     absent = {name: pa.array([None, None], kind) for name in names} if kind else {}
     batch = pa.record_batch({"topic": pa.array(["t", "t"]), **absent})
@@ -188,8 +183,7 @@ def test_timestamps(unit, many, zone):
     assert [row.timestamp for row in rows(encoded(batch))] == expected
 
 
-def test_the_greatest_timestamp():
-    """A batch begins with its first timestamp, and says its greatest."""
+def test_a_batch_begins_with_its_first_timestamp_and_says_its_greatest():
     written = encoded(arrow([Record(0, timestamp=time) for time in (5, -7, 9, 2)]))
     header = DefaultRecordBatch(written)
     assert (header.first_timestamp, header.max_timestamp) == (5, 9)
@@ -219,14 +213,12 @@ HEADERLESS: Final = [
 
 @pytest.mark.parametrize("headers", HEADERLESS)
 def test_headers_without_a_key(headers):
-    """A header whose key is null, or that is null itself, is refused."""
     batch = pa.record_batch({"headers": pa.array(headers, HEADERS)})
     with pytest.raises(InvalidRecordError, match="A record cannot be written: a header has no key"):
         ProducerColumns.of(batch, NOW)
 
 
 def test_headers_that_nobody_sees():
-    """Values under a null list, or outside of a slice, are not headers."""
     pairs = pa.array(
         [{"key": None, "value": b"x"}, {"key": "k", "value": None}], HEADERS.value_type
     )
@@ -239,7 +231,6 @@ def test_headers_that_nobody_sees():
 
 
 def test_null_pairs_in_slices():
-    """Nulls among sliced pairs are the slice's."""
     pairs = pa.array(
         [None, {"key": "a", "value": None}, {"key": "b", "value": b"x"}], HEADERS.value_type
     )
@@ -276,14 +267,12 @@ def test_buffers_that_are_not_aligned():
     ],
 )
 def test_types_that_are_not_written(name, kind, expected):
-    """A column of another type is refused by its name."""
     with pytest.raises(TypeError, match=expected):
         ProducerColumns.of(pa.record_batch({name: pa.array([None], kind)}), NOW)
 
 
 @given(records())
-def test_bounds_of_sizes(found):
-    """A record has as many bytes as was said, or fewer, and not many fewer."""
+def test_a_record_has_as_many_bytes_as_was_said_or_fewer_and_not_many_fewer(found):
     columns = ProducerColumns.of(arrow(found), NOW)
     encoder = RecordEncoder(Compressor())
     for row, size in enumerate(columns.sizes):
@@ -312,8 +301,7 @@ def test_chunks(found, data, most):
 
 
 @given(records(), st.data())
-def test_payload(found, data):
-    """The payload is the bytes of keys, values and headers."""
+def test_the_payload_is_the_bytes_of_keys_values_and_headers(found, data):
     columns = ProducerColumns.of(arrow(found), NOW)
     taken = data.draw(st.lists(st.integers(0, len(found) - 1), max_size=12))
     parts = [
@@ -330,8 +318,7 @@ def test_payload(found, data):
     assert payload == sum(len(part) for part in parts if part is not None)
 
 
-def test_large_values():
-    """Lengths of three and four bytes are written."""
+def test_lengths_of_three_and_four_bytes_are_written():
     found = [Record(0, bytes(2**20 - 1), bytes(2**20)), Record(1, b"", bytes(2**21))]
     assert encoded(arrow(found)) == of_peer(found)
 
@@ -361,7 +348,6 @@ def test_many_records():
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_no_sequence_without_a_producer(codec):
-    """A producer without an id has no sequence."""
     header = DefaultRecordBatch(encoded(arrow([Record(0)]), codec, NOBODY, 7))
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
 
@@ -405,8 +391,7 @@ def test_more_rows_than_there_are():
         encoder.encode(columns, taken, NOBODY, -1)
 
 
-def test_no_rows():
-    """Without rows there is no chunk and no batch."""
+def test_without_rows_there_is_no_chunk_and_no_batch():
     columns = ProducerColumns.of(arrow([]), NOW)
     encoder = RecordEncoder(Compressor())
     assert (columns.num_rows, columns.payload_bytes(all_rows(columns))) == (0, 0)
@@ -416,7 +401,6 @@ def test_no_rows():
 
 
 def test_a_batch_that_is_too_large():
-    """A batch whose length no int holds is refused, and no memory is taken for it."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     huge = replace(columns, sizes=np.full(2, 2**30, np.int64))
     with pytest.raises(InvalidRecordError, match="its 2147483709 bytes are more than a batch can"):
@@ -424,7 +408,6 @@ def test_a_batch_that_is_too_large():
 
 
 def test_memory_is_used_again(monkeypatch):
-    """What was encoded does not change with the next, and a large batch's memory is not kept."""
     monkeypatch.setattr(record_encoder, "MAX_BUFFERED", 1_000)
     encoder = RecordEncoder(Compressor())
     found = [[Record(0, size * b"x")] for size in (10, 100, 5_000, 7)]

@@ -79,7 +79,6 @@ def test_an_oversized_record_is_an_error(option, codec):
 @pytest.mark.parametrize("option", LARGE)
 @pytest.mark.parametrize("larges", [(0,), (5,), (2, 3), (0, 1, 2, 3, 4, 5)])
 def test_oversized_records_are_skipped(option, codec, larges):
-    """All others are read, in this batch and the next, and what is skipped is counted."""
     more = [SMALL._replace(offset=offset) for offset in (6, 7)]
     fetched = log(Batch.of(written(option, *larges), codec), Batch.of(more, codec))
     taken = oversized(skips=True)
@@ -92,8 +91,7 @@ def test_oversized_records_are_skipped(option, codec, larges):
 
 @pytest.mark.parametrize("codec", [NONE, GZIP, SNAPPY, LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_messages(magic, codec):
-    """The messages of formats 0 and 1 have the limit of bytes."""
+def test_the_messages_of_formats_0_and_1_have_the_limit_of_bytes(magic, codec):
     records = written("maxRecordBytes", 3)
     if codec:
         fetched = wrapped(magic, codec, records)
@@ -108,7 +106,6 @@ def test_messages(magic, codec):
 
 
 def test_headers_that_are_not_read_have_no_limit():
-    """Only what is read takes memory."""
     fetched = bytes(Batch.of(written("maxRecordHeaders", 3)))
     decoder = RecordDecoder(T, Projection(("value",)), oversized=oversized())
     found = decoder.decode(FetchedRecords.of(fetched), 0, END)

@@ -58,8 +58,7 @@ def at_most(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_many_records(codec):
-    """A batch of more rows than an Arrow batch has becomes several."""
+def test_a_batch_of_more_rows_than_an_arrow_batch_has_becomes_several(codec):
     fetched = bytes(Batch.of([Record(offset, b"%d" % offset) for offset in range(20_000)], codec))
     batches = decoded(fetched)
     assert [batch.num_rows for batch in batches] == [MAX_ROWS, 20_000 - MAX_ROWS]
@@ -70,7 +69,6 @@ def test_many_records(codec):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_more_than_is_decompressed_at_once(codec):
-    """A batch that is larger than the memory for decompressing is read piece by piece."""
     written = [Record(offset, unlike(offset, 9_000 + offset)) for offset in range(500)]
     fetched = log(Batch.of(written[:499], codec), Batch.of(written[499:], codec))
     assert sum(len(record.value or b"") for record in written) > 4 * SCRATCH_BYTES
@@ -80,8 +78,7 @@ def test_more_than_is_decompressed_at_once(codec):
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_large_message_sets(magic, codec):
-    """Compressed messages are read, however many bytes they become."""
+def test_compressed_messages_are_read_however_many_bytes_they_become(magic, codec):
     written = [Record(offset, unlike(offset, 9_000)) for offset in range(300)]
     found = rows(wrapped(magic, codec, written))
     assert [(row.offset, row.value) for row in found] == [
@@ -103,8 +100,7 @@ def test_large_records(field, codec):
 
 
 @pytest.mark.parametrize("codec", [NONE, LZ4])
-def test_many_headers(codec):
-    """A record may have more headers than there is room for at first."""
+def test_a_record_may_have_more_headers_than_there_is_room_for_at_first(codec):
     headers = tuple(("k", b"%d" % number) for number in range(DEFAULT_HEADERS + 10))
     few = (("a", None),)
     written = [
@@ -119,7 +115,6 @@ def test_many_headers(codec):
 
 
 def test_many_records_with_headers():
-    """Rows are handed out where the headers of many records have no more room together."""
     headers = tuple(("k", b"%d" % number) for number in range(DEFAULT_HEADERS // 100))
     fetched = bytes(Batch.of([Record(offset, headers=headers) for offset in range(250)]))
     batches = decoded(fetched, projection=Projection(("headers",)))
@@ -145,7 +140,6 @@ def test_headers_that_cannot_be():
 
 
 def test_many_records_of_few_bytes():
-    """A batch that becomes 200 MB of many records takes no more memory than a small one."""
     body = b"".join(raw_record(offset, key=None, value=bytes(10_000)) for offset in range(20_000))
     batch = raw_batch(body, count=20_000, last_delta=19_999, codec=ZSTD)
     fetched = bytes(batch)
@@ -161,7 +155,6 @@ def test_many_records_of_few_bytes():
 
 
 def test_one_record_of_few_bytes():
-    """A record that becomes 200 MB is read if it is allowed, and takes a few times its size."""
     size = 200 * 1_000_000
     fetched = bytes(raw_batch(raw_record(value=bytes(size)), codec=ZSTD))
     allowed = OversizedRecords(RecordLimits(max_bytes=size + 100))
@@ -172,7 +165,6 @@ def test_one_record_of_few_bytes():
 
 @pytest.mark.parametrize("codec", [GZIP, LZ4, ZSTD])
 def test_what_no_record_holds(codec):
-    """Bytes behind the last record are refused, without all of them being decompressed."""
     fetched = bytes(raw_batch(raw_record(), bytes(64 * MIB), codec=codec, count=1))
     refused = pytest.raises(CorruptBatchError, match="there are bytes after its last record")
     with at_most(48 * MIB), refused:
@@ -181,7 +173,6 @@ def test_what_no_record_holds(codec):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_batches_that_fill_the_memory_together(codec):
-    """Batches that are decompressed one behind the other are as many as there is room for."""
     written = [
         [Record(10 * number + at, unlike(10 * number + at, 60_000)) for at in range(10)]
         for number in range(6)
@@ -212,7 +203,6 @@ def test_fields_that_arrow_cannot_hold(monkeypatch, field):
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 def test_records_that_arrow_cannot_hold(monkeypatch, codec):
-    """A compressed record that is larger than that is not decompressed to its end."""
     monkeypatch.setattr(record_blocks, "MAX_BYTES", 3 * MIB)
     large = Record(1, unlike(7, 3 * MIB))
     fetched = bytes(Batch.of([Record(0), large], codec))
@@ -224,7 +214,6 @@ def test_records_that_arrow_cannot_hold(monkeypatch, codec):
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_large_message_sets_of_few_bytes(magic):
-    """Compressed messages that become 64 MB take no more memory than a few."""
     fetched = wrapped(magic, LZ4, [Record(offset, bytes(MIB)) for offset in range(64)])
     with at_most(32 * MIB):
         decoder = RecordDecoder(T, ALL_COLUMNS)

@@ -43,7 +43,6 @@ def data(
 
 
 def test_what_was_begun_is_not_expected():
-    """Ranges that were passed over are dropped; one that was not announced changes nothing."""
     expected = expecting(0, 1, 2, 3)
     expected.begin(tp(1), 7)
     assert together(expected) == [2, 3]
@@ -52,7 +51,6 @@ def test_what_was_begun_is_not_expected():
 
 
 def test_a_request_names_a_partition_once():
-    """A second range of it comes with a later request, as do those of other brokers."""
     expected = expecting(0, 1, 0, 2)
     assert together(expected) == [0, 1, 2]
     even = expected.next_on(lambda partition: partition.partition % 2 == 0)
@@ -60,12 +58,10 @@ def test_a_request_names_a_partition_once():
 
 
 def test_a_request_has_a_bound():
-    """However many ranges are expected."""
     assert len(together(expecting(*range(10 * MAX_TOGETHER)))) == MAX_TOGETHER
 
 
 def test_a_range_that_begins_again_changes_nothing():
-    """Reading a range that was passed over changes nothing either."""
     expected = expecting(0, 1, 2, 3)
     for number in (2, 2, 0):
         expected.begin(tp(number), 7)
@@ -109,7 +105,6 @@ def test_held_data_are_taken_once():
 
 
 def test_only_whole_batches_are_held():
-    """What failed, is empty, cut off, or was not sent is fetched again, alone."""
     expected = expecting(0, 1, 2, 3)
     sent = {
         tp(0): data(b""),
@@ -173,7 +168,6 @@ def ask(answer: object, epochs: FetchedEpochs, leader_epoch: int = 7) -> EpochEn
 
 
 def test_a_new_leader_is_asked_once():
-    """The request has the epoch that was read, and the leader's own; older leaders have the log."""
     metadata, epochs = Metadata(answered(5, 10)), epochs_read()
     assert [ask(metadata, epochs, leader) for leader in (5, 7, 7, 6)] == [None] * 4
     [request] = metadata.requests
@@ -185,14 +179,12 @@ def test_a_new_leader_is_asked_once():
 
 @pytest.mark.parametrize(("epoch", "end_offset"), [(5, 9), (4, 12), (-1, -1)])
 def test_a_leader_with_another_log_is_asked_again(epoch, end_offset):
-    """The caller decides what the leader's answer means."""
     metadata, epochs = Metadata(answered(epoch, end_offset)), epochs_read()
     assert [ask(metadata, epochs) for _ in range(2)] == [EpochEndOffset(epoch, end_offset)] * 2
     assert len(metadata.requests) == 2
 
 
 def test_a_leader_that_does_not_know_is_asked_later():
-    """An error, and an answer without the partition, say nothing."""
     epochs = epochs_read()
     fenced = kafka_errors.FencedLeaderEpochError
     with pytest.raises(fenced):

@@ -118,7 +118,6 @@ def test_a_deadline_that_is_earlier(sockets):
 
 
 def test_a_broker_that_reads_nothing(sockets):
-    """Sending ends in time as well."""
     connection = opened(sockets[0])
     begun = time.monotonic()
     with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not take a request in time"):
@@ -126,8 +125,7 @@ def test_a_broker_that_reads_nothing(sockets):
     assert time.monotonic() - begun < LONG_S
 
 
-def test_a_large_request_arrives(sockets):
-    """A request that does not fit into the socket's buffers is sent in parts."""
+def test_a_request_that_does_not_fit_into_the_sockets_buffers_is_sent_in_parts(sockets):
     ours, theirs = sockets
     request = bytes(range(256)) * 40_000
     received = bytearray()
@@ -154,7 +152,6 @@ def test_a_response_that_is_larger_than_what_was_asked_for(sockets):
 
 
 def test_memory_is_taken_as_bytes_come(sockets):
-    """A large response that is only announced takes no memory."""
     ours, theirs = sockets
     theirs.sendall(struct.pack(">i", ANNOUNCED_BYTES) + bytes(1_000))
     taken: list[memoryview] = []
@@ -176,7 +173,6 @@ def _resident_bytes() -> int:
 
 
 def test_a_response_that_came_while_the_caller_was_busy(sockets):
-    """A late response is received; without one the request is overdue."""
     ours, theirs = sockets
     connection = opened(ours)
     connection.send({PARTITION: FetchPosition(0)})
@@ -191,7 +187,6 @@ def test_a_response_that_came_while_the_caller_was_busy(sockets):
 
 @pytest.mark.parametrize("ids", [{"t": UUID(int=1)}, {"t": UUID(int=1), "other": UUID(int=2)}])
 def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(sockets, ids):
-    """Otherwise it has names, and its response proves the id of no topic, nor of a range held."""
     ours, theirs = sockets
     is_by_id = len(ids) == 2
     version = BY_ID_VERSION if is_by_id else MAX_FETCH_VERSION
@@ -252,7 +247,6 @@ def contexts(tmp_path_factory):
 
 
 def test_large_requests_and_responses_over_tls(sockets, contexts):
-    """Frames are sent and received whole, though TLS splits them."""
     content = bytes(range(256)) * 40_000
     received = bytearray()
 
@@ -278,7 +272,6 @@ TRANSACTION = Transaction("an id", 2**40, 7)
 
 @pytest.mark.parametrize("version", [1, 3])
 def test_a_request_is_the_same_but_for_its_correlation_id(version):
-    """Nothing else differs, with and without compact fields, for versions in any order."""
     request = CoordinatorRequest(end_request(TRANSACTION, commit=True), EndTxnResponse)
     for correlation_id in (1, 2**31 - 1):
         request.encode(4 - version, 5, "me")

@@ -36,7 +36,6 @@ from pyspark_kafka.domain.writing.batch import Failure, ProduceError
     ],
 )
 def test_errors_have_a_class(error, expected):
-    """An error gets the class that the table has for its nearest base class."""
     assert failure_of(error, "why") == Failure(expected, "why")
 
 
@@ -56,7 +55,6 @@ def test_an_error_without_a_message_has_a_reason():
     ],
 )
 def test_a_broker_that_is_not_available_is_named(error, reason):
-    """The error says what to do about leaders and listeners, and nothing about rights."""
     raised = ErrorMapper("broker:9092", 1).request_error("a request for offsets", error, ())
     assert type(raised) is LeaderUnavailableError
     assert reason in str(raised)
@@ -65,7 +63,6 @@ def test_a_broker_that_is_not_available_is_named(error, reason):
 
 
 def test_a_call_is_repeated_while_its_errors_may_pass():
-    """Others are raised at once, and the last one when the time is up."""
     errors = [kafka_errors.CoordinatorNotAvailableError(), ConnectionResetError()]
 
     def call() -> str:

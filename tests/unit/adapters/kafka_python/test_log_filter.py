@@ -36,7 +36,6 @@ def answer(protocol: KafkaProtocol, number: int, response: Any) -> None:
     "request_of_login", [SaslAuthenticateRequest(PROOF, version=1), SaslBytesRequest(PROOF)]
 )
 def test_a_sent_login_is_hidden(caplog, request_of_login):
-    """Neither the request nor the frame shows the password, by either version of SASL."""
     protocol = KafkaProtocol(client_id="c")
     protocol.send_request(request_of_login)
     assert SECRET.encode() in protocol.send_bytes()
@@ -45,7 +44,6 @@ def test_a_sent_login_is_hidden(caplog, request_of_login):
 
 
 def test_a_received_login_is_hidden(caplog):
-    """Neither the response nor the frame shows SCRAM's messages."""
     protocol = KafkaProtocol(client_id="c")
     protocol.send_request(SaslAuthenticateRequest(b"", version=1))
     response = SaslAuthenticateResponse(
@@ -57,14 +55,12 @@ def test_a_received_login_is_hidden(caplog):
 
 
 def test_a_connection_hides_logins(caplog):
-    """The connection logs requests once more, by a logger of its own."""
     logger = logging.getLogger("kafka.net.connection")
     logger.debug("%s Request %d: %s", "c", 1, SaslAuthenticateRequest(PROOF, version=1))
     assert caplog.messages == ["c Request 1: SaslAuthenticateRequest([hidden])"]
 
 
 def test_settings_of_an_admin_client_are_hidden(caplog):
-    """The admin client logs its settings without passwords, and without a proxy's."""
     with pytest.raises(KafkaConfigurationError):
         KafkaAdminClient(
             sasl_plain_username="reader",
@@ -78,21 +74,18 @@ def test_settings_of_an_admin_client_are_hidden(caplog):
 
 
 def test_an_error_of_a_connection_hides_a_password(caplog):
-    """An error that names a proxy's URL is logged without its login."""
     error = ValueError(f"Unable to parse proxy_url: socks5://me:{SECRET}@proxy")
     logging.getLogger("kafka.net.manager").error("Connection failed: %s", error)
     assert caplog.messages == ["Connection failed: Unable to parse proxy_url: socks5://proxy"]
 
 
 def test_other_requests_are_logged(caplog):
-    """A request that is no login is logged as kafka-python does."""
     protocol = KafkaProtocol(client_id="c")
     protocol.send_request(MetadataRequest(version=1))
     assert "Sending request 1 MetadataRequest(version=1" in caplog.text
 
 
 def test_a_secret_in_place_of_a_topic_is_hidden(caplog):
-    """A login that was pasted into the option for topics is asked for, and not logged."""
     protocol = KafkaProtocol(client_id="c")
     name = f'PlainLoginModule required username="u" password="{SECRET}";'
     topic = MetadataRequest.MetadataRequestTopic(name=name)
@@ -103,6 +96,5 @@ def test_a_secret_in_place_of_a_topic_is_hidden(caplog):
 
 
 def test_the_filter_is_added_once():
-    """A second call adds no second filter."""
     log_filter.hide_secrets()
     assert [len(logging.getLogger(name).filters) for name in log_filter.LOGGERS] == [1, 1, 1, 1]

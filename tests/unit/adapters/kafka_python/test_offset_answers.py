@@ -77,7 +77,6 @@ def _fetcher(admin: TalkativeAdmin) -> KafkaPythonOffsetFetcher:
 
 
 def test_answers_about_others_are_ignored():
-    """Only what was asked for is returned, on the first way and on the second, shorter one."""
     fetcher = _fetcher(TalkativeAdmin())
     assert fetcher.partitions(Subscribe(("t",))) == {WANTED}
     fetcher._leaders.clear()
@@ -87,6 +86,5 @@ def test_answers_about_others_are_ignored():
 
 
 def test_an_answer_about_another_group_is_none():
-    """A group whose offset a response leaves out has not lost it."""
     with pytest.raises(InvalidResponseError, match=r"committed offsets .* leaves out t-0"):
         _fetcher(TalkativeAdmin("h")).committed("g", [WANTED])

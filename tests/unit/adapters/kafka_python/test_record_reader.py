@@ -143,7 +143,6 @@ def read(fetcher: RangeFetcher, *epochs: int) -> int:
 
 
 def test_a_leader_is_asked_until_it_has_the_same_records(scripted):
-    """The error has the exact offset; the position stays where it is meanwhile."""
     script = scripted(
         fetched(1, 0, 9),
         fetched(3, 10, 19),
@@ -169,7 +168,6 @@ def test_a_response_may_take_no_longer_than_a_poll(scripted):
 
 
 def test_a_log_that_begins_after_the_difference_was_truncated_too(scripted):
-    """An offset out of range is the answer to a question about the difference."""
     out_of_range = failed(kafka_errors.OffsetOutOfRangeError)
     script = scripted(fetched(1, 0, 9), diverging(1, 4), out_of_range)
     position = read(script.range, 1)
@@ -192,7 +190,6 @@ def test_a_broker_with_another_epoch_is_left(scripted, error):
 
 
 def test_a_replica_that_lags_is_left_for_the_leader(scripted):
-    """Only the leader knows where the log ends."""
     script = scripted(fetched(1, 0, 9), diverging(1, 4), fetched(1, 10, 19))
     position = read(script.range, 1)
     script.brokers.prefer(PARTITION, NODE)
@@ -201,7 +198,6 @@ def test_a_replica_that_lags_is_left_for_the_leader(scripted):
 
 
 def test_an_answer_that_tells_nothing_moves_no_offset(scripted):
-    """The leader is not asked for that epoch again, and reading goes on."""
     script = scripted(fetched(2, 0, 9), diverging(-1, -1), fetched(2, 10, 19), fetched(3, 20, 29))
     position = read(script.range, 2)
     assert offset_after(script.range.fetch(position)) == position
@@ -211,7 +207,6 @@ def test_an_answer_that_tells_nothing_moves_no_offset(scripted):
 
 
 def test_an_epoch_that_goes_back_after_doubt_is_another_log(scripted):
-    """A leader has an earlier epoch up to a larger offset than was read."""
     script = scripted(fetched(2, 0, 9), fetched(4, 10, 19), diverging(3, 40), fetched(3, 20))
     position = read(script.range, 2, 4)
     assert offset_after(script.range.fetch(position)) == position

@@ -29,8 +29,7 @@ def challenge(nonce: str = SERVER_NONCE, salt: str = SALT, iterations: str = "40
     return f"r={nonce},s={salt},i={iterations}".encode()
 
 
-def test_rfc_7677():
-    """The messages are the same as in the example of RFC 7677."""
+def test_the_messages_are_the_same_as_in_the_example_of_rfc_7677():
     messages, first = started()
     assert first == f"n,,n=user,r={NONCE}"
     assert messages.send(challenge()).decode() == (
@@ -40,8 +39,7 @@ def test_rfc_7677():
         messages.send(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
 
 
-def test_escaped_user_name():
-    """Commas and equals signs of a user name are escaped, as RFC 5802 says."""
+def test_commas_and_equals_signs_of_a_user_name_are_escaped_as_rfc_5802_says():
     _, first = started(Login("SCRAM-SHA-256", "a=b,c=3D", Secret("pencil")))
     assert first == f"n,,n=a=3Db=2Cc=3D3D,r={NONCE}"
 

@@ -47,7 +47,6 @@ def test_a_session_is_left_before_it_ends(clock, client_socket):
 
 
 def test_a_session_without_an_end(clock, client_socket):
-    """A connection stays if the broker bounds no session, as by default."""
     connected = connection(client_socket, 0)
     clock.seconds += 1e9
     assert not connected.is_stale

@@ -64,7 +64,6 @@ def test_a_proxy_that_cannot_be_used_is_not_shown(name, url):
 
 
 def test_a_proxy_is_passed():
-    """A password may be part of the URL."""
     config = client_config(SERVERS | {"proxy.url": "socks5h://user:p%23@[::1]:1080"})
     assert config["proxy_url"] == "socks5h://user:p%23@[::1]:1080"
 
@@ -135,8 +134,7 @@ def test_a_proxy_is_passed():
         ),
     ],
 )
-def test_translation(name, value, config):
-    """A Java client's setting becomes one of kafka-python's."""
+def test_a_java_clients_setting_becomes_one_of_kafka_pythons(name, value, config):
     made = client_config(SERVERS | {name: value})
     assert config.items() <= made.items()
     known = {**KafkaConsumer.DEFAULT_CONFIG, **KafkaConnectionManager.DEFAULT_CONFIG}
@@ -150,7 +148,6 @@ def test_a_broker_that_is_back_is_noticed_soon():
 
 
 def test_left_to_the_system():
-    """A buffer of -1 bytes is the system's to choose."""
     assert "socket_options" not in translated(receive__buffer__bytes="-1")
 
 
@@ -167,8 +164,7 @@ def _plausible(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(OWN_SETTINGS))
-def test_own_settings_exist(name):
-    """Every listed setting is one of kafka-python's."""
+def test_every_listed_setting_is_one_of_kafka_pythons(name):
     known = name.replace(".", "_")
     assert known in KafkaConsumer.DEFAULT_CONFIG
     is_flag = isinstance(KafkaConsumer.DEFAULT_CONFIG[known], bool)
@@ -192,8 +188,7 @@ def test_not_known(name):
     )
 
 
-def test_all_problems():
-    """Problems of values, names, logins and stores are reported together."""
+def test_problems_of_values_names_logins_and_stores_are_reported_together():
     told = problems(
         {
             "fetch.min.bytes": "x",
@@ -211,8 +206,7 @@ def test_all_problems():
     ]
 
 
-def test_version():
-    """A broker's version is set by librdkafka's names."""
+def test_a_brokers_version_is_set_by_librdkafkas_names():
     version = {"api.version.request": "false", "broker.version.fallback": "2.1.0"}
     assert client_config(SERVERS | version)["api_version"] == (2, 1)
     assert "api_version" not in client_config(SERVERS | {"broker.version.fallback": "2.1.0"})
@@ -242,8 +236,7 @@ def test_password(settings):
 @pytest.mark.parametrize(
     ("options", "mechanism"), [("", "AWS_MSK_IAM"), ('awsProfileName="prod"', "OAUTHBEARER")]
 )
-def test_aws(options, mechanism):
-    """kafka-python's own mechanism for AWS has the default credentials; tokens have others."""
+def test_kafka_pythons_own_mechanism_for_aws_has_the_default_credentials(options, mechanism):
     settings = {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "AWS_MSK_IAM",
@@ -311,8 +304,9 @@ def kerberos(options: str) -> dict[str, str]:
     }
 
 
-def test_kerberos(tmp_path, monkeypatch):
-    """Kerberos goes by the ticket cache or by a keytab, which has to be there."""
+def test_kerberos_goes_by_the_ticket_cache_or_by_a_keytab_which_has_to_be_there(
+    tmp_path, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "gssapi", ModuleType("gssapi"))
     config = client_config(SERVERS | kerberos('useTicketCache=true serviceName="k"'))
     assert config["sasl_mechanism"] == "GSSAPI"
@@ -327,7 +321,6 @@ def test_kerberos(tmp_path, monkeypatch):
 
 
 def test_kerberos_without_its_package(monkeypatch):
-    """Without the package for Kerberos, the extra is named that installs it."""
     monkeypatch.setitem(sys.modules, "gssapi", None)
     [package] = problems(kerberos("useTicketCache=true"))
     assert package.startswith("Option 'kafka.sasl.mechanism': the client 'kafka-python' needs")
@@ -342,8 +335,7 @@ def trust(stores: Path, suffix: str = "p12") -> dict[str, str]:
     }
 
 
-def test_truststore(stores):
-    """A PKCS12 truststore holds what is trusted, and nothing else is."""
+def test_a_pkcs12_truststore_holds_what_is_trusted_and_nothing_else_is(stores):
     context = client_config(SERVERS | trust(stores))["ssl_context"].context
     assert context.cert_store_stats()["x509"] == 1
     assert context.check_hostname
@@ -351,8 +343,7 @@ def test_truststore(stores):
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_pem_truststore(stores):
-    """A truststore may be PEM: a file, librdkafka's file, or a text."""
+def test_a_truststore_may_be_pem(stores):
     text = (stores / "me.pem").read_text()
     for settings in (
         {"ssl.truststore.location": str(stores / "me.pem"), "ssl.truststore.type": "PEM"},
@@ -376,8 +367,9 @@ def test_pem_truststore(stores):
         ({"ssl_check_hostname": "false"}, "TLSv1_2", "TLSv1_3", False),
     ],
 )
-def test_context(settings, minimum, maximum, checks):
-    """Versions and the check of the host's name follow the settings."""
+def test_versions_and_the_check_of_the_hosts_name_follow_the_settings(
+    settings, minimum, maximum, checks
+):
     context = client_config(SERVERS | {"security.protocol": "SSL"} | settings)[
         "ssl_context"
     ].context
@@ -396,8 +388,7 @@ def test_suites():
     }
 
 
-def test_unknown_suites():
-    """A list of suites that OpenSSL does not have is refused."""
+def test_a_list_of_suites_that_openssl_does_not_have_is_refused():
     [text] = problems({"security.protocol": "SSL", "ssl.cipher.suites": "nonsense"})
     assert text.startswith("Option 'kafka.ssl.cipher.suites' names no suite")
 
@@ -430,15 +421,15 @@ def test_unusable_store(stores, settings, text):
     assert "hunter2" not in told
 
 
-def test_key_of_another(stores):
-    """A keystore without a key is refused."""
+def test_a_keystore_without_a_key_is_refused(stores):
     settings = {"ssl.keystore.location": str(stores / "trust.p12")}
     [told] = problems(trust(stores) | key(stores, "p12") | settings)
     assert told == "Option 'kafka.ssl.keystore.location' holds no private key"
 
 
-def test_missing_library(stores, monkeypatch):
-    """Without the library that reads PKCS12, the extra that brings it is named."""
+def test_without_the_library_that_reads_pkcs12_the_extra_that_brings_it_is_named(
+    stores, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization.pkcs12", None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[tls\]"):

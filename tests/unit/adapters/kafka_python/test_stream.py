@@ -160,7 +160,6 @@ def test_a_topic_is_fetched_by_id_if_its_request_had_ids(fetcher, *, asks_by_id)
 def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
     brokers, metadata, replica
 ):
-    """With TLS and SASL, each new connection pays another login."""
     connections = {node: Connection(error=ConnectionResetError()) for node in (1, 2, 3)}
     brokers.connections = cast("dict[int, FetchConnection]", dict(connections))
     metadata.leaders[FIRST] = 1
@@ -213,7 +212,6 @@ def short_call() -> Iterator[None]:
 
 
 def test_a_silent_broker_does_not_keep_a_poll():
-    """The driver takes a task for lost that does not report."""
     with silent_listener() as listener, closing(client_of(listener.address)) as client:
         client.assign(PartitionOffsets({FIRST: 0}))
         with short_call():
@@ -228,7 +226,6 @@ def _silent(line: Line, _frame: bytes) -> None:
     ("api", "sink"), [("InitProducerId", {}), ("Metadata", {}), ("FindCoordinator", EXACTLY_ONCE)]
 )
 def test_a_sinks_silent_broker_does_not_keep_a_poll(monkeypatch, api, sink):
-    """What was written is sent with the polls that follow."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.1)
     with (
         hostile_broker() as broker,
@@ -273,7 +270,6 @@ def test_a_broker_that_lists_no_offsets_does_not_keep_a_poll(monkeypatch):
 
 
 def test_a_broker_that_needs_longer_than_an_attempt_is_reached(monkeypatch):
-    """Each attempt that ran out of time is followed by a longer one."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.02)
 
     def late(line: Line, frame: bytes) -> None:
@@ -289,7 +285,6 @@ def test_a_broker_that_needs_longer_than_an_attempt_is_reached(monkeypatch):
 
 
 def test_a_broker_that_never_gives_a_producer_id_is_an_error_in_time(monkeypatch):
-    """The attempts are repeated for as long as the client's time-out says."""
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.05)
     with (
         hostile_broker(Lie("InitProducerId", send=_silent)) as broker,
@@ -337,7 +332,6 @@ def writer_of(client: Any) -> _TransactionalWriter:
     ids=["client", "sink", "writer"],
 )
 def test_an_error_of_a_close_leaves_nothing_open(sink, owner_of, parts):
-    """The other parts are closed as well."""
     with closing(client_of("127.0.0.1:1", {"topic": "t", **sink})) as client:
         owner = owner_of(client)
         with broken_parts(owner, *parts) as closed, pytest.raises(CloseError):
@@ -346,7 +340,6 @@ def test_an_error_of_a_close_leaves_nothing_open(sink, owner_of, parts):
 
 
 def test_an_error_of_a_writers_close_leaves_no_other_open():
-    """What all of them use is closed as well."""
     with closing(client_of("127.0.0.1:1", {"topic": "t", **EXACTLY_ONCE})) as client:
         sink: Any = client._sink
         both = SimpleNamespace(first=None, second=None)

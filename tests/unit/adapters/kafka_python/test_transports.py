@@ -92,7 +92,6 @@ def test_a_connection_that_is_never_finished_is_closed_with_its_manager(listener
 
 
 def test_a_transport_with_bytes_to_send_is_closed_at_once(listener):
-    """Nothing waits for an event loop that has ended."""
     owner = OpenSockets()
     transport = _opened(listener, owner)
     transport.write(b"never sent")
@@ -102,7 +101,6 @@ def test_a_transport_with_bytes_to_send_is_closed_at_once(listener):
 
 
 def test_a_socket_that_was_taken_stays_open(listener):
-    """The one that takes it closes it."""
     owner = OpenSockets()
     with _opened(listener, owner).take_socket() as taken:
         owner.close()
@@ -145,7 +143,6 @@ class Undecodable:
     "raised", [struct.error("1 byte"), IndexError("out of bounds"), OverflowError("too large")]
 )
 def test_a_connection_whose_responses_cannot_be_decoded_is_closed(raised):
-    """Requests fail at once; the error is retried over another connection."""
     network = NetworkSelector()
     ours, theirs = socket.socketpair()
     ours.setblocking(False)

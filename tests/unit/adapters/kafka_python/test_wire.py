@@ -101,8 +101,7 @@ def read_one(frame: bytes | bytearray, version: int) -> FetchedData:
 
 
 @VERSIONS
-def test_an_answer_is_read(version):
-    """Each version's fields are found where kafka-python writes them."""
+def test_each_versions_fields_are_found_where_kafka_python_writes_them(version):
     frame = answer(version, partition(version))
     assert read(frame, version).throttle_s == 1.5
     found = read_one(frame, version)
@@ -114,7 +113,6 @@ def test_an_answer_is_read(version):
 
 @FIXED_VERSIONS
 def test_records_stay_where_they_were_received(version):
-    """Records are a view of the frame, and no copy."""
     frame = bytearray(answer(version, partition(version)))
     found = read_one(frame, version)
     frame[-1] ^= 0xFF
@@ -128,7 +126,6 @@ def test_records_stay_where_they_were_received(version):
     ids=["null records", "empty records", "null transactions"],
 )
 def test_what_may_be_null_may_be_null(version, given):
-    """Null records and null aborted transactions are none."""
     found = read_one(answer(version, partition(version, **given)), version)
     assert bytes(found.records) == (RECORDS if "records" not in given else b"")
     assert len(found.aborted) == (2 if "records" in given else 0)
@@ -144,7 +141,6 @@ def test_what_may_be_null_may_be_null(version, given):
     ],
 )
 def test_a_partitions_error_is_reported(version, error):
-    """A partition's error code becomes kafka-python's error, -1 included."""
     fields = {"error_code": error.errno, "records": None, "aborted_transactions": None}
     assert read_one(answer(version, partition(version, **fields)), version).error is error
 
@@ -163,13 +159,11 @@ def test_an_error_of_the_whole_answer_is_reported(version, with_partition):
 
 @VERSIONS
 def test_an_answer_without_a_topic_is_an_error(version):
-    """An answer that says nothing of the partition and names no error counts as unknown error."""
     assert read_one(answer(version), version).error is kafka_errors.UnknownError
 
 
 @VERSIONS
 def test_an_answer_that_breaks_off_is_none(version):
-    """Cut off at any byte, an answer is an error of the protocol and nothing else."""
     frame = answer(version, partition(version))
     for size in range(len(frame)):
         with pytest.raises(kafka_errors.KafkaProtocolError):
@@ -178,7 +172,6 @@ def test_an_answer_that_breaks_off_is_none(version):
 
 @VERSIONS
 def test_any_byte_may_be_wrong(version):
-    """With any one byte changed, an answer is read or is an error of the protocol."""
     frame = answer(version, partition(version))
     for place in range(len(frame)):
         for byte in (0x00, 0x7F, 0x80, 0xFF):
@@ -193,7 +186,6 @@ def test_any_byte_may_be_wrong(version):
 
 @VERSIONS
 def test_another_requests_answer_is_refused(version):
-    """An answer with another correlation id is an error of the protocol."""
     frame = answer(version, partition(version))
     with pytest.raises(kafka_errors.KafkaProtocolError):
         FetchResponse.of(memoryview(frame), version, CORRELATION + 1)
@@ -202,7 +194,6 @@ def test_another_requests_answer_is_refused(version):
 @FIXED_VERSIONS
 @pytest.mark.parametrize("size", [len(RECORDS) + 1, INT32_MAX])
 def test_more_records_than_there_are_bytes_are_refused(version, size):
-    """A size of records that reaches behind the frame is an error of the protocol."""
     frame = bytearray(answer(version, partition(version)))
     struct.pack_into(">i", frame, len(frame) - len(RECORDS) - 4, size)
     with pytest.raises(kafka_errors.KafkaProtocolError):
@@ -212,7 +203,6 @@ def test_more_records_than_there_are_bytes_are_refused(version, size):
 @FIXED_VERSIONS
 @pytest.mark.parametrize("count", [3, 100_000, INT32_MAX])
 def test_more_aborted_transactions_than_there_are_bytes_are_refused(version, count):
-    """A hostile number of aborted transactions ends with the frame's bytes, and not with memory."""
     frame = bytearray(answer(version, partition(version, records=None)))
     behind = 2 * 16 + 4 + (4 if version >= 11 else 0)
     struct.pack_into(">i", frame, len(frame) - behind - 4, count)
@@ -223,7 +213,6 @@ def test_more_aborted_transactions_than_there_are_bytes_are_refused(version, cou
 @FIXED_VERSIONS
 @pytest.mark.parametrize("size", [-1, -(2**15), 2**15 - 1])
 def test_a_topics_name_of_a_hostile_size_is_refused(version, size):
-    """A name's size that is negative, or reaches behind the frame, is an error of the protocol."""
     frame = bytearray(answer(version, partition(version)))
     struct.pack_into(">h", frame, frame.index("tøpic".encode()) - 2, size)
     with pytest.raises(kafka_errors.KafkaProtocolError):
@@ -232,7 +221,6 @@ def test_a_topics_name_of_a_hostile_size_is_refused(version, size):
 
 @VERSIONS
 def test_an_answer_of_several_partitions_is_read(version):
-    """Each partition of each topic is found with its own error and records."""
     topics = {
         TopicPartition(topic, number): b"%d of " % number + topic.encode()
         for topic in ("one", "two")
@@ -261,7 +249,6 @@ def test_an_answer_of_several_partitions_is_read(version):
 
 @VERSIONS
 def test_a_request_is_what_kafka_python_reads(version):
-    """A request asks for partitions at offsets, in their order, with what the settings say."""
     settings = FetchSettings(
         client_id="me",
         rack="here",
@@ -318,7 +305,6 @@ def test_a_broker_whose_log_is_the_same_names_no_epoch(version):
     epoch=st.integers(-1, INT32_MAX), end_offset=st.integers(-1, 2**63 - 1), others=st.booleans()
 )
 def test_a_diverging_epoch_is_read(version, epoch, end_offset, *, others):
-    """The epoch and the end offset are found among other tagged fields, which are ignored."""
     tagged = {"diverging_epoch": THEIR_PARTITION.EpochEndOffset(epoch=epoch, end_offset=end_offset)}
     if others:
         tagged["current_leader"] = THEIR_PARTITION.LeaderIdAndEpoch(leader_id=7, leader_epoch=8)
@@ -340,14 +326,12 @@ def test_a_diverging_epoch_beside_an_error_is_ignored(version):
 
 
 def test_a_topic_that_was_not_asked_for_is_refused():
-    """A response with another topic's id is an error of the protocol."""
     frame = answer(BY_ID_VERSION, partition(BY_ID_VERSION))
     with pytest.raises(kafka_errors.KafkaProtocolError):
         FetchResponse.of(memoryview(frame), BY_ID_VERSION, CORRELATION)
 
 
 def test_sizes_beyond_a_byte_are_read():
-    """Compact sizes are numbers of variable length."""
     records = b"x" * 100_000
     frame = answer(BY_ID_VERSION, partition(BY_ID_VERSION, records=records))
     assert bytes(read_one(frame, BY_ID_VERSION).records) == records
@@ -394,7 +378,6 @@ def response(
 @pytest.mark.parametrize("transactional_id", [None, "id"])
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
 def test_requests_are_those_of_kafka_python(version, transactional_id):
-    """Byte for byte, with the batches of a topic together."""
     batches = {TopicPartition(topic, index): b"batch" for topic in "tu" for index in range(2)}
     written = SETTINGS.request(batches, transactional_id, version=version, correlation_id=7)
     topic = ProduceRequest.TopicProduceData
@@ -420,7 +403,6 @@ def test_requests_are_those_of_kafka_python(version, transactional_id):
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
 def test_a_response_has_an_outcome_for_each_partition(version):
-    """Nothing for those that are written."""
     outcomes = responses_of(response({0: 0, 1: 45}, version), version, 7)
     assert outcomes[TopicPartition("t", 0)] is None
     failure = outcomes[TopicPartition("t", 1)]
@@ -446,7 +428,6 @@ def test_what_a_broker_says_of_a_record_tells_more():
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
 def test_what_is_no_response(version):
-    """The response answers another request, or is truncated."""
     frame = response({0: 0}, version)
     with pytest.raises(kafka_errors.CorrelationIdError, match="7 answers 8"):
         responses_of(frame, version, 8)

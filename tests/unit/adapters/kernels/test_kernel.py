@@ -44,7 +44,6 @@ def test_arguments_and_results():
 
 
 def test_a_wrong_argument_is_refused():
-    """Too few words, a strided array, a number of more than 64 bits, and what is no number."""
     array = np.zeros((2, 3), np.int32)
     for arguments in (
         (1, (np.arange(4), array)),
@@ -57,13 +56,11 @@ def test_a_wrong_argument_is_refused():
 
 
 def test_code_that_needs_a_runtime_is_refused():
-    """Kernels allocate nothing."""
     with pytest.raises(RuntimeError, match="calls NRT_"):
         allocated(3)
 
 
 def test_kernels_are_called_by_many_threads():
-    """Each call has its own memory."""
     sizes = np.arange(1_000)
     with ThreadPoolExecutor(8) as pool:
         rows = [np.arange(number) for number in range(200)]
@@ -72,5 +69,4 @@ def test_kernels_are_called_by_many_threads():
 
 
 def test_a_kernel_is_pickled_by_its_name():
-    """As functions."""
     assert pickle.loads(pickle.dumps(sum_sizes)) is sum_sizes  # noqa: S301  # our own

@@ -40,14 +40,12 @@ def refusal(package: Path) -> str:
     return str(refused.value)
 
 
-def test_it_is_loaded(package):
-    """A kernel of an untouched copy has an address."""
+def test_a_kernel_of_an_untouched_copy_has_an_address(package):
     assert load_library(package / KERNELS, package).address(SUM) > 0
     assert is_built(package, here())
 
 
 def test_a_change_of_a_source_is_refused(package):
-    """A constant that kernels were compiled with is a change, too."""
     with (package / CHANGED).open("a") as file:
         file.write("\nROWS = 0\n")
     assert f"{CHANGED.as_posix()} has changed since it was built" in refusal(package)
@@ -63,7 +61,6 @@ def test_another_compiler_builds_again(package):
 
 
 def test_sources_are_those_of_constants_too():
-    """Reasons of failures are numbers in machine code."""
     names = {
         path.relative_to(PACKAGE).as_posix() for path in sources_of(find_kernels(PACKAGE), PACKAGE)
     }
@@ -82,7 +79,6 @@ def test_an_installation_without_sources(package):
 
 
 def test_a_damaged_library_is_refused(package):
-    """A damaged library is not run."""
     library = package / KERNELS / str(manifest_of(package)["library"])
     content = bytearray(library.read_bytes())
     content[len(content) // 2] ^= 1
@@ -92,7 +88,6 @@ def test_a_damaged_library_is_refused(package):
 
 
 def test_a_library_of_another_platform_is_refused(package):
-    """The error says which wheel to ship."""
     manifest = manifest_of(package) | {"platform": "plan9-vax"}
     (package / KERNELS / MANIFEST).write_text(json.dumps(manifest))
     assert f"it is for plan9-vax, and this is {this_platform()}. Ship the wheel" in refusal(package)
@@ -100,7 +95,6 @@ def test_a_library_of_another_platform_is_refused(package):
 
 @pytest.mark.parametrize("content", [None, "[]", "{", '{"library": "../../x.so"}'])
 def test_no_library_is_an_error(package, content):
-    """A checkout that nobody has built has none."""
     path = package / KERNELS / MANIFEST
     path.unlink()
     if content is not None:

@@ -41,7 +41,6 @@ def values(cluster: MemoryCluster) -> list[bytes | None]:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_wakes_those_who_wait(cluster, change):
-    """A condition is evaluated again at each change, and not later."""
     transaction = cluster.begin_transaction()
     cluster.produce("t", b"v", transaction=transaction)
     asked: list[bool] = []
@@ -77,7 +76,6 @@ def test_a_recreated_topic_has_another_id(cluster):
 
 
 def test_a_commit_makes_records_and_offsets_visible(cluster):
-    """The next transaction of the producer is open afterwards, under the same epoch."""
     transaction = cluster.open_transaction("id")
     cluster.produce("t", b"v", transaction=cluster.number_of(transaction))
     cluster.commit_and_begin(transaction, "group", {PARTITION: 7})
@@ -88,7 +86,6 @@ def test_a_commit_makes_records_and_offsets_visible(cluster):
 
 
 def test_a_fenced_producer_commits_nothing(cluster):
-    """Neither its records nor its offsets are committed."""
     zombie = cluster.open_transaction("id")
     cluster.produce("t", b"v", transaction=cluster.number_of(zombie))
     cluster.open_transaction("id")
@@ -99,7 +96,6 @@ def test_a_fenced_producer_commits_nothing(cluster):
 
 
 def test_an_aborted_transaction_is_not_committed_again(cluster):
-    """After an abort the producer has no open transaction."""
     transaction = cluster.open_transaction("id")
     cluster.close_transaction(transaction, commit=False)
     with pytest.raises(ProducerFencedError):
@@ -107,7 +103,6 @@ def test_an_aborted_transaction_is_not_committed_again(cluster):
 
 
 def test_many_threads_share_a_cluster():
-    """Tasks of a query read and write in threads; each output is written once and in order."""
     world = MemoryWorld()
     source, target = world.topic(4), world.topic(4)
 

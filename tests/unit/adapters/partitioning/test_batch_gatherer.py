@@ -30,14 +30,12 @@ def numbers(gathered: Iterable[Gathered], column: str = "value") -> list[tuple[l
 
 
 def test_batches_are_yielded_at_once():
-    """Batches are held back only if a minimum is asked for."""
     gatherer = BatchGatherer()
     assert numbers(gatherer.add(values(0), "t")) == [([0], "t")]
     assert numbers(gatherer.take()) == []
 
 
 def test_batches_are_combined_up_to_the_minimum():
-    """In their order; the rest is taken."""
     gatherer = BatchGatherer(2 * PAYLOAD)
     assert numbers(gatherer.add(values(0), None)) == []
     assert numbers(gatherer.add(values(1), None)) == [([0, 1], None)]
@@ -57,7 +55,6 @@ def test_only_batches_that_belong_together_are_combined():
 
 @pytest.mark.parametrize(("partitions", "batches"), [(32, 1), (96, 31), (1_000_000, 164)])
 def test_many_partitions_need_more_bytes(partitions, batches):
-    """Each gets 32 KiB, within 16 MiB in all; up to 32 of them are not delayed."""
     gatherer = BatchGatherer()
     gatherer.adapt(partitions)
     added = [numbers(gatherer.add(values(number), "t")) for number in range(batches)]

@@ -59,18 +59,15 @@ def test_turns_go_on_from_batch_to_batch():
     assert found == [(first + number) % 5 for number in range(12)]
 
 
-def test_turns_are_partitions():
-    """The partitions of the turns are an array like a function's."""
+def test_the_partitions_of_the_turns_are_an_array_like_a_functions():
     assert custom_partitions(ROUND_ROBIN, BATCH, 1) == pa.array([0, 0, 0], pa.int32())
 
 
 def test_a_function_is_given_the_batch_and_the_number():
-    """What it gives is taken as it is, nulls included."""
     assert custom_partitions(named(last), BATCH, 8) == pa.array([7, None, 3], pa.int32())
 
 
 def test_a_function_may_be_part_of_something():
-    """A dot goes into it."""
     assert custom_partitions(f"{__name__}:Nested.first", BATCH, 8).to_pylist() == [0, 0, 0]
 
 
@@ -84,7 +81,6 @@ def test_a_function_may_be_part_of_something():
     ],
 )
 def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name, said):
-    """The error names the option and the reason."""
     with pytest.raises(OptionsError, match=f"'kafka.partitioner.class': '{name}' .*{said}"):
         custom_partitions(name, BATCH, 1)
 
@@ -98,12 +94,10 @@ def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name, said):
     ],
 )
 def test_what_a_function_gives_is_checked(function, said):
-    """The error says what came instead of an array of int32 with a value for each row."""
     with pytest.raises(OptionsError, match=said):
         custom_partitions(named(function), BATCH, 1)
 
 
 def test_what_a_function_raises_is_raised():
-    """The user knows it best."""
     with pytest.raises(ZeroDivisionError):
         custom_partitions(named(failing), BATCH, 1)

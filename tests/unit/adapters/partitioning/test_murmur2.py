@@ -49,8 +49,7 @@ def test_each_length(fill):
     assert partitions_of(found, 2**31 - 1) == [number % (2**31 - 1) for number in expected]
 
 
-def test_a_batch_without_keys():
-    """Without the column, all rows go to the sticky partition of their topic."""
+def test_without_the_column_all_rows_go_to_the_sticky_partition_of_their_topic():
     columns = ProducerColumns.of(pa.record_batch({"value": pa.array([b"a", b"b"])}), 0)
     topics, counts = integers([1, 0], np.int32), integers([3, 5], np.int64)
     assert murmur2_partitions(columns, topics, counts, counts - 1).tolist() == [4, 2]
@@ -94,7 +93,6 @@ def test_groups(rows):
 
 @pytest.mark.parametrize("topic", [-1, 2])
 def test_topics_that_there_are_not(topic):
-    """A topic that there is not is refused."""
     columns = ProducerColumns.of(pa.record_batch({"key": pa.array([b"a", b"b"])}), 0)
     counts = integers([1, 1], np.int64)
     with pytest.raises(IndexError, match=r"^there is no such row$"):
@@ -102,7 +100,6 @@ def test_topics_that_there_are_not(topic):
 
 
 def test_a_topic_for_each_row():
-    """Rows, topics and partitions belong together."""
     columns = ProducerColumns.of(pa.record_batch({"key": pa.array([b"a", b"b"])}), 0)
     counts = integers([1], np.int64)
     with pytest.raises(IndexError, match=r"^there is no such row$"):
@@ -114,7 +111,6 @@ def test_a_topic_for_each_row():
 @pytest.mark.parametrize("partition", [-3, -2, MAX_PARTITIONS, 2**31 - 1])
 @pytest.mark.parametrize("other", [[], [1]])
 def test_partitions_that_there_are_not(partition, other):
-    """A partition that no cluster has is refused, and no memory is taken for it."""
     partitions = [*other, partition]
     topics = integers([0] * len(partitions), np.int32)
     with pytest.raises(ValueError, match=f"^there is no partition {partition}$"):

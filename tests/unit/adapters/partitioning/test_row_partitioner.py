@@ -8,7 +8,6 @@ COUNTS = np.array([5, 7])
 
 
 def test_a_topic_stays_with_its_partition_until_a_batch_is_full():
-    """The bytes of each topic count for itself."""
     sticky = StickyPartitions(100)
     first = sticky.choose(["a", "b"], COUNTS)
     sticky.add([("a", 60), ("b", 99)])
@@ -30,7 +29,6 @@ def test_all_topics_change_when_their_batches_are_sent():
 
 
 def test_partitions_exist():
-    """Each is one of its topic's."""
     sticky = StickyPartitions(1)
     for _ in range(20):
         chosen = sticky.choose(["a", "b"], COUNTS)

@@ -38,19 +38,16 @@ def by_topic(batch: pa.RecordBatch, topic: str | None = None) -> dict[str, list[
 
 
 def test_rows_keep_their_order_in_each_topic():
-    """Topics come in the order in which they are named first."""
     batch = of(topic=["b", "a", "b", "c", "a", "b"])
     assert by_topic(batch) == {"b": [0, 2, 5], "a": [1, 4], "c": [3]}
     assert list(by_topic(batch)) == ["b", "a", "c"]
 
 
 def test_a_topic_that_is_given_has_all_rows():
-    """The column is ignored."""
     assert by_topic(of(topic=["b", None]), "t") == {"t": [0, 1]}
 
 
 def test_a_slice_has_rows_of_its_own():
-    """Rows are counted from the slice's beginning, and topics outside it are excluded."""
     assert by_topic(of(topic=["a", "b", "b", "c"]).slice(1, 3)) == {"b": [0, 1], "c": [2]}
     names = pa.array(["a", "b", "c"]).dictionary_encode()
     assert by_topic(of(topic=names).slice(1, 2)) == {"b": [0], "c": [1]}
@@ -62,13 +59,11 @@ def test_a_slice_has_rows_of_its_own():
     ids=["a null", "nulls alone", "no column"],
 )
 def test_a_row_without_a_topic_is_an_error(batch):
-    """A single one is enough."""
     with pytest.raises(NullTopicError):
         RowTopics.of(batch, None)
 
 
 def test_no_rows_need_no_topic():
-    """A batch without rows goes nowhere."""
     assert by_topic(of(value=pa.array([], pa.binary()))) == {}
     assert by_topic(of(value=pa.array([], pa.binary())), "t") == {}
 
@@ -84,7 +79,6 @@ def chosen(batch: pa.RecordBatch, partitioner: str | None = None) -> Any:
 
 
 def test_the_column_says_the_partition():
-    """A negative one is not taken for none."""
     batch = of(partition=pa.array([3, None, -1, 0], pa.int64()))
     assert chosen(batch) == [3, None, -1, 0]
 
@@ -115,7 +109,6 @@ def rows_and_partitions(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]
 
 
 def test_a_partitioner_is_asked_for_each_topic():
-    """A call has the rows of one topic alone, and how many partitions that topic has."""
     batch = of(
         topic=["a", "b", "a", "a", "c"], partition=pa.array([None, None, 1, None, 2], pa.int32())
     )
@@ -124,7 +117,6 @@ def test_a_partitioner_is_asked_for_each_topic():
 
 
 def test_partitions_have_to_exist_in_their_topic():
-    """The first row is named whose topic has no such partition; those not chosen do not count."""
     batch = of(topic=["a", "b", "a", "b"], value=[b"1", b"22", b"333", b"4444"])
     columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, None)
     counts = np.array([1, 3])
@@ -151,7 +143,6 @@ def test_sizes_are_javas():
 
 
 def test_a_record_that_is_too_large_is_named():
-    """With its topic, and its partition if one is chosen."""
     batch = of(topic=["a", "b", "b"], value=[b"v", b"v" * 1_000, b"v" * 2_000])
     columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, None)
     for partition in (4, None):
@@ -164,7 +155,6 @@ def test_a_record_that_is_too_large_is_named():
 
 
 def test_keys_decide_where_nothing_was_chosen():
-    """Rows without a key go together to the sticky partition."""
     batch = of(key=[b"abc", None, b"abc", b"abc"])
     columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, "t")
     explicit = np.array([-1, -1, 1, -1], np.int32), np.array([False, False, True, False])

@@ -34,7 +34,6 @@ def settings(mechanism: str, protocol: str = "SASL_PLAINTEXT") -> dict[str, str]
 
 
 def test_a_password_in_clear_text(translate, caplog):
-    """PLAIN without TLS warns once a process, and does not show the password."""
     for _ in range(2):
         translate(settings("PLAIN"))
     [told] = caplog.messages
@@ -43,14 +42,12 @@ def test_a_password_in_clear_text(translate, caplog):
 
 
 def test_a_secret_that_is_not_sent_in_clear_text(translate, caplog):
-    """Neither PLAIN with TLS nor SCRAM without it warns."""
     translate(settings("PLAIN", "SASL_SSL"))
     translate(settings("SCRAM-SHA-256"))
     assert caplog.messages == []
 
 
 def test_a_token_in_clear_text(caplog):
-    """OAUTHBEARER without TLS warns of the token."""
     login = Login("OAUTHBEARER")
     clear_text.warn_about_clear_text(JavaSettings({}, "SASL_PLAINTEXT", login, None, ()))
     assert "OAUTHBEARER without TLS sends the token" in caplog.text
@@ -64,7 +61,6 @@ def test_a_token_in_clear_text(caplog):
     ],
 )
 def test_a_login_at_a_registry_in_clear_text(settings, secret, caplog):
-    """A login at a schema registry without TLS warns once a process."""
     for _ in range(2):
         HttpSchemaRegistry(registry_settings(settings))
     [told] = caplog.messages
@@ -74,6 +70,5 @@ def test_a_login_at_a_registry_in_clear_text(settings, secret, caplog):
 
 @pytest.mark.parametrize("url", ["http://r", "https://ada:hunter2@r", "https://ada:p@r,http://r"])
 def test_a_login_at_a_registry_that_is_not_in_clear_text(url, caplog):
-    """Neither a login with TLS nor a registry without a login warns."""
     HttpSchemaRegistry(registry_settings(RegistryOptions(url)))
     assert caplog.messages == []

@@ -76,8 +76,7 @@ def without_memory_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
 
 
-def test_jks(stores):
-    """A JKS store of ``keytool``'s holds its key, which belongs to its certificate."""
+def test_a_jks_store_of_keytools_holds_its_key_which_belongs_to_its_certificate(stores):
     pair = key_pair(store("keystore", stores / "one.jks"), Secret(KEY_PASSWORD))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     with memory_file(pair.chain.encode()) as chain, memory_file(pair.key.encode()) as key:
@@ -100,7 +99,6 @@ def test_jks_without_a_password(stores):
 
 
 def test_every_cut_of_jks(stores):
-    """A JKS store that ends anywhere else is an error, and nothing but an error."""
     content = (stores / "one.jks").read_bytes()
     for size in range(len(content)):
         with pytest.raises(ValueError, match=r"another password"):
@@ -109,8 +107,7 @@ def test_every_cut_of_jks(stores):
             read_jks(content[: size - 20], "")
 
 
-def test_several_certificates(tmp_path):
-    """Every certificate of a truststore is trusted."""
+def test_every_certificate_of_a_truststore_is_trusted(tmp_path):
     path = tmp_path / "trust.p12"
     path.write_bytes(truststore([Authority("One"), Authority("Two")], PASSWORD))
     assert certificates(store("truststore", path)).count("BEGIN CERTIFICATE") == 2
@@ -144,7 +141,6 @@ def test_refused(stores, kind, name, password, key_password, text):
 
 
 def test_a_truststore_that_is_not_ascii(tmp_path):
-    """A PEM file with other characters in a certificate is refused, by its option."""
     path = tmp_path / "trust.pem"
     path.write_bytes(b"-----BEGIN CERTIFICATE-----\nYW\xffj\n-----END CERTIFICATE-----\n")
     with pytest.raises(
@@ -154,8 +150,7 @@ def test_a_truststore_that_is_not_ascii(tmp_path):
 
 
 @pytest.mark.parametrize("arrange", [lambda _: None, without_memory_files])
-def test_memory_file(arrange, monkeypatch):
-    """Content of any size can be read from its path, and is gone afterwards."""
+def test_content_of_any_size_can_be_read_from_its_path_and_is_gone_afterwards(arrange, monkeypatch):
     arrange(monkeypatch)
     content = os.urandom(300_000)
     with memory_file(content) as path:
@@ -165,8 +160,7 @@ def test_memory_file(arrange, monkeypatch):
     assert not Path(path).exists()
 
 
-def test_a_file_on_windows(monkeypatch):
-    """Without a path for memory, it is a file that is deleted afterwards."""
+def test_without_a_path_for_memory_a_file_is_deleted_afterwards(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with memory_file(b"key") as path:
         assert Path(path).read_bytes() == b"key"
@@ -174,8 +168,7 @@ def test_a_file_on_windows(monkeypatch):
     assert not Path(path).parent.exists()
 
 
-def test_a_sealed_file():
-    """What memory holds cannot be changed while it is read."""
+def test_what_memory_holds_cannot_be_changed_while_it_is_read():
     with memory_file(b"key") as path, pytest.raises(PermissionError):
         Path(path).write_bytes(b"other")
 
@@ -246,8 +239,9 @@ def write(directory: Path, certificate: Certificate, authority: Authority) -> No
     (directory / "trust.pem").write_text(authority.pem)
 
 
-def test_rotation(authority, client, tmp_path, caplog):
-    """New connections use files that were replaced, once they belong together."""
+def test_new_connections_use_files_that_were_replaced_once_they_belong_together(
+    authority, client, tmp_path, caplog
+):
     write(tmp_path, client, authority)
     current = check_settings(read_java_settings(tls(tmp_path)))["ssl_context"]
     first = current.context
@@ -275,7 +269,6 @@ def test_rotation(authority, client, tmp_path, caplog):
 
 
 def test_a_file_that_is_gone(authority, client, tmp_path):
-    """While a file is missing, connections use what it held; without it, no client starts."""
     write(tmp_path, client, authority)
     current = check_settings(read_java_settings(tls(tmp_path)))["ssl_context"]
     first = current.context

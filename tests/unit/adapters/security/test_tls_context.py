@@ -15,7 +15,6 @@ RESET = struct.pack("ii", 1, 0)
 
 
 def test_a_socket_whose_connection_was_reset_before_tls_is_closed():
-    """The garbage collector has nothing to close, and nothing to warn of."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         connected = socket.create_connection(listener.getsockname())
         accepted, _ = listener.accept()

@@ -50,8 +50,7 @@ def jwt(**claims: object) -> str:
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (*parts, b"x"))
 
 
-def test_what_is_sent():
-    """The form has the grant, and each part of it that is set; the header has the login."""
+def test_the_form_has_the_grant_and_each_part_of_it_that_is_set():
     requests: list[Request] = []
 
     def respond(request: Request) -> Response:
@@ -108,7 +107,6 @@ def test_an_endpoint_that_gives_no_token(respond, text):
 
 @pytest.mark.parametrize("encodes_header", [False, True])
 def test_an_endpoint_that_repeats_the_header(*, encodes_header):
-    """Neither the header nor the secret in the spelling of a URL is shown."""
     secret = Secret("hush/ %ä")
 
     def respond(request: Request) -> Response:
@@ -125,8 +123,7 @@ def test_an_endpoint_that_repeats_the_header(*, encodes_header):
     assert "HTTP 401 Basic [hidden] is me:[hidden]." in str(raised.value)
 
 
-def test_failures_that_pass():
-    """An endpoint that is overloaded is asked again; a refusal is not repeated."""
+def test_an_endpoint_that_is_overloaded_is_asked_again():
     statuses = [503, 429, 200]
 
     def respond(_: Request) -> Response:
@@ -192,8 +189,7 @@ def test_a_response_without_end():
         post(f"http://{address}", b"", {}, Deadline.after(0.3))
 
 
-def test_certificates(tmp_path):
-    """An endpoint's certificate has to be trusted; its authority comes as a file or as PEM."""
+def test_an_endpoints_certificate_has_to_be_trusted(tmp_path):
     authority = Authority()
     certificate = authority.issue("localhost", hosts=["localhost"])
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -52,8 +52,7 @@ def test_a_profile():
         assert signed(source)["X-Amz-Credential"].startswith(f"{key}/")
 
 
-def test_a_role(monkeypatch):
-    """A role is assumed with the default credentials; its session has the name that is set."""
+def test_a_role_is_assumed_with_the_default_credentials(monkeypatch):
     requests: list[Request] = []
 
     def respond(request: Request) -> Response:
@@ -76,8 +75,7 @@ def test_a_role(monkeypatch):
         signed(MskIam("us-east-2", role_arn="arn:aws:iam::1:role/r"))
 
 
-def test_a_region(monkeypatch):
-    """The default region is used if the brokers' names have none; without it there is no token."""
+def test_the_default_region_is_used_if_the_brokers_names_have_none(monkeypatch):
     with pytest.raises(AuthenticationError, match="set AWS_DEFAULT_REGION"):
         signed(MskIam())
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")

@@ -53,7 +53,6 @@ REFUSED: Final = AuthenticationError("the issuer", "OAUTHBEARER", "ada", "no")
 
 
 def test_a_token_is_renewed_though_the_clock_is_set_back():
-    """An hour that is taken from the clock is not added to a token's life."""
     issuer = Issuing()
     issuer.life_ms = 100
     assert issuer.kept_value() == "t1"
@@ -80,8 +79,7 @@ def test_a_token_is_used_for_most_of_its_life():
 
 
 @pytest.mark.parametrize("error", [REFUSED, TokenUnavailableError("the issuer", "no")])
-def test_a_renewal_that_fails(error, caplog):
-    """The token is used to its end, while its issuer is asked every ten seconds."""
+def test_the_token_is_used_to_its_end_while_its_issuer_is_asked_every_ten_seconds(error, caplog):
     issuing = Issuing()
     assert issuing.kept_value() == "t1"
     issuing.error = error
@@ -102,7 +100,6 @@ def test_a_renewal_that_fails(error, caplog):
 
 
 def test_an_expired_token_is_not_used():
-    """A failure near the end of a token does not keep it beyond its end."""
     issuing = Issuing()
     assert issuing.kept_value() == "t1"
     issuing.error = REFUSED
@@ -113,8 +110,7 @@ def test_an_expired_token_is_not_used():
         issuing.kept_value()
 
 
-def test_one_thread_asks():
-    """Threads that need a token at once share the token of one request."""
+def test_threads_that_need_a_token_at_once_share_the_token_of_one_request():
     issuing = Issuing()
     issuing.takes_s = 0.05
     together = threading.Barrier(8)
@@ -145,7 +141,6 @@ def test_a_child_process_has_its_own_token():
 
 
 def test_a_process_has_one_provider_for_a_source():
-    """Clients with equal sources share their tokens."""
     source = TokenFunction("os:getpid")
     assert token_provider(source) is token_provider(TokenFunction("os:getpid"))
     with pytest.raises(AuthenticationError, match="it returned int, not"):
@@ -181,14 +176,12 @@ def test_a_missing_extra(source, module, extra, monkeypatch):
     ],
 )
 def test_functions_that_cannot_be_used(name, text):
-    """The error says why, and which names are known."""
     with pytest.raises(ValueError, match=r"Option 'tokenProvider': ") as raised:
         token_provider(TokenFunction(name))
     assert text in str(raised.value)
 
 
-def test_an_entry_point(tmp_path, monkeypatch):
-    """Another distribution registers a function; what it raises is told with its name."""
+def test_another_distribution_registers_a_function(tmp_path, monkeypatch):
     metadata = tmp_path / "vault-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: vault\nVersion: 1.0\n")

@@ -51,8 +51,7 @@ def test_partitions(kind, span):
 
 
 @COMPARISONS
-def test_offsets(kind, span):
-    """A comparison of the offset bounds offsets, and Spark need not evaluate it."""
+def test_a_comparison_of_the_offset_bounds_offsets_and_spark_need_not_evaluate_it(kind, span):
     pushed = kind(OFFSET, 5)
     assert parse_filter(pushed) == RecordFilter(offsets=span)
     assert is_exact(pushed)
@@ -83,14 +82,12 @@ SECOND = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
         ),
     ],
 )
-def test_times(pushed, least):
-    """A lower bound of time applies, and Spark evaluates the filter too."""
+def test_a_lower_bound_of_time_applies_and_spark_evaluates_the_filter_too(pushed, least):
     assert parse_filter(pushed) == RecordFilter(min_timestamp=least)
     assert not is_exact(pushed)
 
 
 def test_a_time_without_a_zone_is_local():
-    """A time without a zone is in the machine's zone."""
     local = SECOND.astimezone().replace(tzinfo=None)
     assert parse_filter(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(min_timestamp=1_000)
 
@@ -144,7 +141,6 @@ def test_one_of_several(pushed, bounds, exact):
     ids=repr,
 )
 def test_what_is_left_to_spark(pushed):
-    """Filters on other columns, on nulls and of other kinds bound nothing."""
     assert parse_filter(pushed) is None
     assert not is_exact(pushed)
 

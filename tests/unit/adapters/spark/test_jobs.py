@@ -58,5 +58,4 @@ CANCELLED = """An error occurred while calling o54.collectToPython.
     ],
 )
 def test_the_useful_line_is_kept(text, line):
-    """The useful line is an exception's first, or the scheduler's reason, without stack traces."""
     assert summarize_failure(text) == line

@@ -37,7 +37,6 @@ def hidden(caplog):
     ],
 )
 def test_a_call_that_passes_a_secret_is_hidden(caplog, logger, call):
-    """A call with the name of a secret, a URL with a password or a key is hidden completely."""
     logging.getLogger(logger).debug("%s%s", COMMAND, call)
     assert caplog.messages == ["Command to send: [hidden]"]
 
@@ -50,14 +49,12 @@ def test_pickled_functions_are_hidden(caplog):
 
 
 def test_texts_of_answers_are_hidden(caplog):
-    """The value of an option has no name in an answer; other answers are shown."""
     for answer in (f"!ys{SECRET}\\n{SECRET}", "!yro12"):
         logging.getLogger("py4j.clientserver").debug("Answer received: %s", answer)
     assert caplog.messages == ["Answer received: !ys[hidden]", "Answer received: !yro12"]
 
 
 def test_other_calls_are_logged(caplog):
-    """A call without a secret is logged as Py4J does."""
     logging.getLogger("py4j.clientserver").debug("%soption\nssubscribe\nst\ne", COMMAND)
     assert caplog.messages == [f"{COMMAND}option\nssubscribe\nst\ne"]
 

@@ -78,7 +78,6 @@ def test_batches_of_a_new_query_follow_each_other():
 
 
 def test_an_empty_first_batch_has_no_partitions():
-    """The start is also the end of a batch of an empty topic."""
     reader, stream = reader_of({**LIMITED, "maxOffsetsPerTrigger": "1"})
     reader.latestOffset()
     reader.initialOffset()
@@ -88,7 +87,6 @@ def test_an_empty_first_batch_has_no_partitions():
 
 
 def test_after_a_restart_spark_tells_where_the_log_ends():
-    """A batch that was planned and not committed is planned again with its offsets."""
     reader, stream = reader_of(LIMITED)
     assert reader.partitions(at(600), at(600)) == []
     reader.partitions(at(300), at(600))
@@ -107,7 +105,6 @@ def test_a_limited_end_from_before_the_start_is_refused(seen):
 
 
 def test_an_end_without_limits_may_come_first():
-    """The end is the latest offset, wherever the query continues."""
     reader, stream = reader_of(OPTIONS)
     assert reader.latestOffset() == at(LATEST)
     assert reader.partitions(at(600), at(600)) == []

@@ -32,18 +32,15 @@ LIMITS = pytest.mark.parametrize(
 
 
 @LIMITS
-def test_to_spark(limit, theirs):
-    """Spark gets one of its own limits; `ReadAllAvailable` only for a query without limits."""
+def test_spark_gets_one_of_its_own_limits(limit, theirs):
     assert to_spark(limit) == theirs
 
 
 @LIMITS
-def test_round(limit, theirs):
-    """Spark's limit is replaced by all limits of the options."""
+def test_sparks_limit_is_replaced_by_all_limits_of_the_options(limit, theirs):
     assert from_spark(theirs, limit) == limit
 
 
 @pytest.mark.parametrize("asked_for", [ALL, AT_LEAST, AT_MOST, BYTES])
-def test_once(asked_for):
-    """Trigger.Once reads everything and ignores the options."""
+def test_trigger_once_reads_everything_and_ignores_the_options(asked_for):
     assert from_spark(spark.ReadAllAvailable(), asked_for) == ALL

@@ -30,7 +30,6 @@ def environment(monkeypatch):
 
 
 def test_a_url_leads_to_a_server(monkeypatch):
-    """The builder or the environment names a server; a master is none."""
     assert connects_to_server({"spark.remote": URL})
     assert not connects_to_server({"spark.master": "local[2]"})
     monkeypatch.setenv("SPARK_REMOTE", URL)

@@ -109,7 +109,6 @@ def batches(**columns: list[object]) -> Iterator[pa.RecordBatch]:
 
 
 def test_a_batch_writes_the_columns_that_records_have(use_cases):
-    """Other columns are dropped, and so are topics if the option overrides them."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH, topic="t"))
     writer.write(batches(topic=["no-such-topic"], number=[1]))
     writer.commit([])
@@ -126,7 +125,6 @@ def test_an_error_has_no_traceback(use_cases):
 
 
 def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases):
-    """The driver does nothing at the start and the end of a batch."""
     writer = KafkaStreamWriter(use_cases, options(topic="t"))
     message = writer.write(batches())
     writer.commit([message], 0)
@@ -136,7 +134,6 @@ def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases):
 
 @pytest.mark.usefixtures("in_task")
 def test_a_stream_is_visible_after_its_driver_commits(use_cases):
-    """The transactional id has the query, the task, a lane and a slot; the driver commits."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
     assert use_cases.cluster.open_transactions("") == ["pyspark-kafka-q-2-1-0"]
@@ -163,7 +160,6 @@ def test_a_visible_batch_is_not_written_again(use_cases):
 
 @pytest.mark.usefixtures("in_task")
 def test_a_batch_of_another_querys_log_is_not_skipped(use_cases):
-    """Where only tasks know the query's id, they notice."""
     KafkaStreamWriter(use_cases, exactly_once()).commit([TaskCommitMessage(WriteResult(), "r")], 0)
     with pytest.raises(MetadataLogError, match="is of the query 'r', and this one is 'q'"):
         KafkaStreamWriter(use_cases, exactly_once()).write(batches())
@@ -171,7 +167,6 @@ def test_a_batch_of_another_querys_log_is_not_skipped(use_cases):
 
 @pytest.mark.usefixtures("in_task")
 def test_a_twin_has_an_id_of_its_own(use_cases):
-    """A later attempt with the same lane leaves the transaction of the one that won alone."""
     writer = KafkaStreamWriter(use_cases, exactly_once())
     message = writer.write(batches())
     writer.write(batches())
@@ -190,7 +185,6 @@ def test_a_batch_that_failed_is_aborted(use_cases):
 
 @pytest.mark.parametrize("properties", [{}, {QUERY_ID: "q"}, {BATCH_ID: "0"}])
 def test_a_task_has_to_know_its_batch(use_cases, monkeypatch, properties):
-    """Rows of an unknown batch are not mistaken for a visible batch's."""
     pretend(monkeypatch, properties)
     writer = KafkaStreamWriter(use_cases, exactly_once())
     with pytest.raises(RuntimeError, match="outside of a Spark micro-batch"):
@@ -198,6 +192,5 @@ def test_a_task_has_to_know_its_batch(use_cases, monkeypatch, properties):
 
 
 def test_exactly_once_is_for_tasks_of_spark_alone(use_cases):
-    """Elsewhere there is no micro-batch."""
     with pytest.raises(RuntimeError, match="outside of a Spark task"):
         KafkaStreamWriter(use_cases, exactly_once()).write(batches())

@@ -84,8 +84,7 @@ def test_limits_are_refused_without_a_trigger(limit):
 
 
 @pytest.mark.usefixtures("older")
-def test_filters_are_refused():
-    """A reader whose filters Spark does not push is not made."""
+def test_a_reader_whose_filters_spark_does_not_push_is_not_made():
     with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.1 or newer can") as refusal:
         source(pushFilters="true").reader(SCHEMA)
     assert str(refusal.value) == str(FILTERS.refusal())

@@ -78,7 +78,6 @@ def test_returned_offsets_are_not_read_again():
 
 
 def test_other_offsets_are_read():
-    """Offsets of the checkpoint that were not just returned are parsed."""
     stream = RecordingStream()
     reader = reader_of(stream)
     reader.latestOffset(END.to_dict(), ReadAllAvailable())

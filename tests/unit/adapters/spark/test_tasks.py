@@ -18,7 +18,6 @@ def shown(cause: Exception | None) -> str:
 
 
 def test_a_cause_that_is_an_error_of_this_library_is_one_line():
-    """Its frames are left out, and it does not hide the error that it caused."""
     cause = KafkaRequestError("a fetch", "refused")
     text = shown(cause)
     assert text.endswith(f"Reason: it is gone\nCaused by: {cause}\n")
@@ -32,7 +31,6 @@ def test_a_cause_that_is_an_error_of_this_library_is_one_line():
 
 @pytest.mark.parametrize("cause", [OSError("a client's own"), None])
 def test_any_other_cause_is_left_out(cause):
-    """A client's exception is in the log at level DEBUG."""
     text = shown(cause)
     assert text.endswith("Reason: it is gone\n")
     assert "a client's own" not in text

@@ -99,7 +99,6 @@ PAIR = record(("a", "int"), ("b", ["null", "string"]))
     ],
 )
 def test_a_bad_value_has_a_reason_and_a_field(schema, payload, reason, field):
-    """A value that is malformed in any way is null, and its reason and field are known."""
     decoder = decoder_of(schema)
     found = decoder.decode(payloads_of([payload]))
     assert reasons_of(found) == [reason]
@@ -123,7 +122,6 @@ def test_a_bad_value_has_a_reason_and_a_field(schema, payload, reason, field):
     ],
 )
 def test_skipped_fields_are_checked_as_far_as_they_are_read(skipped, payload, reason):
-    """The error names the field of the writer."""
     decoder = decoder_of(record(("s", skipped), ("a", "int")), "a int")
     found = decoder.decode(payloads_of([payload]))
     assert reasons_of(found) == [reason]
@@ -131,7 +129,6 @@ def test_skipped_fields_are_checked_as_far_as_they_are_read(skipped, payload, re
 
 
 def test_a_bad_value_does_not_affect_its_neighbours():
-    """Values around each bad value of the corpus are the same as without it."""
     for case in CASES:
         schema, payloads = case.writer, case.payloads()
         decoder = decoder_of(schema, settings=case.settings)
@@ -145,7 +142,6 @@ def test_a_bad_value_does_not_affect_its_neighbours():
 
 
 def test_tombstones_and_values_without_framing_are_null():
-    """A tombstone is no failure; a value with a reason keeps it and is not decoded."""
     given = [0, 0, int(FailureReason.UNKNOWN_SCHEMA), 0]
     payloads = payloads_of([b"\x02", None, b"\x04", b""], [-1, -1, -2, -1], (), given)
     found = decoder_of(one("int")).decode(payloads)
@@ -162,7 +158,6 @@ def test_a_null_is_a_value_where_the_schema_admits_it():
 
 
 def test_no_payloads_are_no_rows():
-    """An empty batch has an empty column."""
     assert len(decoded(EVENT).column) == 0
 
 
@@ -211,7 +206,6 @@ def test_a_warning_names_some_fields(caplog):
 
 
 def test_a_schema_is_compiled_once(monkeypatch):
-    """Programs are kept by the ids of schemas, and imports are parsed."""
     schema = Schema(
         SchemaType.AVRO, json.dumps(one("F")), imports=(ImportedSchema("f", json.dumps(fixed(1))),)
     )
@@ -248,7 +242,6 @@ def test_columns_grow():
 @pytest.mark.parametrize("entries", [2, MAX_COMPARED, MAX_COMPARED + 1, 1000])
 @pytest.mark.parametrize("twin", [0, 1])
 def test_a_map_has_each_key_once(entries, twin):
-    """Keys are compared, or hashed where there are many, also of maps in maps."""
     keys = [f"k{n}" for n in range(entries)]
     unequal = b"".join(text(key) + b"\x02" for key in keys)
     doubled = b"".join(text(key) + b"\x02" for key in [*keys[:-1], keys[-1 - twin]])
@@ -261,14 +254,12 @@ def test_a_map_has_each_key_once(entries, twin):
 
 
 def test_long_keys_that_differ_at_the_end_are_two():
-    """Keys of one length are compared to their last byte."""
     keys = ["x" * 40 + suffix for suffix in "abcdefghijklmn"]
     payload = encode_long(len(keys)) + b"".join(text(key) + b"\x02" for key in keys) + b"\x00"
     assert reasons_of(decoded(one(map_("int")), payload)) == ["NONE"]
 
 
 def test_elements_without_bytes_are_limited_for_each_value():
-    """Arrays in an array share the limit, and the next value has its own."""
     schema = one(array(array(record(name="Empty"))))
     limit = decode_kernel.MAX_EMPTY_ELEMENTS
     below = b"\x04" + (encode_long(limit // 2) + b"\x00") * 2 + b"\x00"
@@ -279,7 +270,6 @@ def test_elements_without_bytes_are_limited_for_each_value():
 
 
 def test_defaults_are_limited_for_each_value():
-    """An element of a byte can have defaults of many bytes."""
     grown = record(("x", "int"), ("d", "string", "z" * 10_000), name="Point")
     reader = {"avroSchema": json.dumps(one(array(grown)))}
     decoder = decoder_of(one(array(record(("x", "int"), name="Point"))), settings=reader)
@@ -290,7 +280,6 @@ def test_defaults_are_limited_for_each_value():
 
 
 def test_skipped_records_in_themselves_are_limited():
-    """A list that is linked by records is skipped to a depth."""
     schema = record(("n", NODE), ("a", "int"))
     decoder = decoder_of(schema, "a int")
     depth = decode_kernel.STACK_WORDS - 1
@@ -302,7 +291,6 @@ def test_skipped_records_in_themselves_are_limited():
 
 @pytest.mark.parametrize("nested", [array("Tree"), map_("Tree")])
 def test_skipped_trees_are_limited(nested):
-    """Arrays and maps of records in themselves take more of the stack."""
     schema = record(("n", record(("t", nested), name="Tree")), ("a", "int"))
     key = b"" if nested == array("Tree") else b"\x00"
     found = decoded(schema, (b"\x02" + key) * 5000, wanted="a int")
@@ -310,7 +298,6 @@ def test_skipped_trees_are_limited(nested):
 
 
 def test_defaults_in_deep_arrays_are_read():
-    """What is behind the default is read from the value."""
     deep: Any = record(("x", "int"), name="Deep")
     grown: Any = record(("x", "int"), ("d", "int", 1), name="Deep")
     for _ in range(40):
@@ -332,7 +319,6 @@ def test_records_that_use_each_other_are_skipped():
 
 
 def test_programs_of_many_writers(monkeypatch):
-    """Only some are kept for the next batch, and values of each are read."""
     monkeypatch.setattr(decoder_module, "_MAX_PROGRAMS", 3)
     decoder = decoder_of(one("int"))
     compiled: list[int | str] = []
@@ -354,7 +340,6 @@ def test_programs_of_many_writers(monkeypatch):
 
 
 def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
-    """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5000)
     small, large = text("x"), text("y" * 6000)
     decoder = decoder_of(one("string"))
@@ -392,7 +377,6 @@ def test_slices_of_payloads_are_read_where_they_are():
     ],
 )
 def test_decimals_have_at_most_their_digits(number, size, fits):
-    """A number of any size is read if it has no more digits than the type."""
     found = decoded(one(decimal(38)), encode_long(size) + big_endian(number, size))
     assert reasons_of(found) == ["NONE" if fits else "OUT_OF_RANGE"]
     assert rows_of(found) == ([{"a": Decimal(number)}] if fits else [None])
@@ -401,7 +385,6 @@ def test_decimals_have_at_most_their_digits(number, size, fits):
 @pytest.mark.parametrize("number", [0, 1, -1, 10**18, -(10**18), 10**19 - 1, 1 - 10**19])
 @pytest.mark.parametrize("scale", [2, 3, 19, 21])
 def test_columns_of_decimals_may_have_more_scale(number, scale):
-    """A value keeps its digits behind the point, and gets zeros."""
     payload = encode_long(9) + big_endian(number, 9)
     found = decoded(one(decimal(19, 2)), payload, wanted=f"a decimal({17 + scale},{scale})")
     assert reasons_of(found) == ["NONE"]
@@ -409,7 +392,6 @@ def test_columns_of_decimals_may_have_more_scale(number, scale):
 
 
 def test_dates_can_be_read_as_timestamps_without_a_zone():
-    """A date is its midnight, and out of range where microseconds do not reach it."""
     days = encode_long(-3), encode_long(2**31 - 1)
     found = decoded(one(logical("int", "date")), *days, wanted="a timestamp_ntz")
     assert plain(found.column[0]) == {"a": -3 * 86_400_000_000}

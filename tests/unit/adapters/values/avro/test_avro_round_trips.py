@@ -21,7 +21,6 @@ def written(schema: Any, value: Any) -> bytes:
 @settings(max_examples=80, deadline=None, suppress_health_check=_SLOW)
 @given(st.data())
 def test_values_that_fastavro_writes_are_read(data):
-    """The decoder reads what fastavro writes, in the schema that wrote it."""
     schema = data.draw(records())
     values = data.draw(st.lists(values_of(schema), min_size=1, max_size=5))
     decoded = decoder_of(schema).decode(payloads_of([written(schema, one) for one in values]))
@@ -33,7 +32,6 @@ def test_values_that_fastavro_writes_are_read(data):
 @settings(max_examples=120, deadline=None, suppress_health_check=_SLOW)
 @given(st.data())
 def test_values_are_read_with_another_schema_as_fastavro_reads_them(data):
-    """Fields are removed, added, renamed, moved and promoted."""
     writer = data.draw(records())
     reader = data.draw(evolved(writer))
     values = data.draw(st.lists(values_of(writer), min_size=1, max_size=3))

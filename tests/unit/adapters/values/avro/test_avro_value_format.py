@@ -29,8 +29,7 @@ def test_the_type_is_the_readers():
     assert type_of(one("int"), avroSchema=json.dumps(one("long"))) == "struct<a:bigint>"
 
 
-def test_options_of_types():
-    """Options of types have Spark's names and defaults."""
+def test_options_of_types_have_sparks_names_and_defaults():
     union = one(["int", "string"])
     assert type_of(union) == "struct<a:struct<member0:int,member1:string>>"
     stable = {"enableStableIdentifiersForUnionType": "TRUE"}
@@ -58,7 +57,6 @@ def test_the_depth_of_recursion_is_a_small_number(depth):
     ],
 )
 def test_what_is_no_schema_is_refused(schema, reason):
-    """The error names the option."""
     with pytest.raises(OptionsError, match=r"Option 'valueSchema' is not a usable .*" + reason):
         VALUE_FORMAT.data_type(options_of(schema), None)
     if schema is None:
@@ -73,7 +71,6 @@ def test_a_readers_schema_that_is_none_is_refused():
 
 
 def test_columns_that_the_schema_does_not_have_are_refused():
-    """Each of them is named."""
     options = options_of(json.dumps(record(("a", "int"), ("b", "string"))))
     with pytest.raises(OptionsError) as caught:
         VALUE_FORMAT.decoder(options, None, parse_struct("a string, c int"))
@@ -84,7 +81,6 @@ def test_columns_that_the_schema_does_not_have_are_refused():
 
 
 def test_the_decoder_reads_the_wanted_columns():
-    """The columns have the order of the query."""
     options = options_of(json.dumps(record(("a", "int"), ("b", "string"), ("c", "long"))))
     struct = parse_struct("c bigint, a bigint")
     decoder = VALUE_FORMAT.decoder(options, None, struct)

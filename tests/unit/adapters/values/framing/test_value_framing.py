@@ -70,8 +70,7 @@ def ids(payloads: Payloads) -> list[int | str | None]:
     return [payloads.schema_id(row) for row in range(len(payloads.values))]
 
 
-def test_values_without_framing():
-    """The payload is the whole value, and no schema is named."""
+def test_the_payload_is_the_whole_value_and_no_schema_is_named():
     payloads = framed([b"a", None, b"", b"\0\0\0\0\1"], None, Framing.NONE)
     assert parts(payloads) == [b"a", None, b"", b"\0\0\0\0\1"]
     assert reasons(payloads) == [Reason.NONE] * 4
@@ -79,16 +78,14 @@ def test_values_without_framing():
     assert (payloads.schemas, payloads.unknown_ids, ids(payloads)) == ((), (), [None] * 4)
 
 
-def test_an_empty_batch(registry):
-    """A batch without rows has no payloads, with any framing."""
+def test_a_batch_without_rows_has_no_payloads_with_any_framing(registry):
     for framing in Framing:
         options = ValueOptions("value", "avro", framing=framing)
         payloads = ValueFraming(options, registry).payloads(pa.array([], pa.binary()))
         assert (len(payloads.starts), len(payloads.writers), payloads.schemas) == (0, 0, ())
 
 
-def test_ids_before_payloads(registry):
-    """Each value has the schema of its id; a payload may be empty, and a tombstone has none."""
+def test_each_value_has_the_schema_of_its_id(registry):
     values = [id_prefix(2) + b"b", None, id_prefix(1) + b"a", id_prefix(2), id_prefix(1) + b"aa"]
     payloads = framed(values, registry)
     assert parts(payloads) == [b"b", None, b"a", b"", b"aa"]
@@ -102,7 +99,6 @@ def test_ids_before_payloads(registry):
     "value", [b"", b"\0", b"\0\0\0\0", b'{"a":1}', b"\1\0\0\0\1x", guid_header(GUIDS[0])]
 )
 def test_a_value_without_an_id(registry, value):
-    """A value that does not begin with a complete id is bad, and its neighbours are not."""
     good = id_prefix(3) + b"c"
     payloads = framed([good, value, good], registry)
     assert reasons(payloads) == [Reason.NONE, Reason.NO_FRAMING, Reason.NONE]
@@ -145,7 +141,6 @@ class CountingRegistry:
 
 
 def test_each_id_of_a_batch_is_looked_up_once():
-    """The registry is asked once for each of many ids, in their order."""
     registry = CountingRegistry()
     numbers = np.random.default_rng(1).integers(1, 5_000, 20_000).tolist()
     payloads = framed([id_prefix(number) for number in numbers], registry)  # type: ignore[arg-type]
@@ -154,15 +149,13 @@ def test_each_id_of_a_batch_is_looked_up_once():
 
 
 def test_ids_are_skipped_without_a_registry():
-    """Without a registry, the payloads are found, and no schema is named."""
     payloads = framed([id_prefix(7) + b"a", b"b", None], None)
     assert parts(payloads) == [b"a", b"b", None]
     assert reasons(payloads) == [Reason.NONE, Reason.NO_FRAMING, Reason.NONE]
     assert (payloads.writers.tolist(), payloads.schemas) == ([-1] * 3, ())
 
 
-def test_message_indexes(registry):
-    """Protobuf's indexes are a part of the framing, and of the writer's schema."""
+def test_protobufs_indexes_are_a_part_of_the_framing_and_of_the_writers_schema(registry):
     indexes = [(0,), (1,), (0, 2), (0,)]
     values = [id_prefix(1, each) + b"m" for each in indexes]
     payloads = framed([*values, id_prefix(1) + b"\2\0m"], registry, form="protobuf")
@@ -187,7 +180,6 @@ def test_message_indexes(registry):
     ],
 )
 def test_message_indexes_that_are_none(registry, indexes, reason):
-    """Indexes that are cut off, negative, too many or too large are told from each other."""
     bad, good = id_prefix(1) + indexes, id_prefix(1, (0,)) + b"m"
     payloads = framed([good, bad, good], registry, form="protobuf")
     assert reasons(payloads) == [Reason.NONE, reason, Reason.NONE]
@@ -221,8 +213,7 @@ def test_ids_in_headers(registry):
     assert reasons(payloads) == [Reason.NONE] * 8
 
 
-def test_headers_of_keys(registry):
-    """Keys have a header of their own."""
+def test_keys_have_a_header_of_their_own(registry):
     headers = [[(HEADER, guid_header(GUIDS[0])), ("__key_schema_id", guid_header(GUIDS[1]))]]
     payloads = framed([b"k"], registry, Framing.CONFLUENT_HEADER, headers, column="key")
     assert ids(payloads) == [GUIDS[1]]
@@ -232,7 +223,6 @@ def test_headers_of_keys(registry):
     "header", [b"", b"\1", guid_header(GUIDS[0])[:-1], b"\2" + bytes(16), b"\0\0\0\0"]
 )
 def test_headers_that_are_no_id(registry, header):
-    """A header that is no complete id makes its value bad, and no other one."""
     good = guid_header(GUIDS[0])
     headers = [[(HEADER, each)] for each in (good, header, good)]
     payloads = framed([b"a", b"b", b"c"], registry, Framing.CONFLUENT_HEADER, headers)
@@ -241,7 +231,6 @@ def test_headers_that_are_no_id(registry, header):
 
 
 def test_a_guid_before_a_payload_is_none(registry):
-    """Serializers write GUIDs to headers only, even if the same GUID is in the last header."""
     guid = guid_header(GUIDS[0])
     payloads = framed(
         [b"a", guid + b"b"], registry, Framing.CONFLUENT_HEADER, [[(HEADER, guid)], []]
@@ -250,7 +239,6 @@ def test_a_guid_before_a_payload_is_none(registry):
 
 
 def test_headers_with_message_indexes(registry):
-    """The header of a Protobuf value has its message indexes."""
     headers = [
         [(HEADER, guid_header(GUIDS[0], (4, 1)))],
         [(HEADER, guid_header(UNKNOWN_GUID, (0,)))],
@@ -261,8 +249,7 @@ def test_headers_with_message_indexes(registry):
     assert ids(payloads) == [GUIDS[0], UNKNOWN_GUID]
 
 
-def test_headers_are_needed(registry):
-    """Only one framing needs the headers, and it fails without them."""
+def test_only_one_framing_needs_the_headers_and_it_fails_without_them(registry):
     needing = [
         framing
         for framing in Framing
@@ -303,7 +290,6 @@ ROWS: Final = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(rows=ROWS, framing=st.sampled_from(Framing), form=st.sampled_from(["avro", "protobuf"]))
 def test_the_kernel_agrees_with_a_plain_parser(rows, framing, form):
-    """Each row has the payload, the reason and the schema that a plain parser finds."""
     registry = MemorySchemaRegistry()
     for schema in SCHEMAS:
         registry.register("s", schema)

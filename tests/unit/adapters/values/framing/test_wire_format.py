@@ -28,7 +28,6 @@ INDEXES: Final = [
 @pytest.mark.parametrize("schema_id", [1, 255, 256, 0x01020304, 2**31 - 1])
 @pytest.mark.parametrize(("indexes", "encoded"), INDEXES)
 def test_an_id_before_a_payload(schema_id, indexes, encoded):
-    """The prefix is a zero, the id in big-endian order, and zig-zag varints."""
     prefix = id_prefix(schema_id, indexes)
     assert prefix == b"\0" + schema_id.to_bytes(4, "big") + encoded
     assert parse_framing(prefix) == (schema_id, indexes or ())
@@ -36,7 +35,6 @@ def test_an_id_before_a_payload(schema_id, indexes, encoded):
 
 @pytest.mark.parametrize(("indexes", "encoded"), INDEXES)
 def test_a_guid_in_a_header(indexes, encoded):
-    """The header is a one, the bytes of the GUID, and zig-zag varints."""
     header = guid_header(GUID, indexes)
     assert header == b"\1" + GUID_BYTES + encoded
     assert parse_framing(header) == (GUID, indexes or ())
@@ -48,6 +46,5 @@ def test_the_first_message_has_a_short_form():
 
 
 def test_the_names_of_the_headers():
-    """The headers have the names that Confluent's serializers give them."""
     assert header_name("value") == "__value_schema_id"
     assert header_name("key") == "__key_schema_id"

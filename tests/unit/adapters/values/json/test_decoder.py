@@ -86,7 +86,6 @@ def test_failures_name_the_field():
 
 
 def test_tombstones_and_payloads_without_framing_are_null():
-    """A null value is a null row and no failure; a payload with a reason keeps it."""
     payloads = payloads_of([None, b'{"a":1}', b'{"a":2}'])
     reasons = np.array([0, FailureReason.NO_FRAMING, 0], np.uint8)
     decoded = decoder_of("a bigint").decode(replace(payloads, reasons=reasons))
@@ -103,14 +102,12 @@ def test_payloads_are_parts_of_values():
     assert decoder_of("a bigint").decode(inner).column.to_pylist() == [{"a": 1}]
 
 
-def test_no_values():
-    """A batch without rows or bytes has no rows."""
+def test_a_batch_without_rows_or_bytes_has_no_rows():
     assert rows_of("a bigint") == []
     assert rows_of("a bigint", b"", None) == [None, None]
 
 
 def test_columns_grow_while_rows_are_decoded():
-    """A row for which a column has no room is decoded again when there is, and only once."""
     elements = list(range(3_000))
     text = "x" * 100_000
     values = [json.dumps({"t": text, "l": elements, "m": {"k" * 2_000: elements}}).encode()]
@@ -120,7 +117,6 @@ def test_columns_grow_while_rows_are_decoded():
 
 
 def test_a_bad_value_does_not_change_its_neighbours():
-    """Each row is what it is alone."""
     ddl = "a bigint, l array<struct<b:string>>, s struct<c:bigint,d:string>"
     values = [
         b'{"a":1,"l":[{"b":"x"},{"b":"y"}],"s":{"c":1,"d":"z"}}',
@@ -157,7 +153,6 @@ def test_the_kernel_goes_on_where_it_needed_a_part():
 
 @pytest.mark.parametrize("count", [1, 8, 9, 40])
 def test_names_are_found_in_any_order(count):
-    """Names in order, in reverse, with escapes, and of which others are prefixes are all found."""
     names = [f"name_{'x' * (number % 20)}{number}" for number in range(count)]
     ddl = ", ".join(f"{name} bigint" for name in names)
     pairs = [f'"{name}":{number}' for number, name in enumerate(names)]
@@ -170,7 +165,6 @@ def test_names_are_found_in_any_order(count):
 
 
 def test_some_fields_of_a_type():
-    """A decoder of some fields skips the others."""
     wanted = parse_struct("c bigint")
     decoder = VALUE_FORMAT.decoder(options_of("a bigint, c bigint"), None, wanted)
     decoded = decoder.decode(payloads_of([b'{"a":"x","bad":"y","c":3}']))
@@ -207,8 +201,7 @@ def test_a_record_of_many_time_zones(monkeypatch):
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=50), st.integers(1, 40))
-def test_doubles_are_pythons(numbers, digits):
-    """Doubles are bit for bit what Python reads, of few digits and of many."""
+def test_doubles_are_bit_for_bit_what_python_reads_of_few_digits_and_of_many(numbers, digits):
     texts = [text for number in numbers for text in (repr(number), f"{number:.{digits}e}")]
     texts = [text for text in texts if "inf" not in text]
     rows = rows_of("d double", *(f'{{"d":{text}}}'.encode() for text in texts))
@@ -263,7 +256,6 @@ def _decimal_text(number: Fraction) -> str:
 @given(st.floats(0, width=32, allow_nan=False, allow_infinity=False), st.sampled_from(["", "1"]))
 @example(3.4028234663852886e38, "")
 def test_floats_are_rounded_once(number, more):
-    """A text near the half of two floats is not rounded to a double first."""
     bits = struct.unpack("<I", struct.pack("<f", number))[0]
     above = Fraction(2) ** 128
     if bits + 1 < 0x7F800000:
@@ -281,8 +273,7 @@ def test_floats_are_rounded_once(number, more):
 @given(st.text(st.characters(exclude_characters="\ufffd")), st.booleans())
 @example("\ud83d", True)
 @example("\ude00\ud83d", True)
-def test_texts_come_back(text, ascii_only):
-    """Texts with and without escapes are read; half of a surrogate pair is a question mark."""
+def test_texts_with_and_without_escapes_are_read(text, ascii_only):
     assume(ascii_only or not any("\ud800" <= letter < "\ue000" for letter in text))
     value = json.dumps({"s": text, "m": {text: text}}, ensure_ascii=ascii_only).encode()
     pairs = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -331,8 +322,7 @@ def test_rows_are_what_pyarrow_reads(rows):
     assert decoded.column.equals(pa.array(rows, kind))
 
 
-def test_a_schema_is_needed():
-    """Without a schema, or with one that is no DDL, the option is named."""
+def test_without_a_schema_or_with_one_that_is_no_ddl_the_option_is_named():
     with pytest.raises(OptionsError, match="'valueSchema' is needed"):
         VALUE_FORMAT.data_type(ValueOptions("value", "json"), None)
     with pytest.raises(OptionsError, match="'keySchema' cannot be used"):
@@ -347,13 +337,11 @@ def test_a_schema_is_needed():
     ],
 )
 def test_types_that_json_does_not_have(ddl, problem):
-    """Types that JSON does not have are refused when the query starts."""
     with pytest.raises(OptionsError, match=problem):
         decoder_of(ddl)
 
 
 def test_integers_are_timestamps_in_seconds():
-    """Those whose microseconds exceed 64 bits are bad, as is the least integer."""
     seconds = [2**63 - 1, -(2**63), -(2**63) + 1, 9_223_372_036_854, -9_223_372_036_854, -5]
     values = [f'{{"a":{second}}}'.encode() for second in seconds]
     times = [row["a"] for row in rows_of("a timestamp", *values)]
@@ -362,7 +350,6 @@ def test_integers_are_timestamps_in_seconds():
 
 
 def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
-    """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
     small, large = b'{"a":"x"}', json.dumps({"a": "y" * 6_000}).encode()
     with pytest.raises(DecodedTooLargeError):
@@ -389,13 +376,11 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
     ],
 )
 def test_options_are_refused_by_name(name, value, problem):
-    """An option that is invalid or not supported is an error that names it."""
     with pytest.raises(OptionsError, match=problem.replace("[", r"\[").replace("]", r"\]")):
         parse_json_options(options_of(**{name: value}))
 
 
 def test_the_type_is_the_schemas():
-    """DDL gives the type."""
     data_type = VALUE_FORMAT.data_type(options_of("a bigint, b array<string>"), None)
     assert isinstance(data_type, StructType)
     assert str(data_type) == "struct<a:bigint,b:array<string>>"

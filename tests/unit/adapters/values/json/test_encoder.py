@@ -129,7 +129,6 @@ def test_a_decimal_keeps_its_digits(unscaled, scale):
 
 @pytest.mark.parametrize("is_ascii", [False, True])
 def test_characters_are_escaped_at_every_place_of_a_text(*, is_ascii):
-    """Kernels look at eight bytes at once, or at the fewer that are left."""
     letters = "abcdefghijklmnopqrst"
     texts = [
         letters[:place] + special + letters[place:size]

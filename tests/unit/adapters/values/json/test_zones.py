@@ -61,8 +61,7 @@ def test_offsets_are_pythons(name):
         ("UTC+01:00:36", 1.01),
     ],
 )
-def test_fixed_offsets(name, hours):
-    """Offsets have the forms of Java and of older Sparks."""
+def test_offsets_have_the_forms_of_java_and_of_older_sparks(name, hours):
     found = offsets_of(name)
     assert found is not None
     assert found[:, 1].tolist() == [round(hours * 3_600)]
@@ -86,7 +85,6 @@ def test_fixed_offsets(name, hours):
     ],
 )
 def test_other_names_are_no_zones(name):
-    """A name that Java does not know has no offsets."""
     assert offsets_of(name) is None
 
 

@@ -52,8 +52,7 @@ def test_values(decoder):
     assert row["id"] == 5
 
 
-def test_places(decoder):
-    """``Any`` may be an element, a map's value, in a oneof, and in nested messages."""
+def test_any_may_be_an_element_a_maps_value_in_a_oneof_and_in_nested_messages(decoder):
     one = packed(PERSON, number(2, 1))
     shown = f'{{"@type":"{PERSON}","id":"1"}}'
     data = sized(3, one) + sized(3) + sized(4, sized(1, b"k"), sized(2, one)) + sized(4)
@@ -74,15 +73,13 @@ def test_places(decoder):
     ]
 
 
-def test_a_message_in_parts(decoder):
-    """The parts of a message are merged, as those of any other."""
+def test_the_parts_of_a_message_are_merged_as_those_of_any_other(decoder):
     parts = sized(2, sized(1, PERSON.encode())) + sized(2, sized(2, number(2, 9)))
     (row,) = decoded(decoder, [parts])
     assert row["one"] == f'{{"@type":"{PERSON}","id":"9"}}'
 
 
-def test_well_known_types(decoder):
-    """A well-known type has its own JSON, as a value."""
+def test_a_well_known_type_has_its_own_json_as_a_value(decoder):
     name = "type.googleapis.com/google.protobuf.Duration"
     (row,) = decoded(decoder, [sized(2, packed(name, number(1, 3)))])
     assert row["one"] == f'{{"@type":"{name}","value":"3s"}}'
@@ -100,7 +97,6 @@ def test_well_known_types(decoder):
     ],
 )
 def test_messages_that_cannot_be_shown(bad, decoder):
-    """An unknown type or broken bytes make the record bad, and name the field; others stay."""
     good = sized(3, packed(PERSON, number(2, 4)))
     values = [good, good + sized(6, sized(1, bad)), number(1, 1), sized(3, bad) + good]
     result = decoder.decode(payloads_of(values))
@@ -112,8 +108,7 @@ def test_messages_that_cannot_be_shown(bad, decoder):
     assert rows[2]["id"] == 1
 
 
-def test_enums_as_ints():
-    """Enums in the JSON are numbers where they are numbers elsewhere."""
+def test_enums_in_the_json_are_numbers_where_they_are_numbers_elsewhere():
     settings = ProtobufSettings(any_as_json=True, enums_as_ints=True)
     message = message_in(TEXT)
     decoder = decoder_of(message, message_type(message, settings), settings)
@@ -121,8 +116,7 @@ def test_enums_as_ints():
     assert row["one"] == f'{{"@type":"{PERSON}","kind":1}}'
 
 
-def test_without_the_option():
-    """``Any`` is a struct of two fields otherwise."""
+def test_without_the_option_any_is_a_struct_of_two_fields():
     message = message_in(TEXT)
     wanted = message_type(message, ProtobufSettings())
     (row,) = decoded(decoder_of(message, wanted), [sized(2, packed(PERSON, number(2, 1)))])

@@ -34,13 +34,11 @@ def results():
 
 
 def test_the_corpus_has_each_case_once():
-    """There are at least a hundred cases, and their names are unique."""
     assert len({case.about for case in CASES}) == len(CASES) >= 100
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.about.replace(" ", "-") for case in CASES])
-def test_decode(case, results):
-    """A message is refused, or has the fields, as in Spark; its neighbours do not matter."""
+def test_a_message_is_refused_or_has_the_fields_as_in_spark(case, results):
     result = results[case.about]
     descriptor = message_named(case.message)
     wanted = message_type(descriptor, case.settings)

@@ -28,7 +28,6 @@ def struct(**fields: DataType) -> StructType:
 
 
 def test_tombstones_and_reasons_of_others():
-    """A tombstone is null, and so is a payload that has a reason already; it is not read."""
     decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
     payloads = payloads_of([None, number(1, 5), b"\x07", b""])
     payloads.reasons[1] = Reason.NO_FRAMING
@@ -38,8 +37,7 @@ def test_tombstones_and_reasons_of_others():
     assert payloads.reasons.tolist() == [0, Reason.NO_FRAMING, 0, 0], "the argument is unchanged"
 
 
-def test_payloads_within_values():
-    """Only the bytes between start and end are read, also of sliced arrays."""
+def test_only_the_bytes_between_start_and_end_are_read_also_of_sliced_arrays():
     decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
     payloads = payloads_of([b"frame" + number(1, 5) + number(1, 9), number(1, 6)])
     starts, ends = payloads.starts + np.array([5, 0]), payloads.ends - np.array([2, 0])
@@ -47,15 +45,13 @@ def test_payloads_within_values():
     assert outcomes(decoder.decode(cut)) == [{"i32": 5}, {"i32": 6}]
 
 
-def test_no_payloads():
-    """An empty batch has an empty column of the decoder's type."""
+def test_an_empty_batch_has_an_empty_column_of_the_decoders_type():
     decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
     assert decoded(decoder, []) == []
     assert decoded(decoder, [b"", b""]) == [{"i32": None}] * 2
 
 
-def test_fields_of_failures():
-    """A failure names the field; the names of fields have their structs' before them."""
+def test_a_failure_names_the_field():
     message = message_named("test.Nested")
     decoder = decoder_of(message, message_type(message, PLAIN))
     bad_text = sized(2, sized(4, sized(1, b"\xff")))
@@ -66,7 +62,6 @@ def test_fields_of_failures():
 
 
 def test_some_fields_in_another_order():
-    """Only wanted fields are decoded, in the order of the type, and found without case."""
     inner = struct(text=types.STRING)
     wanted = struct(last=types.INTEGER, INNERS=ArrayType(inner), inner=inner)
     decoder = decoder_of(message_named("test.Nested"), wanted)
@@ -76,7 +71,6 @@ def test_some_fields_in_another_order():
 
 
 def test_members_of_a_oneof_that_are_not_wanted():
-    """A member that is not wanted removes one that is, if its wire type is right."""
     decoder = decoder_of(message_named("test.Choice"), struct(number=types.INTEGER))
     five, text = number(2, 5), sized(3, b"x")
     rows = decoded(decoder, [five + text, text + five, five + number(3, 1), five + tag(3, 2)])
@@ -93,8 +87,7 @@ def test_required_fields_that_are_not_wanted():
 
 
 @pytest.mark.parametrize(("name", "make"), [("test.Tree", sized), ("old.Groups", group)])
-def test_depth(name, make):
-    """A hundred messages in messages are decoded, and one more is not."""
+def test_a_hundred_messages_in_messages_are_decoded_and_one_more_is_not(name, make):
     assert callable(make)
     trees = name == "test.Tree"
     wanted = struct(id=types.INTEGER) if trees else struct(last=types.INTEGER)
@@ -118,7 +111,6 @@ def test_depth(name, make):
 
 
 def test_neighbours_do_not_matter():
-    """A row is the same in any order of the batch, among bad rows and large ones."""
     dice = random.Random(5)  # noqa: S311  # nothing is secret
     message = message_named("old.Levels")
     wanted = message_type(message, PLAIN)
@@ -131,8 +123,7 @@ def test_neighbours_do_not_matter():
     assert {0: 0, **{row: 1 for row in rows if isinstance(row, int)}}.keys() >= {0, Reason.BAD_ENUM}
 
 
-def test_columns_grow():
-    """A batch may have more elements and texts than its columns had room for."""
+def test_a_batch_may_have_more_elements_and_texts_than_its_columns_had_room_for():
     message = message_named("test.Repeated")
     wanted = message_type(message, PLAIN)
     decoder = decoder_of(message, wanted)
@@ -145,7 +136,6 @@ def test_columns_grow():
 
 
 def test_a_record_that_is_too_large_when_decoded():
-    """Elements of many fields that are two bytes each are refused where they are too many."""
     fields = "".join(f"int32 f{n} = {n};" for n in range(1, 201))
     text = f'syntax = "proto3"; message M {{ repeated N n = 1; }} message N {{ {fields} }}'
     message = message_in(text)
@@ -156,7 +146,6 @@ def test_a_record_that_is_too_large_when_decoded():
 
 
 def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
-    """The value fails alone if it is the first of its batch; else the batch is decoded in parts."""
     monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
     message = message_in('syntax = "proto3"; message M { string a = 1; }')
     decoder = decoder_of(message, message_type(message, PLAIN))
@@ -167,7 +156,6 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
 
 
 def test_a_batch_that_is_too_large_when_decoded(monkeypatch):
-    """A batch has a bound, too; fewer payloads are within it."""
     monkeypatch.setattr(decoder_module, "MAX_CELLS", 1_000)
     message = message_named("test.Repeated")
     decoder = decoder_of(message, message_type(message, PLAIN))
@@ -178,7 +166,6 @@ def test_a_batch_that_is_too_large_when_decoded(monkeypatch):
 
 
 def test_both_repairs_at_once():
-    """Invalid UTF-8 and equal keys of one batch are repaired, at any depth, and nulls stay."""
     message = message_named("old.Texts")
     decoder = decoder_of(message, message_type(message, PLAIN))
     pair = sized(3, sized(1, b"k"), sized(2, b"a")), sized(3, sized(1, b"k"), sized(2, b"b"))
@@ -203,7 +190,6 @@ def test_both_repairs_at_once():
     ],
 )
 def test_types_that_a_message_does_not_have(wanted, problem):
-    """A field that the message does not have, or in another type, is refused."""
     with pytest.raises(InvalidDescriptorError, match=problem):
         decoder_of(message_named("test.Atoms"), wanted)
 
@@ -219,7 +205,6 @@ def test_types_that_a_message_does_not_have(wanted, problem):
     ],
 )
 def test_types_that_fields_do_not_have(name, wanted, problem):
-    """Messages, lists, maps and times are refused as anything else."""
     with pytest.raises(InvalidDescriptorError, match=problem):
         decoder_of(message_named(name), wanted)
 

@@ -60,7 +60,6 @@ def fits(encoder: ProtobufEncoder, rows: Any, row: int) -> bool:
 
 
 def test_durations_of_64_bits():
-    """Seconds and nanoseconds have the same sign, also of the least duration."""
     micros = [-(2**63), -(2**63) + 1, -1_500_000, -1_000_000, -1, 0, 1, 2**63 - 1]
     message = message_named("test.Times")
     struct = StructType((StructField("span", message_type(message, SETTINGS[0]).fields[1].type),))

@@ -73,8 +73,7 @@ def _written_again(descriptor: Any, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damaged_messages(name):
-    """Damaged messages are refused exactly where upb and Spark refuse them."""
+def test_damaged_messages_are_refused_exactly_where_upb_and_spark_refuse_them(name):
     dice = random.Random(name)  # noqa: S311  # nothing is secret
     descriptor = message_named(name)
     for options in (ProtobufSettings(max_recursion=10), replace(ALL, max_recursion=10)):

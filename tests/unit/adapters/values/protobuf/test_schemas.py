@@ -58,16 +58,14 @@ def test_messages_by_name():
         messages.named("C")
 
 
-def test_messages_by_indexes():
-    """Indexes are the places of messages in their file and in each other."""
+def test_indexes_are_the_places_of_messages_in_their_file_and_in_each_other():
     messages = compiled_messages(registered(TWO))
     found = [messages.at(indexes) for indexes in ((), (0,), (1,), (0, 0), (0, 0, 0))]
     assert [one.full_name for one in found if one] == ["p.A", "p.A", "p.D", "p.A.B", "p.A.B.C"]
     assert [messages.at(indexes) for indexes in ((2,), (-1,), (1, 0), (0, 0, 1))] == [None] * 4
 
 
-def test_the_only_message():
-    """No name is needed where there is one message."""
+def test_no_name_is_needed_where_there_is_one_message():
     assert Messages(serialized(file("a.proto", message="A"))).only().name == "A"
     with pytest.raises(InvalidDescriptorError, match="2 messages, and none is named"):
         compiled_messages(registered(TWO)).only()
@@ -86,7 +84,6 @@ def test_the_only_message():
     ],
 )
 def test_descriptors_that_are_invalid(data, problem):
-    """Descriptors that are broken, incomplete or circular are refused."""
     with pytest.raises(InvalidDescriptorError, match=problem):
         Messages(data)
 
@@ -99,8 +96,7 @@ def test_descriptors_that_are_too_large(monkeypatch):
 
 
 @pytest.mark.usefixtures("folders")
-def test_texts_with_imports():
-    """A text may import others, in folders too, and Protobuf's own; each is compiled once."""
+def test_a_text_may_import_others_in_folders_too_and_protobufs_own():
     text = 'import "a/b.proto"; import "google/protobuf/any.proto"; message M { p.B b = 1; }'
     imported = ImportedSchema("a/b.proto", 'syntax = "proto3"; package p; message B {}')
     schema = Schema(SchemaType.PROTOBUF, f'syntax = "proto3"; {text}', imports=(imported,))
@@ -124,7 +120,6 @@ def test_imports_of_confluents_schemas():
 
 @pytest.mark.usefixtures("folders")
 def test_an_import_of_the_same_name_as_the_text():
-    """The text's own file has a name that no import has."""
     imported = ImportedSchema("schema.proto", 'syntax = "proto3"; message B {}')
     text = 'syntax = "proto3"; import "schema.proto"; message M { B b = 1; }'
     messages = compiled_messages(Schema(SchemaType.PROTOBUF, text, imports=(imported,)))
@@ -148,7 +143,6 @@ def test_an_import_of_the_same_name_as_the_text():
     ],
 )
 def test_texts_that_are_invalid(text, problem, folders):
-    """The compiler's reason is told, without its folders, and no other file is read."""
     with pytest.raises(InvalidDescriptorError, match=problem) as told:
         compiled_messages(registered(text))
     assert str(folders) not in str(told.value)
@@ -178,7 +172,6 @@ def test_a_file_where_a_folder_is():
 
 @pytest.mark.usefixtures("folders")
 def test_texts_that_are_too_large(monkeypatch):
-    """The size and the number of texts are bounded."""
     monkeypatch.setattr(schemas, "MAX_TEXT_BYTES", 3_000)
     with pytest.raises(InvalidDescriptorError, match="more than 3000 bytes"):
         compiled_messages(registered("é" * 1_500))
@@ -197,7 +190,6 @@ def test_a_compiler_that_takes_too_long(monkeypatch):
 
 @pytest.mark.usefixtures("folders")
 def test_bounds_of_the_compiler(monkeypatch):
-    """A compiler that uses too much memory or writes too much fails; it is the text's fault."""
     monkeypatch.setattr(schemas, "_PROTOC", schemas._PROTOC.replace("16777216", "8"))
     with pytest.raises(InvalidDescriptorError):
         compiled_messages(registered(TWO))
@@ -205,7 +197,6 @@ def test_bounds_of_the_compiler(monkeypatch):
 
 @pytest.mark.usefixtures("folders")
 def test_the_compiler_is_not_installed(monkeypatch):
-    """The extra that brings it is named."""
     monkeypatch.setattr(schemas, "find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[protobuf\]"):
         compiled_messages(registered(TWO))

@@ -35,8 +35,7 @@ TYPES: Final = {
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_types(name):
-    """Messages become structs, as in Spark's SchemaConverters; empty ones are dropped."""
+def test_messages_become_structs_as_in_sparks_schemaconverters(name):
     settings = ProtobufSettings(max_recursion=1)
     assert str(message_type(message_named(name), settings)) == f"struct<{TYPES[name]}>"
 
@@ -66,20 +65,17 @@ CUT: Final = (
 
 
 @pytest.mark.parametrize(("depth", "right"), [(1, "struct<id:int>"), (2, CUT)])
-def test_recursion(depth, right):
-    """A recursive message is cut off below a depth; lists and maps of it are, too."""
+def test_a_recursive_message_is_cut_off_below_a_depth(depth, right):
     message = message_named("test.Tree")
     assert str(message_type(message, ProtobufSettings(max_recursion=depth))) == right
 
 
 def test_recursion_without_a_depth():
-    """A recursive message is refused unless the option says how deep."""
     with pytest.raises(InvalidDescriptorError, match=r"'test\.Tree\.left' is recursive; set"):
         message_type(message_named("test.Tree"), ProtobufSettings())
 
 
-def test_times_by_name():
-    """A message that is named and built as a timestamp is one; with other fields it is not."""
+def test_a_message_that_is_named_and_built_as_a_timestamp_is_one():
     text = """syntax = "proto3"; package own;
     message Timestamp { int64 seconds = 3; int32 nanos = 9; }
     message Duration { double seconds = 1; int32 nanos = 2; }
@@ -94,7 +90,6 @@ def test_times_by_name():
     ("names", "count", "problem"), [("ab", 40, "10000 fields"), ("a", 200, "100 deep")]
 )
 def test_messages_that_grow_exponentially(names, count, problem):
-    """The number of fields and the depth are bounded."""
     text = f'syntax = "proto3"; message M{count} {{ int32 a = 1; }}'
     for number in range(count):
         fields = (f"M{number + 1} {name} = {place};" for place, name in enumerate(names, 1))
@@ -104,8 +99,7 @@ def test_messages_that_grow_exponentially(names, count, problem):
         message_type(message, ProtobufSettings())
 
 
-def test_settings():
-    """The options of from_protobuf are understood, in any case of their values."""
+def test_the_options_of_from_protobuf_are_understood_in_any_case_of_their_values():
     given = {
         "emit.default.values": "true",
         "enums.as.ints": "TRUE",

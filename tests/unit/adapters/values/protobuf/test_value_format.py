@@ -22,7 +22,6 @@ ONE: Final = serialized(file("a.proto", message="A"))
 
 
 def test_a_message_of_a_descriptor_file():
-    """The message is named, or the only one."""
     first = file("a.proto", message="A")
     first.message_type[0].field.add(name="id", number=1, type="TYPE_INT32", label="LABEL_OPTIONAL")
     options = replace(OPTIONS, descriptor=serialized(first))
@@ -33,7 +32,6 @@ def test_a_message_of_a_descriptor_file():
 
 
 def test_a_message_of_a_registered_schema():
-    """The message is named, or the first of the text; options of the format apply."""
     schema = registered(PROTO3)
     emit = replace(OPTIONS, settings=(("emit.default.values", "true"),))
     kind = VALUE_FORMAT.data_type(emit, schema)
@@ -45,7 +43,6 @@ def test_a_message_of_a_registered_schema():
 
 
 def test_rows_are_written_with_a_schema_in_a_text():
-    """The text is registered as it is, unless the registry's schema is taken."""
     text = 'syntax = "proto3";\nmessage A { int32 id = 1; }\n'
     options, struct = replace(OPTIONS, schema=text), parse_struct("id int")
     assert VALUE_FORMAT.encoder is not None
@@ -70,7 +67,6 @@ def test_rows_are_written_with_a_schema_in_a_text():
     ],
 )
 def test_options_that_are_refused(options, schema, problem):
-    """What is wrong with a schema is told with the options that have it."""
     with pytest.raises(OptionsError, match=f"(?i){problem}"):
         VALUE_FORMAT.data_type(options, schema)
     with pytest.raises(OptionsError, match=f"(?i){problem}"):
@@ -78,7 +74,6 @@ def test_options_that_are_refused(options, schema, problem):
 
 
 def test_a_type_that_the_message_does_not_have():
-    """The fields of the query are held against the message when the decoder is made."""
     atoms = VALUE_FORMAT.data_type(OPTIONS, registered(PROTO3))
     with pytest.raises(OptionsError, match=r"the message 'p\.A' has no field 'i32'"):
         VALUE_FORMAT.decoder(replace(OPTIONS, descriptor=ONE), None, atoms)

@@ -38,7 +38,6 @@ def written(values: Sequence[bytes], writers: Sequence[int], *schemas: WriterSch
 
 
 def test_versions_in_one_batch():
-    """Values of older and newer versions are decoded by field numbers, in turns."""
     old, new = WriterSchema(1, schema(FIRST)), WriterSchema(2, schema(NEXT))
     value = number(1, 7) + sized(2, b"n") + sized(4, number(1, 3))
     batch = written([value, value + number(3, 9)] * 2, [0, 1, 0, 1], old, new)
@@ -61,7 +60,6 @@ def test_versions_in_one_batch():
     ],
 )
 def test_schemas_that_cannot_be_read(text, line, field):
-    """Another encoding of a wanted field, or another message, is that writer's failure alone."""
     writers = WriterSchema(1, schema(text, line)), WriterSchema(2, schema(FIRST))
     batch = written([number(1, 7), number(1, 8)], [0, 1], *writers)
     reader = decoder(FIRST)
@@ -93,14 +91,12 @@ def test_fields_in_repeated_messages_that_cannot_be_read(wanted):
     ],
 )
 def test_schemas_that_can_be_read(text):
-    """Types of one encoding are read as each other, by Protobuf's rules."""
     batch = written([number(1, 1)], [0], WriterSchema(1, schema(text)))
     rows = outcomes(decoder(FIRST).decode(batch))
     assert rows == [{"id": 1, "name": None, "line": None}]
 
 
-def test_message_indexes():
-    """The message of a value is what its indexes say; a message of no place is unknown."""
+def test_the_message_of_a_value_is_what_its_indexes_say():
     text = schema(f"message Other {{}} {FIRST}")
     writers = [WriterSchema(1, text, indexes) for indexes in ((1,), (0,), (9,), (1, 0))]
     batch = written([number(1, 7)] * 4, range(4), *writers)
@@ -110,14 +106,12 @@ def test_message_indexes():
 
 
 def test_schemas_of_other_languages():
-    """A writer's schema that is not Protobuf is incompatible."""
     writer = WriterSchema(1, Schema(SchemaType.JSON, "{}"))
     rows = outcomes(decoder(FIRST).decode(written([b""], [0], writer)))
     assert rows == [Reason.INCOMPATIBLE_SCHEMA]
 
 
 def test_reasons_that_values_have_already():
-    """What the framing has found stays, and values without a writer are decoded."""
     writer = WriterSchema(1, schema("message Other {}"))
     batch = written([b"", b"", b""], [0, -1, -2], writer)
     batch.reasons[0], batch.reasons[2] = Reason.NO_FRAMING, Reason.UNKNOWN_SCHEMA
@@ -125,8 +119,7 @@ def test_reasons_that_values_have_already():
     assert rows == [Reason.NO_FRAMING, {"id": None}, Reason.UNKNOWN_SCHEMA]
 
 
-def test_many_schemas(monkeypatch):
-    """The results of schemas are kept, and forgotten when they are too many."""
+def test_the_results_of_schemas_are_kept_and_forgotten_when_they_are_too_many(monkeypatch):
     monkeypatch.setattr("pyspark_kafka.adapters.values.protobuf.writer_checks.MAX_WRITERS", 1)
     one = decoder(FIRST)
     writers = [WriterSchema(number, schema(FIRST)) for number in range(3)]

@@ -70,8 +70,7 @@ def as_json(status: int = 200, **fields: object) -> Response:
     return Response(json.dumps(fields).encode(), status)
 
 
-def test_what_is_sent():
-    """Requests have the paths and the bodies of Confluent's API."""
+def test_requests_have_the_paths_and_the_bodies_of_confluents_api():
     reference = SchemaReference("a/b.proto", "a", 3)
     proto = Schema(SchemaType.PROTOBUF, "message M {}", (reference,))
     fields: dict[str, Any] = {
@@ -106,8 +105,7 @@ def test_what_is_sent():
     assert "Authorization" not in requests[0].headers
 
 
-def test_logins(tmp_path, monkeypatch):
-    """A user of the settings or of the URL, or a token, is sent; one of ``.netrc`` is not."""
+def test_a_user_of_the_settings_or_of_the_url_or_a_token_is_sent(tmp_path, monkeypatch):
     (tmp_path / "netrc").write_text("default login wrong password wrong\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     respond, requests = answers(GOOD)
@@ -149,8 +147,7 @@ def test_refusals(status):
 
 
 @pytest.mark.parametrize("code", [40401, 40402, 40403, 40404, 40406])
-def test_what_is_unknown(code):
-    """Only Confluent's error codes say that a schema does not exist; this is not repeated."""
+def test_only_confluents_error_codes_say_that_a_schema_does_not_exist(code):
     respond, requests = answers(as_json(404, error_code=code, message="not found"))
     with serving(respond) as url, pytest.raises(UnknownSchemaError, match="the id 1"):
         connected(url).by_id(1)
@@ -179,7 +176,6 @@ def test_another_server(response):
 
 @pytest.mark.parametrize("status", [401, 404, 409, 422, 500])
 def test_answers_of_other_servers_are_not_shown(status):
-    """The text of a server that does not answer as registries do is in no error."""
     respond, _ = answers(as_json(status, message=SECRET, error=SECRET))
     with serving(respond) as url, pytest.raises(PysparkKafkaError) as raised:
         connected(url, SHORT_MS).register("s", INT)
@@ -187,7 +183,6 @@ def test_answers_of_other_servers_are_not_shown(status):
 
 
 def test_a_server_that_does_not_speak_http():
-    """What it says is in no error."""
     greeting = f"SSH-2.0-{SECRET}\r\n".encode()
     with trickling_listener(greeting, 0) as listener:
         registry = connected(f"http://{listener.address}", SHORT_MS)
@@ -197,7 +192,6 @@ def test_a_server_that_does_not_speak_http():
 
 
 def test_what_will_not_pass_is_not_repeated():
-    """A wrong path or a redirect fails at once."""
     for status in (404, 400, 301):
         respond, requests = answers(Response(status=status))
         with serving(respond) as url, pytest.raises(RegistryUnavailableError, match="HTTP"):
@@ -216,7 +210,6 @@ def test_a_schema_that_is_incompatible():
 
 
 def test_redirects_are_not_followed():
-    """The login is sent to the servers that the settings name, and to no other one."""
     other, requests = answers(GOOD)
     with serving(other) as target:
         respond, _ = answers(Response(status=302, headers=(("Location", target),)))
@@ -260,7 +253,6 @@ def test_what_no_server_has_is_unknown(second, error):
 
 
 def test_a_server_that_is_behind_and_one_that_starts(monkeypatch):
-    """The schema is found when the one that has it answers again."""
     monkeypatch.setattr(rest_client, "_MIN_PAUSE_S", 0.001)
     starting, _ = answers(Response(status=503), GOOD)
     with serving(answers(UNKNOWN)[0]) as behind, serving(starting) as other:
@@ -289,7 +281,6 @@ NONSENSE: Final[Mapping[bytes, str]] = {
 
 @pytest.mark.parametrize("body", NONSENSE)
 def test_answers_that_are_no_schema(body):
-    """Nonsense is told apart from a schema, and why."""
     with pytest.raises(NonsenseError) as raised:
         parse_schema(json_object(body))
     assert NONSENSE[body] in str(raised.value)
@@ -332,7 +323,6 @@ ANSWERS: Final = st.dictionaries(st.sampled_from(NAMES), LEAVES | st.lists(OBJEC
 @settings(max_examples=50, deadline=None)
 @given(answer=ANSWERS)
 def test_any_answer_is_a_schema_or_nonsense(answer):
-    """No JSON of a server raises another error, or is taken for more than it is."""
     content = json.dumps(answer).encode()
     error_of(content)
     for parse in (parse_schema, parse_version, parse_id):
@@ -341,7 +331,6 @@ def test_any_answer_is_a_schema_or_nonsense(answer):
 
 
 def test_too_much_of_an_answer(monkeypatch):
-    """No more than a limit is read, and nothing is decompressed."""
     monkeypatch.setattr(rest_client, "MAX_RESPONSE_BYTES", 1_000)
     respond, _ = answers(Response(b" " * 70_000))
     with serving(respond) as url, pytest.raises(RegistryUnavailableError, match="exceeds 1000 by"):
@@ -385,7 +374,6 @@ def test_nobody_listens():
 
 
 def test_a_proxy_of_the_environment(monkeypatch):
-    """Requests go through the proxy that the environment names."""
     respond, requests = answers(GOOD)
     with serving(respond) as url:
         monkeypatch.setenv("http_proxy", url)
@@ -410,8 +398,7 @@ def tls(authority, tmp_path):
     return context
 
 
-def test_certificates_of_servers(authority, tls, tmp_path):
-    """A server's certificate has to be trusted, and to have its name."""
+def test_a_servers_certificate_has_to_be_trusted_and_to_have_its_name(authority, tls, tmp_path):
     (tmp_path / "ca.pem").write_text(authority.pem)
     (tmp_path / "trust.p12").write_bytes(truststore([authority], "changeit"))
     trusted = {"ssl_ca_location": str(tmp_path / "ca.pem")}
@@ -434,7 +421,6 @@ def test_certificates_of_servers(authority, tls, tmp_path):
 
 
 def test_authorities_of_the_settings_alone_are_trusted(authority, tls, tmp_path, monkeypatch):
-    """Those of requests and of its environment are not trusted as well."""
     (tmp_path / "ca.pem").write_text(authority.pem)
     (tmp_path / "other.pem").write_text(Authority().pem)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
@@ -473,7 +459,6 @@ def test_a_certificate_of_the_client(authority, tls, tmp_path):
 
 
 def test_files_that_are_replaced(authority, tls, tmp_path):
-    """A new certificate of an authority is used from the next request on."""
     trusted = tmp_path / "ca.pem"
     trusted.write_text(Authority("Another authority").pem)
     with serving(answers(GOOD)[0], tls) as url:
@@ -484,8 +469,7 @@ def test_files_that_are_replaced(authority, tls, tmp_path):
         assert registry.by_id(1) == INT
 
 
-def test_opening_a_registry():
-    """A registry is opened by its options, and errors name them."""
+def test_a_registry_is_opened_by_its_options_and_errors_name_them():
     with serving(answers(GOOD)[0]) as url:
         registry = open_registry(options(url))
         assert (registry.by_id(1), registry.url) == (INT, url)
