@@ -1,7 +1,7 @@
 """Fuzzes what reads bytes of others, guided by the lines that an input reaches.
 
-    python -m tests.fuzz --target decoder|responses|files|json|protobuf|avro --minutes 60 --seed 1
-    python -m tests.fuzz --target encode-json|encode-avro|encode-protobuf --minutes 60
+    python -m tests.fuzz --target decoder|responses|files|json|protobuf --minutes 60 --seed 1
+    python -m tests.fuzz --target kernels|avro|encode-json|encode-avro|encode-protobuf
     python -m tests.fuzz --target files --replay build/fuzz/findings/files/x.input
     python -m tests.fuzz --target files --keep-in-repository 300
 
@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from . import fuzz_record_decoder, fuzz_values
+from . import batches
 from .corpus import VALID, read_covering, write_covering
 from .findings import SUFFIX
 from .parsers import MAX_BYTES, encode_input, try_input
-from .targets import TARGETS
+from .targets import TARGETS, parsers_of
 
-KERNELS: Final = "kernels"
 _HUNG_S: Final = 30
 _MAX_BYTES: Final = {"protobuf": 4_096}
 """Of an input, if not ``MAX_BYTES``: a message becomes dozens of others."""
@@ -73,7 +72,7 @@ class Run:
     def _write_seeds(self) -> None:
         inputs = [
             encode_input(name, content)
-            for name, parser in TARGETS[self.target]().items()
+            for name, parser in parsers_of(self.target).items()
             for content in parser.valid
         ]
         for number, data in enumerate([*inputs, *read_covering(self.target)]):
@@ -109,25 +108,20 @@ class Run:
 def main() -> int:
     """Run the command, and return how many findings there are, at most 1."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument(
-        "--target", choices=[*TARGETS, KERNELS, *fuzz_values.TRIALS], default=KERNELS
-    )
+    options.add_argument("--target", choices=[*TARGETS, *batches.TRIALS], default="kernels")
     options.add_argument("--minutes", type=float, default=1.0)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--keep", type=Path, default=Path("build/fuzz"))
     options.add_argument("--replay", type=Path, nargs="+")
     options.add_argument("--keep-in-repository", type=int, metavar="MAX_BYTES")
     chosen = options.parse_args()
-    if chosen.target == KERNELS:
-        chosen.keep.mkdir(parents=True, exist_ok=True)
-        return min(fuzz_record_decoder.parent(chosen.seed, chosen.minutes, 0, chosen.keep), 1)
     logging.disable()
-    if chosen.target in fuzz_values.TRIALS:
-        return _fuzz_values(chosen)
+    if chosen.target in batches.TRIALS:
+        return _fuzz_batches(chosen)
     run = Run(chosen.target, chosen.keep, chosen.seed)
     if chosen.replay:
         for path in chosen.replay:
-            try_input(TARGETS[chosen.target](), path.read_bytes())
+            try_input(parsers_of(chosen.target), path.read_bytes())
         return 0
     if chosen.keep_in_repository:
         write_covering(run.corpus, chosen.target, chosen.keep_in_repository)
@@ -146,13 +140,13 @@ def main() -> int:
     return min(len(found), 1)
 
 
-def _fuzz_values(chosen: argparse.Namespace) -> int:
+def _fuzz_batches(chosen: argparse.Namespace) -> int:
     for path in chosen.replay or ():
-        fuzz_values.replay(chosen.target, path)
+        batches.replay(chosen.target, path)
     if chosen.replay:
         return 0
     chosen.keep.mkdir(parents=True, exist_ok=True)
-    return min(fuzz_values.parent(chosen.target, chosen.seed, chosen.minutes, chosen.keep), 1)
+    return min(batches.parent(chosen.target, chosen.seed, chosen.minutes, chosen.keep), 1)
 
 
 def _say(what: str) -> None:

@@ -29,7 +29,7 @@ from pyspark_kafka.ports.values.value_format import (
 from tests.unit.adapters.values.avro.corpus import CASES, Case
 from tests.unit.adapters.values.avro.decoding import options_of, plain
 
-from .guarded import GuardedNumpy, guarded_copy, replaced
+from .guarded import GuardedNumpy, guarded_array, replaced
 from .inputs import mutated
 from .parsers import quickly
 
@@ -128,10 +128,7 @@ def _payload(dice: random.Random, case: Case) -> bytes:
 def _payloads(parts: Sequence[bytes], writers: Any, schemas: tuple[WriterSchema, ...]) -> Payloads:
     """Return payloads of which the last one ends at a forbidden page."""
     ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
-    # The stubs know bytes only.
-    data = pa.py_buffer(guarded_copy(b"".join(parts)))  # type: ignore[arg-type]
-    places = pa.py_buffer(np.array([0, ends[-1]], np.int32))  # type: ignore[arg-type]
-    values = pa.Array.from_buffers(pa.binary(), 1, [None, places, data])
+    values = guarded_array([b"".join(parts)])
     starts = np.concatenate(([0], ends[:-1]))
     return Payloads(values, starts, ends, np.zeros(len(parts), np.uint8), writers, schemas)
 

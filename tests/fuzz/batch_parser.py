@@ -6,7 +6,7 @@ from typing import Final
 from tests.unit.adapters.kafka_format.batches import GZIP, Record, raw_batch, raw_record, wrapped
 
 from .inputs import Case, case_from
-from .parsers import Parser, by_name
+from .parsers import Parser
 from .trial import try_case
 
 
@@ -47,4 +47,4 @@ def _valid() -> list[bytes]:
     return [dice.randbytes(size) for size in (10, 50, 200, 1_000)]
 
 
-BATCHES: Final = by_name(Parser("batches", _decode, (), _valid()))
+PARSERS: Final = (Parser("batches", _decode, (), _valid()),)

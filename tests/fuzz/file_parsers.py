@@ -53,7 +53,7 @@ from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import Transaction
 from tests.unit.domain.continuous.messages import COMMANDS, MESSAGES
 
-from .parsers import Parser, by_name
+from .parsers import Parser
 
 OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 23, TopicPartition("u", 7): 0})
 _QUERY_ID: Final = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
@@ -240,4 +240,4 @@ def _all() -> Iterator[Parser]:
     yield Parser("failure-text", _failure_text, (), [text])
 
 
-FILES: Final = by_name(*_all())
+PARSERS: Final = tuple(_all())

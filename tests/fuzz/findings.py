@@ -24,7 +24,7 @@ class Findings:
 
     def add(self, data: bytes, error: BaseException) -> None:
         """Save an input that raised an error, unless one is known that raises it there."""
-        place = _place(error)
+        place = place_of(error)
         key = hashlib.sha256(place.encode()).hexdigest()[:12]
         path = self.folder / f"{decode_input(data)[0]}-{key}{SUFFIX}"
         if key in self._seen or path.exists():
@@ -53,7 +53,7 @@ class Findings:
         try:
             try_input(self.parsers, data)
         except BaseException as error:  # noqa: BLE001  # any is a finding
-            return _place(error) == place
+            return place_of(error) == place
         return False
 
 
@@ -62,7 +62,7 @@ def _without_parts(content: bytes, size: int) -> Iterator[bytes]:
         yield content[:start] + content[start + size :]
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Return the type of an error, and the last lines that led to it, without its text."""
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, TooSlowError | RecursionError | MemoryError):

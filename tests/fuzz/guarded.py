@@ -2,12 +2,13 @@
 
 import ctypes
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 _PAGE: Final = mmap.PAGESIZE
 _PROT_NONE: Final = 0
@@ -34,6 +35,13 @@ def guarded_copy(data: bytes) -> np.ndarray[Any, Any]:
     array[:] = np.frombuffer(data, np.uint8)
     array.flags.writeable = False
     return array
+
+
+def guarded_array(values: Sequence[bytes]) -> Any:
+    """Return binary values of which the last one ends at the end of a page."""
+    starts = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    buffers: list[Any] = [starts, guarded_copy(b"".join(values))]
+    return pa.Array.from_buffers(pa.binary(), len(values), [None, *map(pa.py_buffer, buffers)])
 
 
 @contextmanager

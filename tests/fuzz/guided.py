@@ -18,7 +18,7 @@ from typing import Any, Final
 from .findings import Findings
 from .mutations import mutate_input, spliced
 from .parsers import try_input
-from .targets import TARGETS
+from .targets import parsers_of
 
 ROOM_BYTES: Final = 1024**3
 """How much address space inputs may take beyond what the process has at first."""
@@ -27,7 +27,7 @@ ROOM_BYTES: Final = 1024**3
 def main(atheris: ModuleType, target: str, folder: Path, arguments: Sequence[str]) -> None:
     """Run libFuzzer, which does not return."""
     with atheris.instrument_imports(include=["pyspark_kafka"]):
-        parsers = TARGETS[target]()
+        parsers = parsers_of(target)
     findings = Findings(folder, parsers)
 
     def try_one(data: bytes) -> None:

@@ -4,14 +4,12 @@ Batches are made field by field, and some fields are then made hostile; lengths 
 put right behind it, mostly, so that what is wrong is met by the kernels and not at the door.
 """
 
-import json
 import random
 import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Self, final
+from typing import Any, Final, final
 
 import lz4.frame
 
@@ -59,27 +57,6 @@ class Case:
     columns: tuple[str, ...] = COLUMNS
     check_crcs: bool = True
     room: dict[str, int] = field(default_factory=dict)
-
-    def save(self, path: Path) -> None:
-        """Keep the case, to be replayed."""
-        path.write_bytes(self.to_json())
-
-    def to_json(self) -> bytes:
-        """Return the case as text."""
-        return json.dumps({**vars(self), "blob": self.blob.hex()}).encode()
-
-    @classmethod
-    def from_json(cls, text: bytes) -> Self:
-        """Read what ``to_json`` gave."""
-        said = json.loads(text)
-        return cls(
-            **{
-                **said,
-                "blob": bytes.fromhex(said["blob"]),
-                "aborted": tuple(map(tuple, said["aborted"])),
-                "columns": tuple(said["columns"]),
-            }
-        )
 
 
 def case_from(dice: random.Random) -> Case:

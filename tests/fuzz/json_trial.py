@@ -3,8 +3,6 @@
 import json
 import random
 import re
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +10,6 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from pyspark_kafka.adapters.values.columns import column_set
 from pyspark_kafka.adapters.values.encoding.time_zones import zone_names
@@ -23,9 +20,9 @@ from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from tests.unit.adapters.values.json.payloads import payloads_of, plain
 
-from .guarded import GuardedNumpy, guarded_copy, replaced
+from .guarded import GuardedNumpy, guarded_array, replaced
 from .inputs import mutated
-from .parsers import MAX_BYTES, Parser, by_name, quickly
+from .parsers import MAX_BYTES, Parser, quickly
 
 Row = tuple[int, int, Any]
 
@@ -120,16 +117,10 @@ def little_room() -> Iterator[None]:
 
 
 def _decode(number: int, values: Sequence[bytes]) -> list[Row]:
-    payloads = payloads_of(values)
-    data = guarded_copy(b"".join(values))
-    column: Any = pa.Array.from_buffers(
-        pa.binary(),
-        len(values),
-        [None, payloads.values.buffers()[1], pa.py_buffer(data)],  # type: ignore[arg-type]
-    )
+    payloads = replace(payloads_of(values), values=guarded_array(values))
     decoder = _decoder(number)
     with quickly():
-        decoded = decoder.decode(replace(payloads, values=column))
+        decoded = decoder.decode(payloads)
     decoded.column.validate(full=True)
     rows = plain(decoded.column)
     assert len(rows) == len(values)
@@ -218,25 +209,9 @@ def _valid() -> list[bytes]:
     ]
 
 
-VALUES: Final = by_name(Parser("json", _read, (), _valid()))
-"""The parser of the guided fuzzer."""
+PARSERS: Final = (Parser("json", _read, (), _valid()),)
 
 
-def main() -> None:
-    """Try as many values as the first argument says, from the seed that the second one is."""
-    count, seed = int(sys.argv[1]), int(sys.argv[2])
-    dice = random.Random(seed)  # noqa: S311  # nothing is secret
-    valid = valid_values()
-    begun, tried, bad = time.process_time(), 0, 0
-    while tried < count:
-        number = dice.randrange(len(SCHEMAS) * len(OPTIONS))
-        values = [made_value(dice, valid) for _ in range(500)]
-        rows = try_values(number, values)
-        tried += len(rows)
-        bad += sum(reason != 0 for reason, _, _ in rows)
-    seconds = time.process_time() - begun
-    sys.stdout.write(f"{tried} values, {bad} of them bad, {seconds:.0f} s of processor time\n")
-
-
-if __name__ == "__main__":
-    main()
+def warm_up() -> None:
+    """Compile the kernel."""
+    try_values(0, [b"{}"])

@@ -35,7 +35,7 @@ from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority
 
-from .parsers import Parser, by_name
+from .parsers import Parser
 
 _NONCE: Final = "rOprNGfwEbeRWgbNEkqO"
 _SALT: Final = b"16 bytes of salt"
@@ -204,4 +204,4 @@ def _all() -> Iterator[Parser]:
     yield Parser("own-frames", _own_frames, (), [b"a\nb"])
 
 
-LOGINS: Final = by_name(*_all())
+PARSERS: Final = tuple(_all())

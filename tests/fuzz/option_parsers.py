@@ -18,7 +18,7 @@ from pyspark_kafka.domain.security.login import jaas_entry
 from pyspark_kafka.domain.security.policy import AllowList, allowing, disallowing
 from pyspark_kafka.domain.security.tls import pem
 
-from .parsers import Parser, by_name
+from .parsers import Parser
 
 _SERVERS: Final = "kafka.bootstrap.servers=b:9092"
 _SCRAM: Final = (
@@ -160,4 +160,4 @@ def _all() -> Iterator[Parser]:
     yield Parser("storage-path", _path, (ValueError,), [b"s3://k:s@bucket/a b?x=1", b"hdfs:///a"])
 
 
-OPTIONS: Final = by_name(*_all())
+PARSERS: Final = tuple(_all())

@@ -33,13 +33,6 @@ class Parser:
     valid: Iterable[bytes] = field(repr=False)
 
 
-def by_name(*parsers: Parser) -> Mapping[str, Parser]:
-    """Return parsers by their names, which are unique."""
-    named = {parser.name: parser for parser in parsers}
-    assert len(named) == len(parsers)
-    return named
-
-
 def encode_input(name: str, content: bytes) -> bytes:
     """Return the input of a fuzzer: the parser's name, a line feed, and what it reads."""
     return name.encode() + b"\n" + content

@@ -8,22 +8,20 @@ from functools import partial
 from typing import Any, Final
 from unittest.mock import patch
 
-import numpy as np
-import pyarrow as pa
-
 from pyspark_kafka.adapters.values.columns import column_set, decoding
 from pyspark_kafka.adapters.values.columns.column_set import ColumnSet
 from pyspark_kafka.adapters.values.protobuf.decoder import ProtobufDecoder
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.ports.values.value_format import Payloads
+from tests.unit.adapters.values.json.payloads import payloads_of
 from tests.unit.adapters.values.protobuf.cases import ALL, PLAIN
 from tests.unit.adapters.values.protobuf.oracle import REFUSED, expected, outcomes
 from tests.unit.adapters.values.protobuf.schemas import message_named
 from tests.unit.adapters.values.protobuf.test_round_trips import NAMES
 from tests.unit.adapters.values.protobuf.wire import damaged, message_bytes
 
-from .guarded import GuardedNumpy, guarded_copy
-from .parsers import Parser, by_name, quickly
+from .guarded import GuardedNumpy, guarded_array
+from .parsers import Parser, quickly
 
 VARIANTS: Final = 16
 """How many messages an input becomes besides itself, of each kind."""
@@ -76,15 +74,7 @@ def _small_columns(columns: Any, rows: int, *_: Any) -> ColumnSet:
 
 
 def _guarded_payloads(values: Sequence[bytes]) -> Payloads:
-    ends = np.cumsum([len(value) for value in values], dtype=np.int64)
-    starts = np.concatenate(([0], ends[:-1]))
-    offsets = np.concatenate((starts[:1], ends)).astype(np.int32)
-    buffers: list[Any] = [offsets, guarded_copy(b"".join(values))]
-    array = pa.Array.from_buffers(
-        pa.binary(), len(values), [None, *(pa.py_buffer(buffer) for buffer in buffers)]
-    )
-    reasons = np.zeros(len(values), np.uint8)
-    return Payloads(array, starts, ends, reasons, np.full(len(values), -1, np.int32))
+    return replace(payloads_of(values), values=guarded_array(values))
 
 
 def _read(name: str, settings: ProtobufSettings, content: bytes) -> None:
@@ -101,10 +91,8 @@ def _valid(name: str) -> list[bytes]:
     return [message_bytes(dice, message_named(name))]
 
 
-MESSAGES: Final = by_name(
-    *(
-        Parser(f"{name}{suffix}", partial(_read, name, settings), (), _valid(name))
-        for name in NAMES
-        for suffix, settings in _SETTINGS.items()
-    )
+PARSERS: Final = tuple(
+    Parser(f"{name}{suffix}", partial(_read, name, settings), (), _valid(name))
+    for name in NAMES
+    for suffix, settings in _SETTINGS.items()
 )

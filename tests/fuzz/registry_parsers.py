@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
@@ -17,8 +16,8 @@ from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from tests.unit.adapters.values.framing.plain_framing import plain_payload
 
-from .guarded import guarded_copy
-from .parsers import Parser, by_name
+from .guarded import guarded_array
+from .parsers import Parser
 
 _VERSION: Final = {
     "subject": "s",
@@ -50,8 +49,7 @@ def _framed(form: str, content: bytes) -> None:
     half = len(content) // 2
     values = [content, content[:half], content[half:], content]
     offsets = np.cumsum([0, *map(len, values)], dtype=np.int32)
-    buffers: list[Any] = [offsets, guarded_copy(b"".join(values))]
-    array = pa.Array.from_buffers(pa.binary(), 4, [None, *map(pa.py_buffer, buffers)])
+    array = guarded_array(values)
     options = ValueOptions("value", form, framing=Framing.CONFLUENT)
     found = ValueFraming(options, _REGISTRY).payloads(array)
     for row, value in enumerate(values):
@@ -62,18 +60,22 @@ def _framed(form: str, content: bytes) -> None:
         assert FailureReason(found.reasons[row]) is reason
 
 
-def _registry_parsers() -> Mapping[str, Parser]:
-    valid = [json.dumps(each).encode() for each in (_VERSION, _ERROR)]
-    framed = [id_prefix(1) + b"payload", id_prefix(2, (0,)) + b"x", id_prefix(3, (1, 300, 2))]
-    errors = (rest_client.NonsenseError,)
-    return by_name(
-        Parser("registry-schema", partial(_answered, http_registry.parse_schema), errors, valid),
-        Parser("registry-version", partial(_answered, http_registry.parse_version), errors, valid),
-        Parser("registry-id", partial(_answered, http_registry.parse_id), errors, valid),
-        Parser("registry-error", _refused, (), valid),
-        Parser("framing-avro", partial(_framed, "avro"), (), framed),
-        Parser("framing-protobuf", partial(_framed, "protobuf"), (), framed),
-    )
+_VALID: Final = [json.dumps(each).encode() for each in (_VERSION, _ERROR)]
+_FRAMED: Final = [id_prefix(1) + b"payload", id_prefix(2, (0,)) + b"x", id_prefix(3, (1, 300, 2))]
+_PARSED: Final = {
+    "registry-schema": http_registry.parse_schema,
+    "registry-version": http_registry.parse_version,
+    "registry-id": http_registry.parse_id,
+}
 
-
-REGISTRIES: Final = _registry_parsers()
+PARSERS: Final = (
+    *(
+        Parser(name, partial(_answered, parse), (rest_client.NonsenseError,), _VALID)
+        for name, parse in _PARSED.items()
+    ),
+    Parser("registry-error", _refused, (), _VALID),
+    *(
+        Parser(f"framing-{each}", partial(_framed, each), (), _FRAMED)
+        for each in ("avro", "protobuf")
+    ),
+)

@@ -1,7 +1,7 @@
 """The parsers of what brokers answer, held against any bytes."""
 
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final, final
@@ -53,7 +53,7 @@ from pyspark_kafka.domain.subscription import Subscribe, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
 
-from .parsers import Parser, by_name
+from .parsers import Parser
 from .valid_responses import CORRELATION_ID, TOPIC, TOPIC_ID, framed, valid_response, variants
 
 PARTITION: Final = TopicPartition(TOPIC, 0)
@@ -348,11 +348,9 @@ def _offset_parsers() -> Iterator[Parser]:
             )
 
 
-def _all() -> Iterable[Parser]:
-    yield from _fetch_parsers()
-    yield from _connection_parsers()
-    yield from _transaction_parsers()
-    yield from _offset_parsers()
-
-
-RESPONSES: Final = by_name(*_all())
+PARSERS: Final = (
+    *_fetch_parsers(),
+    *_connection_parsers(),
+    *_transaction_parsers(),
+    *_offset_parsers(),
+)

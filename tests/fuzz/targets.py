@@ -1,47 +1,28 @@
-"""The targets of the fuzzer. Parsers are imported only when they are needed: instrumented."""
+"""The targets of the guided fuzzer. Parsers are imported when they are needed: instrumented."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Final
 
 from .parsers import Parser
 
-
-def _decoder() -> Mapping[str, Parser]:
-    parser = import_module(f"{__package__}.batch_parser")
-    parser.warm_up()
-    return parser.BATCHES
-
-
-def _responses() -> Mapping[str, Parser]:
-    responses = import_module(f"{__package__}.response_parsers").RESPONSES
-    logins = import_module(f"{__package__}.login_parsers").LOGINS
-    registries = import_module(f"{__package__}.registry_parsers").REGISTRIES
-    return {**responses, **logins, **registries}
-
-
-def _files() -> Mapping[str, Parser]:
-    files = import_module(f"{__package__}.file_parsers").FILES
-    options = import_module(f"{__package__}.option_parsers").OPTIONS
-    return {**files, **options}
-
-
-def _protobuf() -> Mapping[str, Parser]:
-    parsers = import_module(f"{__package__}.protobuf_parsers")
-    parsers.warm_up()
-    return parsers.MESSAGES
-
-
-def _json() -> Mapping[str, Parser]:
-    trial = import_module(f"{__package__}.json_trial")
-    trial.try_values(0, [b"{}"])
-    return trial.VALUES
-
-
-TARGETS: Final[Mapping[str, Callable[[], Mapping[str, Parser]]]] = {
-    "decoder": _decoder,
-    "responses": _responses,
-    "files": _files,
-    "protobuf": _protobuf,
-    "json": _json,
+TARGETS: Final = {
+    "decoder": ("batch_parser",),
+    "responses": ("response_parsers", "login_parsers", "registry_parsers"),
+    "files": ("file_parsers", "option_parsers"),
+    "protobuf": ("protobuf_parsers",),
+    "json": ("json_trial",),
 }
+"""The modules of each target, whose ``PARSERS`` are tried."""
+
+
+def parsers_of(target: str) -> Mapping[str, Parser]:
+    """Return the parsers of a target by their names, which are unique."""
+    modules = [import_module(f"{__package__}.{name}") for name in TARGETS[target]]
+    for module in modules:
+        if warm_up := getattr(module, "warm_up", None):
+            warm_up()
+    parsers: list[Parser] = [parser for module in modules for parser in module.PARSERS]
+    named = {parser.name: parser for parser in parsers}
+    assert len(named) == len(parsers)
+    return named

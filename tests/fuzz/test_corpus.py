@@ -3,30 +3,21 @@
 import pytest
 
 from .corpus import read_covering, read_found
-from .parsers import Parser, TooSlowError, by_name, encode_input, try_input
-from .targets import TARGETS
+from .parsers import encode_input, try_input
+from .targets import TARGETS, parsers_of
 
-GUIDED = ("responses", "files", "decoder", "protobuf")
 STORED = [
     pytest.param(read, target, id=f"{target}-{read.__name__}")
-    for target in GUIDED
+    for target in TARGETS
     for read in (read_found, read_covering)
     if any(read(target))
 ]
 
 
-@pytest.fixture(scope="module", params=GUIDED)
-def target(request):
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def parsers(target):
-    return TARGETS[target]()
-
-
-def test_valid_inputs(parsers):
+@pytest.mark.parametrize("target", TARGETS)
+def test_valid_inputs(target):
     """Every parser reads its valid inputs, or refuses them as it documents."""
+    parsers = parsers_of(target)
     for name, parser in parsers.items():
         for content in parser.valid:
             try_input(parsers, encode_input(name, content))
@@ -35,24 +26,6 @@ def test_valid_inputs(parsers):
 @pytest.mark.parametrize(("read", "stored"), STORED)
 def test_stored_inputs(read, stored):
     """No input that made a parser fail does so again, and none that reaches a line of its own."""
-    parsers = TARGETS[stored]()
+    parsers = parsers_of(stored)
     for data in read(stored):
         try_input(parsers, data)
-
-
-def _fails(_: bytes) -> None:
-    raise KeyError("not documented")
-
-
-def _hangs(_: bytes) -> None:
-    while True:
-        pass
-
-
-@pytest.mark.parametrize(("read", "error"), [(_fails, KeyError), (_hangs, TooSlowError)])
-def test_what_is_a_finding(read, error, monkeypatch):
-    """An error that is not documented is a finding, and so is an input that takes too long."""
-    monkeypatch.setattr("tests.fuzz.parsers.CPU_S", 0.05)
-    parsers = by_name(Parser("a", read, (ValueError,), ()))
-    with pytest.raises(error):
-        try_input(parsers, encode_input("a", b"x"))

@@ -4,8 +4,8 @@ import random
 
 from pyspark_kafka.domain.values.errors import FailureReason
 
-from .json_trial import OPTIONS, SCHEMAS, VALUES, made_value, many_names, try_values, valid_values
-from .parsers import MAX_BYTES, encode_input, try_input
+from .json_trial import OPTIONS, SCHEMAS, made_value, many_names, try_values, valid_values
+from .parsers import MAX_BYTES
 
 
 def test_made_values_hold():
@@ -34,9 +34,3 @@ def test_many_names_in_one_value():
     assert max(map(len, values)) > MAX_BYTES / 2
     for number in range(len(SCHEMAS)):
         try_values(number, values)
-
-
-def test_inputs_of_the_guided_fuzzer():
-    """Each valid input is read."""
-    for content in VALUES["json"].valid:
-        try_input(VALUES, encode_input("json", content))

@@ -1,7 +1,8 @@
-"""Fuzzes decoders and encoders of values, compiled kernels in memory that ends at forbidden pages.
+"""Fuzzes decoders and encoders, compiled kernels in memory that ends at forbidden pages.
 
 A child process tries one batch after another: each is made from the seed and its number. The parent
-sees that the child ends by itself, or takes too long for a batch, and goes on behind it.
+sees that the child ends by itself, or takes too long for a batch, and goes on behind it. After
+``NUMBA_BOUNDSCHECK=1 python -m kernel_build``, the decoder's kernels check each index besides.
 """
 
 import argparse
@@ -19,9 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from . import avro_batches, encoder_batches
+from . import avro_batches, encoder_batches, kernel_cases
+from .findings import place_of
 
 TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
+    "kernels": kernel_cases.try_batch,
     "avro": avro_batches.try_batch,
     "encode-avro": encoder_batches.try_avro,
     "encode-json": encoder_batches.try_json,
@@ -41,14 +44,17 @@ def child(target: str, seed: int, first: int, keep: Path) -> None:
     logging.disable()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     reasons: Counter[str] = Counter()
+    seen: set[str] = set()
     with (keep / f"{target}.state").open("wb", buffering=0) as state:
         for number in itertools.count(first):
             state.seek(0)
             state.write(_STATE.pack(number))
             try:
                 reasons += TRIALS[target](seed, number)
-            except Exception:  # noqa: BLE001  # any is a finding
-                _report(target, seed, number, keep, traceback.format_exc())
+            except Exception as error:  # noqa: BLE001  # any is a finding
+                if (place := place_of(error)) not in seen:
+                    seen.add(place)
+                    _report(target, seed, number, keep, traceback.format_exc())
             if number % 100 == 0:
                 path = keep / f"{target}.{first}.reasons"
                 path.write_text(" ".join(f"{name}={count}" for name, count in reasons.items()))
@@ -92,7 +98,7 @@ def _number(target: str, keep: Path) -> int:
 
 def _watch(target: str, seed: int, first: int, keep: Path, deadline: float) -> str | None:
     """Run a child until it fails, and say how; ``None`` if it did not before the deadline."""
-    command = [sys.executable, "-m", "tests.fuzz.fuzz_values", target, str(seed), str(first)]
+    command = [sys.executable, "-m", "tests.fuzz.batches", target, str(seed), str(first)]
     with subprocess.Popen([*command, str(keep)]) as process:
         seen, since = -1, time.monotonic()
         while True:
