@@ -14,7 +14,6 @@ from benchmarks.results import (
 
 PEER = Samples("peer", (100_000.0, 300_000.0, 200_000.0))
 OURS = Samples("ours", (400_000.0, 500_000.0, 600_000.0))
-NO_KAFKA = Samples("no Kafka", (1_000_000.0,))
 
 RATES = Section(
     name="rates",
@@ -23,16 +22,6 @@ RATES = Section(
     unit=RECORDS_PER_SECOND,
     comparisons=(Comparison("100 B", (PEER, OURS), bytes_per_record=100),),
     peers=("peer",),
-)
-
-LIMITED = Section(
-    name="limited",
-    title="Limited",
-    about="How far from the limit.",
-    unit=RECORDS_PER_SECOND,
-    comparisons=(Comparison("1 kB", (PEER, OURS, NO_KAFKA)),),
-    peers=("peer",),
-    limit="no Kafka",
 )
 
 ONCE = Section(

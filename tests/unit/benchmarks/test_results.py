@@ -12,46 +12,38 @@ from benchmarks.results import (
 
 
 def test_the_median_and_the_extent_of_samples():
-    """Samples tell the figure in the middle, the smallest and the largest."""
     samples = Samples("ours", (3.0, 1.0, 9.0))
     assert (samples.min, samples.median, samples.max) == (1.0, 3.0, 9.0)
 
 
 def test_no_samples():
-    """What was never measured has no samples."""
     with pytest.raises(ValueError, match="'ours' was never measured"):
         Samples("ours", ())
 
 
 def test_a_higher_rate_is_the_better_one():
-    """Twice the records a second are twice as good."""
     assert RECORDS_PER_SECOND.times_as_good(200.0, peer=100.0) == 2.0
 
 
 def test_a_shorter_time_is_the_better_one():
-    """Half the milliseconds are twice as good."""
     assert MILLISECONDS.times_as_good(50.0, peer=100.0) == 2.0
 
 
 def test_samples_by_competitor():
-    """A comparison gives a competitor's samples by its name."""
     peer, ours = Samples("peer", (1.0,)), Samples("ours", (2.0,))
     assert Comparison("a case", (peer, ours)).of("ours") is ours
 
 
 def test_the_median_of_latencies():
-    """Each percentile is the median of its own in all rounds."""
     rounds = Percentiles(1, 5, 6, 9), Percentiles(2, 3, 8, 8), Percentiles(3, 4, 7, 70)
     assert Latencies("ours", rounds).median == Percentiles(2, 4, 7, 9)
 
 
 def test_no_latencies():
-    """What was never measured has no latencies."""
     with pytest.raises(ValueError, match="'ours' was never measured"):
         Latencies("ours", ())
 
 
 def test_latencies_by_competitor():
-    """A comparison gives a competitor's latencies by its name."""
     peer, ours = (Latencies(name, (Percentiles(1, 2, 3, 4),)) for name in ("peer", "ours"))
     assert LatencyComparison("a case", (peer, ours)).of("ours") is ours

@@ -9,7 +9,6 @@ from .sections import LATENCY, ONCE, OURS, PEER, RATES
 
 
 def test_a_table_in_markdown():
-    """A row has the median, the extent, the bytes and the ratio to the peer."""
     assert as_markdown(RATES) == (
         "| case | client | records/s | min..max | MB/s | to peer |\n"
         "| --- | --- | ---: | ---: | ---: | ---: |\n"
@@ -19,7 +18,6 @@ def test_a_table_in_markdown():
 
 
 def test_a_table_in_text():
-    """Columns stand under their names, words to the left and figures to the right."""
     assert as_text(RATES).splitlines() == [
         "Rates",
         "",
@@ -30,12 +28,10 @@ def test_a_table_in_text():
 
 
 def test_a_single_round_has_no_extent():
-    """A figure of one round has no range, and without peers there are no ratios."""
     assert as_markdown(ONCE).splitlines()[-1] == "| a case | ours | 1.5 |  |"
 
 
 def test_a_table_of_latencies():
-    """A row has the median of each percentile, the extent of p50 and its ratio to the peer."""
     assert as_markdown(LATENCY) == (
         "| case | client | p50, ms | p90, ms | p99, ms | max, ms | p50, min..max | p50 to peer |\n"
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
@@ -45,7 +41,6 @@ def test_a_table_of_latencies():
 
 
 def test_each_case_has_its_own_peer():
-    """A ratio is to the peer's figure in the same case."""
     slow = Comparison("slow", (Samples("peer", (1.0,)), Samples("ours", (3.0,))))
     section = replace(RATES, comparisons=(Comparison("fast", (PEER, OURS)), slow))
     ratios = [line.split()[-1] for line in as_text(section).splitlines()[3:]]
@@ -64,7 +59,6 @@ def test_each_case_has_its_own_peer():
     ],
 )
 def test_a_figure(value, text):
-    """A figure has three digits, or all that stand before the point."""
     assert figure(value) == text
 
 
@@ -73,5 +67,4 @@ def test_a_figure(value, text):
     [(0.00123, "0.0012x"), (0.1, "0.10x"), (1.0, "1.00x"), (12.345, "12.35x"), (1e3, "1,000.00x")],
 )
 def test_a_ratio(ratio, text):
-    """A ratio has two digits behind the point, or two that say something."""
     assert times(ratio) == text

@@ -5,9 +5,11 @@ import re
 import pytest
 
 from tests.matrix.cells import BROKERS, OLDER_SPARKS, PYTHONS, all_cells, chosen
+from tests.matrix.page import notes_of
 from tests.matrix.project import ROOT, Project
 
-CELLS = all_cells(Project.read())
+PROJECT = Project.read()
+CELLS = all_cells(PROJECT)
 
 
 def test_each_spark_runs_with_each_python():
@@ -22,7 +24,6 @@ def test_each_spark_runs_with_each_python():
 
 
 def test_each_broker_is_tested():
-    """All with the same clients."""
     brokers = [one for one in CELLS if one.name.startswith("kafka-")]
     assert {one.broker for one in brokers} == set(BROKERS)
     assert len({one.environment for one in brokers}) == 1
@@ -30,18 +31,16 @@ def test_each_broker_is_tested():
 
 def test_the_lowest_versions_are_of_every_package():
     """Only gssapi is left out, which has to be compiled."""
-    project = Project.read()
     extras = {
         extra for one in CELLS if one.environment.is_lowest for extra in one.environment.extras
     }
-    assert project.extras.keys() - extras == {"kerberos"}
+    assert PROJECT.extras.keys() - extras == {"kerberos"}
 
 
 def test_each_extra_is_installed_alone():
     """From the wheel; only gssapi is left out here, too."""
     installed = {one.environment.extras for one in CELLS if one.environment.is_of_wheel}
-    project = Project.read()
-    alone = {(name,) for name in (*project.extras, "all") if name not in {"kerberos", "confluent"}}
+    alone = {(name,) for name in (*PROJECT.extras, "all") if name not in {"kerberos", "confluent"}}
     assert installed == {(), ("spark", "confluent"), *alone}
 
 
@@ -53,14 +52,12 @@ def test_each_test_of_an_extra_runs_in_a_cell():
 
 
 def test_names_are_of_one_cell():
-    """A cell's name is the name of its files and environments."""
     assert len({one.name for one in CELLS}) == len(CELLS)
     environments = {one.environment for one in CELLS}
     assert len({one.name for one in environments}) == len(environments)
 
 
 def test_tests_exist():
-    """Each path leads to a file, and each node id to a function in it."""
     ids = {test for cell in CELLS for test in cell.tests if not test.startswith("-")}
     for path, _, name in (test.partition("::") for test in ids):
         assert (ROOT / path).exists(), path
@@ -72,5 +69,11 @@ def test_tests_exist():
     [([], len(CELLS)), (["kafka-*"], 3), (["lowest", "*-3.12"], 5), (["x"], 0)],
 )
 def test_cells_are_chosen_by_patterns(patterns, count):
-    """All of them without a pattern."""
     assert len(chosen(CELLS, patterns)) == count
+
+
+def test_each_package_has_a_lower_bound_and_a_note():
+    """The note says what it is for, or why no older version will do."""
+    assert all(map(PROJECT.lowest, PROJECT.packages(PROJECT.extras)))
+    named = {*PROJECT.dependencies, *(one for extra in PROJECT.extras.values() for one in extra)}
+    assert named <= notes_of((ROOT / "pyproject.toml").read_text()).keys()
