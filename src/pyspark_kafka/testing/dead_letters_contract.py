@@ -85,12 +85,12 @@ class DeadLettersContract(WorldContract):
     """The contract of ``DeadLetters``; a subclass overrides the fixture ``world``."""
 
     @pytest.fixture
-    def topic(self, world):
+    def topic(self, world: World) -> str:
         """Return a dead-letter topic of one partition."""
         return world.topic()
 
     @pytest.fixture
-    def letters(self, world, topic):
+    def letters(self, world: World, topic: str) -> DeadLetters:
         """Return the adapter under test, which writes to ``topic``."""
         return self.letters_for(world, topic)
 
@@ -105,7 +105,9 @@ class DeadLettersContract(WorldContract):
         """Return the letters in a partition."""
         return world.records(TopicPartition(topic, number))
 
-    def test_a_letter_is_the_record_and_the_headers_of_kafka_connect(self, world, letters, topic):
+    def test_a_letter_is_the_record_and_the_headers_of_kafka_connect(
+        self, world: World, letters: DeadLetters, topic: str
+    ) -> None:
         """Key, value, timestamp and headers are the record's; the other headers are text."""
         letters.write(bad({"headers": MIXED_HEADERS}))
         assert letters.flush() == 1
@@ -128,7 +130,9 @@ class DeadLettersContract(WorldContract):
             "__pyspark_kafka.errors.reason": "TYPE_MISMATCH",
         }
 
-    def test_the_stage_is_that_of_the_column(self, world, letters, topic):
+    def test_the_stage_is_that_of_the_column(
+        self, world: World, letters: DeadLetters, topic: str
+    ) -> None:
         """A bad key has Kafka Connect's stage of keys, also between bad values."""
         for column in ("value", "key", "value", "value"):
             letters.write(bad({}, column=column))
@@ -137,7 +141,9 @@ class DeadLettersContract(WorldContract):
         value, key = "VALUE_CONVERTER", "KEY_CONVERTER"
         assert [each["__connect.errors.stage"] for each in found] == [value, key, value, value]
 
-    def test_letters_of_a_batch_above_a_megabyte_are_written(self, world, letters, topic):
+    def test_letters_of_a_batch_above_a_megabyte_are_written(
+        self, world: World, letters: DeadLetters, topic: str
+    ) -> None:
         """Letters are not kept until the flush, however many there are."""
         for start in range(0, 40, 10):
             rows = ({"offset": start + number, "value": b"x" * 50_000} for number in range(10))
@@ -146,7 +152,9 @@ class DeadLettersContract(WorldContract):
         found = [_texts(letter) for letter in self.written(world, topic)]
         assert [int(each["__connect.errors.offset"]) for each in found] == [*range(40)]
 
-    def test_each_letter_is_of_its_own_record(self, world, letters, topic):
+    def test_each_letter_is_of_its_own_record(
+        self, world: World, letters: DeadLetters, topic: str
+    ) -> None:
         """Nulls stay null, and each record has its own headers, place, reason and error."""
         reasons = [FailureReason.BAD_UTF8, FailureReason.TRUNCATED, FailureReason.NO_FRAMING]
         rows = (
@@ -168,7 +176,7 @@ class DeadLettersContract(WorldContract):
             DeadLetter(orders, 3, "NO_FRAMING", TASK.query, "three"),
         ]
 
-    def test_a_slice_is_written(self, world, letters, topic):
+    def test_a_slice_is_written(self, world: World, letters: DeadLetters, topic: str) -> None:
         """Only the rows of a batch's slice become letters, with their own headers."""
         rows = [{"offset": number, "headers": MIXED_HEADERS[number:]} for number in range(4)]
         letters.write(bad_batch(records_of(*rows).slice(1, 2)))
@@ -178,7 +186,9 @@ class DeadLettersContract(WorldContract):
         own = [row["headers"][: -len(HEADERS)] for row in found]
         assert own == [MIXED_HEADERS[1:], MIXED_HEADERS[2:]]
 
-    def test_a_record_without_a_timestamp_gets_the_current_time(self, world, letters, topic):
+    def test_a_record_without_a_timestamp_gets_the_current_time(
+        self, world: World, letters: DeadLetters, topic: str
+    ) -> None:
         """A producer cannot send the timestamp -1; the clocks may differ by a minute."""
         world.require(Capability.TIMESTAMPS)
         none = dt.datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=dt.UTC)
@@ -188,7 +198,7 @@ class DeadLettersContract(WorldContract):
         assert abs((dt.datetime.now(dt.UTC) - first).total_seconds()) < 60
         assert second == WHEN
 
-    def test_keys_decide_the_partition(self, world):
+    def test_keys_decide_the_partition(self, world: World) -> None:
         """Letters of one key go to one partition, whatever the record's own partition was."""
         topic = world.topic(5)
         letters = self.letters_for(world, topic)
@@ -198,7 +208,9 @@ class DeadLettersContract(WorldContract):
             keys = [row["key"] for row in self.written(world, topic, number)]
             assert keys == keys_of_partition(number, 5)
 
-    def test_flush_counts_since_the_last_one(self, world, letters, topic):
+    def test_flush_counts_since_the_last_one(
+        self, world: World, letters: DeadLetters, topic: str
+    ) -> None:
         """Letters of all writes are acknowledged by a flush, which counts them once."""
         assert letters.flush() == 0
         letters.write(bad({"offset": 1}, {"offset": 2}))
@@ -209,28 +221,30 @@ class DeadLettersContract(WorldContract):
         letters.write(bad({"offset": 4}))
         assert letters.flush() == 1
 
-    def test_a_letter_may_be_as_large_as_a_record(self, world):
+    def test_a_letter_may_be_as_large_as_a_record(self, world: World) -> None:
         """Records above a producer's default limit can be written, if the topic takes them."""
         topic = world.topic(max__message__bytes="4000000")
         letters = self.letters_for(world, topic)
         letters.write(bad({"value": b"x" * 2_000_000}))
         assert letters.flush() == 1
 
-    def test_a_record_of_the_dead_letter_topic_is_refused(self, world, letters, topic):
+    def test_a_record_of_the_dead_letter_topic_is_refused(
+        self, world: World, letters: DeadLetters, topic: str
+    ) -> None:
         """A query that reads its own letters would write them again and again."""
         with pytest.raises(DeadLetterLoopError, match=f"'{topic}'"):
             letters.write(bad({}, {"topic": topic}))
         assert letters.flush() == 0
         assert self.written(world, topic) == []
 
-    def test_the_topic_has_to_exist(self, world):
+    def test_the_topic_has_to_exist(self, world: World) -> None:
         """The error names the topic, and the option that names it."""
         unknown = world.fresh_name()
         letters = self.letters_for(world, unknown, kafka__max__block__ms="300")
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'.*'deadLetterTopic'"):
             self._send(letters, bad({}))
 
-    def test_a_letter_that_is_too_large_is_an_error(self, world):
+    def test_a_letter_that_is_too_large_is_an_error(self, world: World) -> None:
         """The error names the topic and no content; otherwise the letter is there."""
         topic = world.topic(max__message__bytes="2000")
         letters = self.letters_for(world, topic)
@@ -241,7 +255,7 @@ class DeadLettersContract(WorldContract):
             assert f"dead letters were written to the topic '{topic}'" in str(error)
             assert "secret" not in str(error)
 
-    def test_brokers_that_do_not_answer_are_an_error(self, world, topic):
+    def test_brokers_that_do_not_answer_are_an_error(self, world: World, topic: str) -> None:
         """The error names the topic to which letters were to be written."""
         world.require(Capability.OUTAGES)
         raw = {name.replace(".", "__"): value for name, value in world.unreachable.items()}
@@ -249,7 +263,7 @@ class DeadLettersContract(WorldContract):
         with pytest.raises(BrokerUnreachableError, match=f"dead letters .* the topic '{topic}'"):
             self._send(letters, bad({}))
 
-    def test_closing_twice_is_allowed(self, letters):
+    def test_closing_twice_is_allowed(self, letters: DeadLetters) -> None:
         """A second call of close has no effect, with and without letters."""
         letters.write(bad({}))
         letters.flush()

@@ -31,7 +31,7 @@ from ..domain.topic_partition import TopicPartition
 from .world import PATIENCE_S, await_until
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..domain.continuous.messages import TaskCommand, TaskMessage
     from ..ports.continuous import ChannelAddress, EpochChannel, TaskChannel
@@ -65,27 +65,31 @@ class EpochChannelContract:
         raise NotImplementedError(f"{type(self).__name__} must override 'open_silent_channel'")
 
     @pytest.fixture
-    def channel(self):
+    def channel(self) -> Iterator[EpochChannel]:
         """Return the driver's end of a new channel, and close it after the test."""
         channel = self.open_channel()
         yield channel
         channel.close()
 
     @pytest.fixture
-    def task(self, channel):
+    def task(self, channel: EpochChannel) -> Iterator[TaskChannel]:
         """Return the end of task 0, and close it after the test."""
         task = self.connect(channel.address, task_id())
         yield task
         task.close()
 
-    def test_every_message_arrives_as_it_was_sent(self, channel, task):
+    def test_every_message_arrives_as_it_was_sent(
+        self, channel: EpochChannel, task: TaskChannel
+    ) -> None:
         """All kinds of messages arrive with their content, in order, once each."""
         for message in MESSAGES:
             task.send(message)
         assert receive(channel, len(MESSAGES)) == list(MESSAGES)
         assert list(channel.receive(0.3)) == []
 
-    def test_every_command_arrives_as_it_was_sent(self, channel, task):
+    def test_every_command_arrives_as_it_was_sent(
+        self, channel: EpochChannel, task: TaskChannel
+    ) -> None:
         """All kinds of commands arrive with their content, in order, once each."""
         start(channel, task)
         for _ in range(3):
@@ -94,7 +98,7 @@ class EpochChannelContract:
         assert commands_of(task, 3 * len(COMMANDS)) == 3 * list(COMMANDS)
         assert list(task.receive()) == []
 
-    def test_many_tasks_send_at_once(self, channel):
+    def test_many_tasks_send_at_once(self, channel: EpochChannel) -> None:
         """Each task's messages arrive in its order, once each, while others send."""
         sent = {task_id(slot): [report(slot, offset) for offset in range(20)] for slot in SLOTS}
         with ThreadPoolExecutor(TASKS) as pool:
@@ -107,7 +111,7 @@ class EpochChannelContract:
         for task, messages in sent.items():
             assert [message for message in received if message.task == task] == messages
 
-    def test_each_task_gets_its_own_commands(self, channel):
+    def test_each_task_gets_its_own_commands(self, channel: EpochChannel) -> None:
         """A command reaches the task that it is for, and no other."""
         ends = {task_id(slot): self.connect(channel.address, task_id(slot)) for slot in range(3)}
         for task, end in ends.items():
@@ -120,7 +124,9 @@ class EpochChannelContract:
             assert list(end.receive()) == []
             end.close()
 
-    def test_receiving_returns_when_something_comes(self, channel, task):
+    def test_receiving_returns_when_something_comes(
+        self, channel: EpochChannel, task: TaskChannel
+    ) -> None:
         """The driver does not wait for its time-out when a message has come."""
         with ThreadPoolExecutor(1) as pool:
             began = time.monotonic()
@@ -129,14 +135,16 @@ class EpochChannelContract:
             assert list(received.result()) == [MESSAGES[0]]
         assert time.monotonic() - began < PATIENCE_S / 2
 
-    def test_receiving_nothing_ends_in_time(self, channel):
+    def test_receiving_nothing_ends_in_time(self, channel: EpochChannel) -> None:
         """Without a message, the driver waits for its time-out."""
         began = time.monotonic()
         assert list(channel.receive(0.2)) == []
         assert 0.15 < time.monotonic() - began < PATIENCE_S / 2
         assert list(channel.receive(0)) == []
 
-    def test_a_command_for_an_unknown_task_is_lost(self, channel, task):
+    def test_a_command_for_an_unknown_task_is_lost(
+        self, channel: EpochChannel, task: TaskChannel
+    ) -> None:
         """Neither the driver nor another task notices it."""
         start(channel, task)
         channel.send(task_id(7), StopTask())
@@ -144,7 +152,7 @@ class EpochChannelContract:
         channel.send(task_id(), assign(1))
         assert commands_of(task, 1) == [assign(1)]
 
-    def test_a_command_for_a_task_that_is_gone_is_lost(self, channel):
+    def test_a_command_for_a_task_that_is_gone_is_lost(self, channel: EpochChannel) -> None:
         """The driver can go on, and other tasks can connect."""
         gone = self.connect(channel.address, task_id(1))
         gone.send(TaskDrained(task_id(1)))
@@ -160,7 +168,7 @@ class EpochChannelContract:
             assert commands_of(end, 1) == [assign(1)]
             end.close()
 
-    def test_a_task_does_not_wait(self, task):
+    def test_a_task_does_not_wait(self, task: TaskChannel) -> None:
         """Sending and receiving return at once, though the driver does neither."""
         began = time.monotonic()
         for number in range(100):
@@ -168,7 +176,7 @@ class EpochChannelContract:
             assert list(task.receive()) == []
             assert time.monotonic() - began < PATIENCE_S / 3
 
-    def test_a_task_closes_in_time(self, channel):
+    def test_a_task_closes_in_time(self, channel: EpochChannel) -> None:
         """Closing takes a second at most, though the driver receives nothing."""
         end = self.connect(channel.address, task_id())
         for _ in range(3):
@@ -177,7 +185,7 @@ class EpochChannelContract:
         end.close()
         assert time.monotonic() - began < PATIENCE_S / 3
 
-    def test_a_task_that_closes_sends_the_rest_first(self, channel):
+    def test_a_task_that_closes_sends_the_rest_first(self, channel: EpochChannel) -> None:
         """Nothing that was sent before is lost."""
         reports = [report(1, offset) for offset in range(50)]
         end = self.connect(channel.address, task_id(1))
@@ -186,7 +194,7 @@ class EpochChannelContract:
         end.close()
         assert receive(channel, len(reports)) == reports
 
-    def test_a_task_of_a_closed_channel_loses_its_driver(self):
+    def test_a_task_of_a_closed_channel_loses_its_driver(self) -> None:
         """Its next calls raise, soon after the driver has closed its end."""
         channel = self.open_channel()
         end = self.connect(channel.address, task_id())
@@ -200,7 +208,7 @@ class EpochChannelContract:
             end.receive()
         end.close()
 
-    def test_a_closed_channel_cannot_be_joined(self):
+    def test_a_closed_channel_cannot_be_joined(self) -> None:
         """A task that comes too late raises at once."""
         channel = self.open_channel()
         channel.close()
@@ -208,7 +216,7 @@ class EpochChannelContract:
         with pytest.raises(DriverLostError):
             self.connect(channel.address, task_id())
 
-    def test_a_silent_driver_is_lost(self):
+    def test_a_silent_driver_is_lost(self) -> None:
         """A task ends after the time-out, and not before."""
         if not self.can_be_silent:
             pytest.skip(f"{type(self).__name__} declares that a driver that lives is never silent")
@@ -221,7 +229,7 @@ class EpochChannelContract:
         end.close()
         channel.close()
 
-    def test_a_busy_driver_keeps_its_tasks(self, channel, task):
+    def test_a_busy_driver_keeps_its_tasks(self, channel: EpochChannel, task: TaskChannel) -> None:
         """A driver that does not receive for longer than the time-out is not lost."""
         until = time.monotonic() + 1.5 * self.driver_timeout_s
         sent: list[TaskMessage] = []
@@ -232,7 +240,7 @@ class EpochChannelContract:
             time.sleep(0.05)
         assert receive(channel, len(sent)) == sent
 
-    def test_a_busy_task_keeps_its_driver(self, channel, task):
+    def test_a_busy_task_keeps_its_driver(self, channel: EpochChannel, task: TaskChannel) -> None:
         """A task that looks at its channel after the time-out has not lost the driver."""
         start(channel, task)
         time.sleep(1.3 * self.driver_timeout_s)
@@ -240,7 +248,9 @@ class EpochChannelContract:
         task.send(report(0, 1))
         assert receive(channel, 1) == [report(0, 1)]
 
-    def test_a_task_without_the_key_is_refused(self, channel, task):
+    def test_a_task_without_the_key_is_refused(
+        self, channel: EpochChannel, task: TaskChannel
+    ) -> None:
         """The task cannot connect, and its driver goes on."""
         with pytest.raises(DriverLostError):
             self.connect(replace(channel.address, key=bytes(32)), task_id(1))
@@ -248,14 +258,16 @@ class EpochChannelContract:
         assert receive(channel, 1) == [report(0, 1)]
         assert list(channel.receive(0.2)) == []
 
-    def test_a_message_of_another_task_is_dropped(self, channel, task):
+    def test_a_message_of_another_task_is_dropped(
+        self, channel: EpochChannel, task: TaskChannel
+    ) -> None:
         """A task cannot speak for another."""
         task.send(report(0, 1))
         task.send(report(1, 2))
         task.send(report(0, 3))
         assert receive(channel, 2) == [report(0, 1), report(0, 3)]
 
-    def test_a_large_report_arrives(self, channel, task):
+    def test_a_large_report_arrives(self, channel: EpochChannel, task: TaskChannel) -> None:
         """A report of 10,000 partitions arrives, even if every topic has the longest name."""
         large = large_report()
         task.send(large)
@@ -269,7 +281,7 @@ class EpochChannelContract:
         channel.send(task_id(), AssignPartitions(large.offsets))
         assert commands_of(task, 1) == [AssignPartitions(large.offsets)]
 
-    def test_nothing_is_left_after_closing(self):
+    def test_nothing_is_left_after_closing(self) -> None:
         """No thread and no file descriptor of a closed channel remains."""
         self._run_to_the_end()  # what the process keeps from the first time on is no leak
         before = resources()
@@ -287,7 +299,7 @@ class EpochChannelContract:
         for end in ends:
             end.close()
 
-    def test_the_key_is_shown_nowhere(self, channel, task):
+    def test_the_key_is_shown_nowhere(self, channel: EpochChannel, task: TaskChannel) -> None:
         """Neither string of an end or an address has the key, which has 32 bytes at least."""
         key = channel.address.key
         assert len(key) >= 32
@@ -296,7 +308,7 @@ class EpochChannelContract:
                 assert key.hex() not in text
                 assert repr(key)[2:-1] not in text
 
-    def test_every_channel_has_its_own_key(self, channel):
+    def test_every_channel_has_its_own_key(self, channel: EpochChannel) -> None:
         """A task of one channel cannot join another."""
         other = self.open_channel()
         assert other.address.key != channel.address.key

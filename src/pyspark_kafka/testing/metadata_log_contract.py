@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from ..domain.errors import MetadataLogError
+from ..ports.checkpoints import EditableLog, MetadataLog
 from .fixtures import required_fixture
 
 _WRITERS: Final = 50
@@ -29,31 +30,31 @@ class MetadataLogContract:
     again = required_fixture("Return another log at the same path.")
 
     @pytest.fixture
-    def failing(self):
+    def failing(self) -> MetadataLog:
         """Return a log whose storage fails or refuses access; otherwise such tests are skipped."""
         pytest.skip(f"{type(self).__name__} does not override the fixture 'failing'")
 
     @pytest.fixture
-    def secrets(self):
+    def secrets(self) -> Sequence[str]:
         """Return the credentials that ``log`` was made with."""
         return ()
 
     @pytest.mark.parametrize(
         "metadata", [_OFFSETS, b"", b" \n", bytes(range(256)), b"x" * 3_000_000]
     )
-    def test_what_was_added_is_returned(self, log, metadata):
+    def test_what_was_added_is_returned(self, log: MetadataLog, metadata: bytes) -> None:
         """The bytes of a batch are returned unchanged."""
         assert log.add(0, metadata)
         assert log.get(0) == metadata
 
-    def test_an_empty_log_has_nothing(self, log):
+    def test_an_empty_log_has_nothing(self, log: MetadataLog) -> None:
         """An empty log returns no batches, and raises no error."""
         assert log.get(0) is None
         assert log.latest() is None
         assert list(log.batch_ids()) == []
         log.purge(10)
 
-    def test_a_batch_is_written_once(self, log, again):
+    def test_a_batch_is_written_once(self, log: MetadataLog, again: MetadataLog) -> None:
         """A second write returns ``False`` in every log at the path, and changes nothing."""
         assert log.add(3, b"first")
         assert not log.add(3, b"second")
@@ -61,7 +62,7 @@ class MetadataLogContract:
         assert log.get(3) == again.get(3) == b"first"
         assert log.latest() == again.latest() == (3, b"first")
 
-    def test_another_log_sees_what_was_added(self, log, again):
+    def test_another_log_sees_what_was_added(self, log: MetadataLog, again: MetadataLog) -> None:
         """A listing by one log does not hide what another adds later."""
         for batch_id, (writer, reader) in enumerate([(log, again), (again, log)] * 2):
             assert reader.get(batch_id) is None
@@ -69,7 +70,7 @@ class MetadataLogContract:
             assert reader.get(batch_id) == b"%d" % batch_id
             assert reader.latest() == (batch_id, b"%d" % batch_id)
 
-    def test_another_log_sees_what_was_purged(self, log, again):
+    def test_another_log_sees_what_was_purged(self, log: MetadataLog, again: MetadataLog) -> None:
         """What a log has returned is gone when another one deletes it, whichever added it."""
         for batch_id in range(4):
             log.add(batch_id, b"%d" % batch_id)
@@ -81,7 +82,7 @@ class MetadataLogContract:
             assert list(reader.batch_ids()) == list(range(first, 4))
             assert reader.latest() == (3, b"3")
 
-    def test_the_highest_batch_may_be_purged(self, log, again):
+    def test_the_highest_batch_may_be_purged(self, log: MetadataLog, again: MetadataLog) -> None:
         """A log whose batches are all purged is empty."""
         for batch_id in (3, 5):
             log.add(batch_id, b"x")
@@ -89,19 +90,19 @@ class MetadataLogContract:
         for each in (log, again):
             assert (each.latest(), list(each.batch_ids())) == (None, [])
 
-    def test_the_latest_batch_is_the_highest(self, log):
+    def test_the_latest_batch_is_the_highest(self, log: MetadataLog) -> None:
         """Batches are ordered by number, neither by time nor as strings."""
         for batch_id in (9, 10, 2):
             log.add(batch_id, b"%d" % batch_id)
         assert log.latest() == (10, b"10")
         assert list(log.batch_ids()) == [2, 9, 10]
 
-    def test_the_highest_batch_of_all_is_kept(self, log):
+    def test_the_highest_batch_of_all_is_kept(self, log: MetadataLog) -> None:
         """A batch id may be any non-negative 64-bit integer."""
         assert log.add(2**63 - 1, b"last")
         assert log.latest() == (2**63 - 1, b"last")
 
-    def test_purging_keeps_the_threshold_and_later_batches(self, log):
+    def test_purging_keeps_the_threshold_and_later_batches(self, log: MetadataLog) -> None:
         """Batches below the threshold are gone, and a second purge changes nothing."""
         for batch_id in range(5):
             log.add(batch_id, b"x")
@@ -110,14 +111,14 @@ class MetadataLogContract:
             assert list(log.batch_ids()) == [3, 4]
             assert [log.get(batch_id) for batch_id in range(5)] == [None] * 3 + [b"x"] * 2
 
-    def test_a_purged_batch_can_be_written_again(self, log):
+    def test_a_purged_batch_can_be_written_again(self, log: MetadataLog) -> None:
         """A purged batch does not block a new one."""
         log.add(0, b"before")
         log.purge(1)
         assert log.add(0, b"after")
         assert log.get(0) == b"after"
 
-    def test_concurrent_purges(self, log, again):
+    def test_concurrent_purges(self, log: MetadataLog, again: MetadataLog) -> None:
         """Two logs can purge at the same time."""
         for batch_id in range(15):
             log.add(batch_id, b"x")
@@ -125,7 +126,7 @@ class MetadataLogContract:
             list(pool.map(lambda each: each.purge(10), (log, again)))
         assert list(log.batch_ids()) == list(range(10, 15))
 
-    def test_one_of_many_writers_wins(self, log, again):
+    def test_one_of_many_writers_wins(self, log: MetadataLog, again: MetadataLog) -> None:
         """Exactly one of a batch's concurrent writers gets ``True``."""
         ready = Barrier(_WRITERS)
 
@@ -138,7 +139,9 @@ class MetadataLogContract:
         assert won.count(True) == 1
         assert log.get(0) == again.get(0) == b"%d" % won.index(True)
 
-    def test_a_batch_is_read_completely_or_not_at_all(self, log, again):
+    def test_a_batch_is_read_completely_or_not_at_all(
+        self, log: MetadataLog, again: MetadataLog
+    ) -> None:
         """Reading during a write returns nothing, or the complete batch."""
         metadata = b"x" * 300_000
         with ThreadPoolExecutor(1) as pool:
@@ -150,7 +153,9 @@ class MetadataLogContract:
                 assert adding.result()
                 assert set(found) <= {None, metadata}
 
-    def test_the_latest_batch_while_others_are_added_and_purged(self, log, again):
+    def test_the_latest_batch_while_others_are_added_and_purged(
+        self, log: MetadataLog, again: MetadataLog
+    ) -> None:
         """A batch that is deleted between listing and reading is skipped."""
 
         def move_on() -> None:
@@ -166,14 +171,16 @@ class MetadataLogContract:
             moving.result()
         assert again.latest() == (14, b"14")
 
-    def test_its_string_is_its_path(self, log, secrets):
+    def test_its_string_is_its_path(self, log: MetadataLog, secrets: Sequence[str]) -> None:
         """The string of a log identifies it in messages, without credentials."""
         [line] = str(log).splitlines()
         assert line.strip()
         assert not [secret for secret in secrets if secret in f"{log} {log!r}"]
 
     @pytest.mark.parametrize("name", ["add", "get", "latest", "batch_ids", "purge"])
-    def test_a_storage_that_fails_is_an_error(self, failing, secrets, name):
+    def test_a_storage_that_fails_is_an_error(
+        self, failing: MetadataLog, secrets: Sequence[str], name: str
+    ) -> None:
         """A failure is never an empty log, and its message has no credentials."""
         calls: dict[str, Callable[[], object]] = {
             "add": lambda: failing.add(0, b"x"),
@@ -199,11 +206,11 @@ class EditableLogContract(MetadataLogContract):
     """
 
     @pytest.fixture
-    def failing(self):
+    def failing(self) -> EditableLog:
         """Return a log whose storage fails or refuses access; otherwise such tests are skipped."""
         pytest.skip(f"{type(self).__name__} does not override the fixture 'failing'")
 
-    def test_a_replaced_entry(self, log, again):
+    def test_a_replaced_entry(self, log: EditableLog, again: EditableLog) -> None:
         """Every log at the path returns the new entry, and there are no further ones."""
         for batch_id in range(3):
             assert log.add(batch_id, b"old")
@@ -214,13 +221,13 @@ class EditableLogContract(MetadataLogContract):
             assert list(each.batch_ids()) == [0, 1, 2]
             assert each.latest() == (2, b"")
 
-    def test_an_entry_that_did_not_exist(self, log, again):
+    def test_an_entry_that_did_not_exist(self, log: EditableLog, again: EditableLog) -> None:
         """Replacing writes an entry that is not there."""
         log.replace(4, b"new")
         assert again.get(4) == b"new"
         assert not again.add(4, b"other")
 
-    def test_a_removed_entry(self, log, again):
+    def test_a_removed_entry(self, log: EditableLog, again: EditableLog) -> None:
         """An entry that was removed is gone, and can be added again."""
         for batch_id in range(2):
             assert log.add(batch_id, b"old")
@@ -231,7 +238,7 @@ class EditableLogContract(MetadataLogContract):
         assert again.add(1, b"new")
         assert log.get(1) == b"new"
 
-    def test_readers_see_one_or_the_other(self, log, again):
+    def test_readers_see_one_or_the_other(self, log: EditableLog, again: EditableLog) -> None:
         """A reader never gets a part of an entry, and never none."""
         assert log.add(0, _OLD)
         seen: set[bytes | None] = set()
@@ -252,7 +259,7 @@ class EditableLogContract(MetadataLogContract):
             reader.join()
         assert seen <= {_OLD, _NEW}
 
-    def test_a_storage_that_cannot_be_changed(self, failing):
+    def test_a_storage_that_cannot_be_changed(self, failing: EditableLog) -> None:
         """A storage that fails raises the error of a log."""
         with pytest.raises(MetadataLogError):
             failing.replace(0, b"new")

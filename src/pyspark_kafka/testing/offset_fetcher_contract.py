@@ -37,14 +37,14 @@ def _all_of(topic: str, partitions: int) -> frozenset[TopicPartition]:
 class OffsetFetcherContract(WorldContract):
     """The contract of ``OffsetFetcher``; a subclass overrides the fixture ``world``."""
 
-    def test_a_subscription_has_all_partitions_of_its_topics(self, world):
+    def test_a_subscription_has_all_partitions_of_its_topics(self, world: World) -> None:
         """Every partition of each subscribed topic is returned, also empty ones."""
         one, other = world.topic(3), world.topic()
         options = world.options(subscribe=f"{one},{other}")
         expected = _all_of(one, 3) | _all_of(other, 1)
         assert _fetcher(world).partitions(options.subscription) == expected
 
-    def test_a_subscription_to_an_unknown_topic_names_it(self, world):
+    def test_a_subscription_to_an_unknown_topic_names_it(self, world: World) -> None:
         """An unknown topic is an error that names the topic, the option and the cluster."""
         topic, unknown = world.topic(), world.fresh_name()
         options = world.options(subscribe=f"{topic},{unknown}")
@@ -55,19 +55,19 @@ class OffsetFetcherContract(WorldContract):
         assert "'subscribe'" in str(caught.value)
         assert options.bootstrap_servers in str(caught.value)
 
-    def test_assigned_partitions_that_do_not_exist_are_left_out(self, world):
+    def test_assigned_partitions_that_do_not_exist_are_left_out(self, world: World) -> None:
         """Only the assigned partitions that exist are returned."""
         topic = world.topic(2)
         options = world.options(assign=json.dumps({topic: [1, 7], world.fresh_name(): [0]}))
         assert _fetcher(world).partitions(options.subscription) == {TopicPartition(topic, 1)}
 
-    def test_a_pattern_matches_anywhere_in_a_name(self, world):
+    def test_a_pattern_matches_anywhere_in_a_name(self, world: World) -> None:
         """A pattern needs to match only a part of a topic's name."""
         topic = world.topic(2)
         options = world.options(subscribePattern=f"{topic[1:]}$")
         assert _all_of(topic, 2) <= _fetcher(world).partitions(options.subscription)
 
-    def test_a_pattern_does_not_match_internal_topics(self, world):
+    def test_a_pattern_does_not_match_internal_topics(self, world: World) -> None:
         """Kafka's internal topics are left out."""
         topic = world.topic()
         made = _fetcher(world)
@@ -78,12 +78,12 @@ class OffsetFetcherContract(WorldContract):
         assert not [partition for partition in found if partition.topic.startswith("__")]
         assert TopicPartition(topic, 0) in found
 
-    def test_a_pattern_without_topics_has_no_partitions(self, world):
+    def test_a_pattern_without_topics_has_no_partitions(self, world: World) -> None:
         """A pattern without matches is valid: a topic may be created later."""
         options = world.options(subscribePattern=f"^{world.fresh_name()}-none$")
         assert _fetcher(world).partitions(options.subscription) == frozenset()
 
-    def test_added_partitions_are_seen(self, world):
+    def test_added_partitions_are_seen(self, world: World) -> None:
         """Each call asks the cluster again."""
         world.require(Capability.ADD_PARTITIONS)
         topic = world.topic()
@@ -93,7 +93,7 @@ class OffsetFetcherContract(WorldContract):
         world.add_partitions(topic, 3)
         assert made.partitions(options.subscription) == _all_of(topic, 3)
 
-    def test_a_deleted_topic_is_gone(self, world):
+    def test_a_deleted_topic_is_gone(self, world: World) -> None:
         """A topic that is deleted while a fetcher is open has neither partitions nor offsets."""
         world.require(Capability.DELETE_TOPICS)
         topic = world.topic(2)
@@ -115,14 +115,14 @@ class OffsetFetcherContract(WorldContract):
             made.partitions(subscribed)
         _assert_no_offsets(world, made, _all_of(topic, 2))
 
-    def test_offsets_of_a_partition_without_records_are_zero(self, world):
+    def test_offsets_of_a_partition_without_records_are_zero(self, world: World) -> None:
         """An empty partition begins and ends at 0."""
         partition = TopicPartition(world.topic(), 0)
         made = _fetcher(world)
         assert made.earliest([partition]) == {partition: 0}
         assert made.latest([partition]) == {partition: 0}
 
-    def test_the_latest_offset_follows_what_is_written(self, world):
+    def test_the_latest_offset_follows_what_is_written(self, world: World) -> None:
         """The latest offset is the one after the last record, and is fetched each time."""
         first, second = sorted(_all_of(world.topic(2), 2))
         made = _fetcher(world)
@@ -131,7 +131,7 @@ class OffsetFetcherContract(WorldContract):
         world.produce(second, numbered(0, 2))
         assert made.latest([first, second]) == {first: 5, second: 2}
 
-    def test_the_earliest_offset_follows_what_is_deleted(self, world):
+    def test_the_earliest_offset_follows_what_is_deleted(self, world: World) -> None:
         """The earliest offset is the first remaining record's; the latest stays."""
         world.require(Capability.DELETE_RECORDS)
         first, second = sorted(_all_of(world.topic(2), 2))
@@ -142,7 +142,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.earliest([first, second]) == {first: 3, second: 0}
         assert made.latest([first, second]) == {first: 5, second: 2}
 
-    def test_partitions_that_do_not_exist_have_no_offsets(self, world):
+    def test_partitions_that_do_not_exist_have_no_offsets(self, world: World) -> None:
         """Unknown topics and partitions are left out of the result."""
         topic = world.topic()
         known, unknown = TopicPartition(topic, 0), TopicPartition(topic, 5)
@@ -153,11 +153,11 @@ class OffsetFetcherContract(WorldContract):
         if Capability.TIMESTAMPS in world.capabilities:
             assert made.for_timestamps(dict.fromkeys(asked, 0)) == {known: None}
 
-    def test_a_topic_that_does_not_exist_has_no_offsets(self, world):
+    def test_a_topic_that_does_not_exist_has_no_offsets(self, world: World) -> None:
         """If none of the partitions exists, the result is empty."""
         _assert_no_offsets(world, _fetcher(world), _all_of(world.fresh_name(), 2))
 
-    def test_no_partitions_have_no_offsets(self, world):
+    def test_no_partitions_have_no_offsets(self, world: World) -> None:
         """A request without partitions returns no offsets."""
         made = _fetcher(world)
         _assert_no_offsets(world, made, [])
@@ -166,7 +166,7 @@ class OffsetFetcherContract(WorldContract):
             made.commit(group, PartitionOffsets({TopicPartition(world.topic(), 0): 1}))
             assert made.committed(group, []) == {}
 
-    def test_an_open_transaction_bounds_the_latest_offset(self, world):
+    def test_an_open_transaction_bounds_the_latest_offset(self, world: World) -> None:
         """Under read_committed the latest offset is the last stable one, else the log's end."""
         world.require(Capability.TRANSACTIONS)
         partition = TopicPartition(world.topic(), 0)
@@ -177,7 +177,7 @@ class OffsetFetcherContract(WorldContract):
             assert _fetcher(world, **COMMITTED).latest([partition]) == {partition: 2}
         assert _fetcher(world, **COMMITTED).latest([partition]) == {partition: 6}
 
-    def test_a_timestamp_finds_the_first_record_that_is_not_older(self, world):
+    def test_a_timestamp_finds_the_first_record_that_is_not_older(self, world: World) -> None:
         """A time between records finds the later one, and one after the last record finds none."""
         world.require(Capability.TIMESTAMPS)
         partition = TopicPartition(world.topic(), 0)
@@ -188,7 +188,7 @@ class OffsetFetcherContract(WorldContract):
         ]
         assert found == [0, 1, 2, None]
 
-    def test_each_partition_has_its_timestamp(self, world):
+    def test_each_partition_has_its_timestamp(self, world: World) -> None:
         """Partitions of one request are looked up by different timestamps."""
         world.require(Capability.TIMESTAMPS)
         partitions = sorted(_all_of(world.topic(3), 3))
@@ -200,7 +200,7 @@ class OffsetFetcherContract(WorldContract):
             zip(partitions, (2, None, 1), strict=True)
         )
 
-    def test_timestamps_need_not_ascend(self, world):
+    def test_timestamps_need_not_ascend(self, world: World) -> None:
         """The first record by offset is found, not the one whose timestamp is the nearest."""
         world.require(Capability.TIMESTAMPS)
         partition = TopicPartition(world.topic(), 0)
@@ -210,7 +210,7 @@ class OffsetFetcherContract(WorldContract):
         found = [made.for_timestamps({partition: time})[partition] for time in (2_000, 3_001)]
         assert found == [0, 3]
 
-    def test_a_timestamp_finds_no_deleted_record(self, world):
+    def test_a_timestamp_finds_no_deleted_record(self, world: World) -> None:
         """The search begins at the earliest offset."""
         world.require(Capability.TIMESTAMPS, Capability.DELETE_RECORDS)
         partition = TopicPartition(world.topic(), 0)
@@ -218,7 +218,7 @@ class OffsetFetcherContract(WorldContract):
         world.delete_records(partition, 3)
         assert _fetcher(world).for_timestamps({partition: 2_000}) == {partition: 3}
 
-    def test_committed_offsets_of_a_group_are_returned(self, world):
+    def test_committed_offsets_of_a_group_are_returned(self, world: World) -> None:
         """Each group has its own committed offsets; partitions without any are left out."""
         world.require(Capability.GROUPS)
         topic, group, other = world.topic(2), world.fresh_name(), world.fresh_name()
@@ -231,7 +231,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.committed(other, [first]) == {first: 5}
         assert made.committed(world.fresh_name(), [first]) == {}
 
-    def test_a_commit_changes_its_partitions_only(self, world):
+    def test_a_commit_changes_its_partitions_only(self, world: World) -> None:
         """The offsets of other partitions stay, and only those asked for are returned."""
         world.require(Capability.GROUPS)
         topic, other, group = world.topic(2), world.topic(), world.fresh_name()
@@ -243,7 +243,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.committed(group, [first, second, third]) == {first: 4, second: 50, third: 6}
         assert made.committed(group, [first, third]) == {first: 4, third: 6}
 
-    def test_a_commit_may_be_repeated_and_go_back(self, world):
+    def test_a_commit_may_be_repeated_and_go_back(self, world: World) -> None:
         """The last commit of a partition counts, whether its offset is the same or smaller."""
         world.require(Capability.GROUPS)
         partition, group = TopicPartition(world.topic(), 0), world.fresh_name()
@@ -252,7 +252,7 @@ class OffsetFetcherContract(WorldContract):
             made.commit(group, PartitionOffsets({partition: offset}))
             assert made.committed(group, [partition]) == {partition: offset}
 
-    def test_another_fetcher_sees_a_commit(self, world):
+    def test_another_fetcher_sees_a_commit(self, world: World) -> None:
         """Committed offsets come from the cluster, and are fetched again each time."""
         world.require(Capability.GROUPS)
         partition, group = TopicPartition(world.topic(), 0), world.fresh_name()
@@ -261,7 +261,7 @@ class OffsetFetcherContract(WorldContract):
             made.commit(group, PartitionOffsets({partition: offset}))
             assert other.committed(group, [partition]) == {partition: offset}
 
-    def test_an_undeclared_capability_is_refused(self, world):
+    def test_an_undeclared_capability_is_refused(self, world: World) -> None:
         """A client without groups, or offsets by timestamp, raises instead of a wrong result."""
         partition = TopicPartition(world.topic(), 0)
         made = _fetcher(world)
@@ -280,7 +280,7 @@ class OffsetFetcherContract(WorldContract):
                 with pytest.raises(UnsupportedFeatureError):
                     call()
 
-    def test_an_unreachable_cluster_is_an_error(self, world):
+    def test_an_unreachable_cluster_is_an_error(self, world: World) -> None:
         """Every request fails in time; no answer is neither an empty nor an old one."""
         world.require(Capability.OUTAGES)
         topic, group = world.topic(), world.fresh_name()
@@ -303,7 +303,7 @@ class OffsetFetcherContract(WorldContract):
         assert time.monotonic() - started < _MAX_SECONDS
         assert [type(failure) for failure in failures] == [BrokerUnreachableError] * len(requests)
 
-    def test_closing_twice_is_allowed(self, world):
+    def test_closing_twice_is_allowed(self, world: World) -> None:
         """A second call of close has no effect."""
         made = _fetcher(world)
         made.earliest([TopicPartition(world.topic(), 0)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import pytest
@@ -18,6 +18,7 @@ from ..domain.lag.lag import QueryLag, SourceLag
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.clock import Deadline
+from ..ports.lag import LagExporter, ProgressListener, QueryReports
 from .fixtures import required_fixture
 
 Report = Callable[[QueryIdentity, int], None]
@@ -42,19 +43,19 @@ class _QueryReportsContract:
     """The numbers of reports of one query, one after another."""
 
     @pytest.fixture(autouse=True)
-    def _closing(self, reports):
+    def _closing(self, reports: QueryReports) -> Iterator[None]:
         """Close it after each test, perhaps for a second time."""
         yield
         reports.close()
 
-    def test_each_report_replaces_the_last(self, report, seen):
+    def test_each_report_replaces_the_last(self, report: Report, seen: Seen) -> None:
         """The report of a batch replaces the previous batch's, also if it is the same."""
         assert seen(_query()) is None
         for number in self.numbers:
             report(_query(), number)
             self._await(seen, _query(), number)
 
-    def test_each_query_has_its_reports(self, report, seen):
+    def test_each_query_has_its_reports(self, report: Report, seen: Seen) -> None:
         """The report of one query does not change another query's."""
         queries = {_query("one"): 5, _query("other"): 80, _query("third"): 900}
         for query, number in queries.items():
@@ -62,12 +63,14 @@ class _QueryReportsContract:
         for query, number in queries.items():
             self._await(seen, query, number)
 
-    def test_a_query_needs_no_name(self, report, seen):
+    def test_a_query_needs_no_name(self, report: Report, seen: Seen) -> None:
         """The reports of a query without a name are taken."""
         report(_query(is_named=False), 4)
         self._await(seen, _query(is_named=False), 4)
 
-    def test_queries_end_independently(self, reports, report, seen):
+    def test_queries_end_independently(
+        self, reports: QueryReports, report: Report, seen: Seen
+    ) -> None:
         """An ended query is forgotten; another's report stays, and is replaced further."""
         one, other = _query("one"), _query("other")
         for query in (one, other):
@@ -79,7 +82,9 @@ class _QueryReportsContract:
         report(other, 22)
         self._await(seen, other, 22)
 
-    def test_the_end_of_an_earlier_run_is_not_that_of_a_later_one(self, reports, report, seen):
+    def test_the_end_of_an_earlier_run_is_not_that_of_a_later_one(
+        self, reports: QueryReports, report: Report, seen: Seen
+    ) -> None:
         """A query may have started again when the end of its last run is reported."""
         earlier, later, other = _query(run=1), _query(run=2), _query("other")
         report(earlier, 7)
@@ -90,21 +95,25 @@ class _QueryReportsContract:
         self._await(seen, other, 3)
         self._await(seen, later, 22)
 
-    def test_a_query_that_has_ended_may_start_again(self, reports, report, seen):
+    def test_a_query_that_has_ended_may_start_again(
+        self, reports: QueryReports, report: Report, seen: Seen
+    ) -> None:
         """The reports of its next run are taken."""
         report(_query(run=1), 7)
         reports.query_ended("query", _query(run=1).run_id)
         report(_query(run=2), 22)
         self._await(seen, _query(run=2), 22)
 
-    def test_a_query_may_end_without_a_report(self, reports, report, seen):
+    def test_a_query_may_end_without_a_report(
+        self, reports: QueryReports, report: Report, seen: Seen
+    ) -> None:
         """The end of a run without reports is taken, also twice."""
         report(_query(), 7)
         for _ in range(2):
             reports.query_ended("never seen", "run")
         self._await(seen, _query(), 7)
 
-    def test_closing_twice_is_allowed(self, reports, report):
+    def test_closing_twice_is_allowed(self, reports: QueryReports, report: Report) -> None:
         """A second call of close has no effect."""
         report(_query(), 7)
         reports.close()
@@ -146,21 +155,23 @@ class LagExporterContract(_QueryReportsContract):
     )
 
     @pytest.fixture
-    def reports(self, exporter):
+    def reports(self, exporter: LagExporter) -> QueryReports:
         """Return the exporter."""
         return exporter
 
     @pytest.fixture
-    def report(self, exporter):
+    def report(self, exporter: LagExporter) -> Report:
         """Return a function that exports a lag."""
         return lambda query, total: exporter.export(_lag(query, total))
 
     @pytest.fixture
-    def seen(self, observed):
+    def seen(self, observed: Callable[[QueryLag], int | None]) -> Seen:
         """Return a function that returns the total lag of a query."""
         return lambda query: observed(_lag(query, 2))
 
-    def test_a_query_needs_no_partitions(self, exporter, observed):
+    def test_a_query_needs_no_partitions(
+        self, exporter: LagExporter, observed: Callable[[QueryLag], int | None]
+    ) -> None:
         """The lag of a query without partitions can be exported."""
         empty = QueryLag("other", "run", None, 0, 0, {"0": SourceLag.of([])})
         exporter.export(empty)
@@ -197,28 +208,30 @@ class ProgressListenerContract(_QueryReportsContract):
     )
 
     @pytest.fixture
-    def reports(self, listener):
+    def reports(self, listener: ProgressListener) -> QueryReports:
         """Return the listener."""
         return listener
 
     @pytest.fixture
-    def report(self, listener):
+    def report(self, listener: ProgressListener) -> Report:
         """Return a function that reports the progress of an epoch."""
         return lambda query, epoch: listener.progressed(_progress(query, epoch))
 
     @pytest.fixture
-    def seen(self, observed):
+    def seen(self, observed: Seen) -> Seen:
         """Return a function that returns the last epoch of a query."""
         return observed
 
-    def test_a_query_needs_no_rows(self, listener, observed):
+    def test_a_query_needs_no_rows(self, listener: ProgressListener, observed: Seen) -> None:
         """A query may have no rows, and no broker that knows its lag."""
         query = _query(is_named=False)
         listener.progressed(_progress(query, 5, rows=0))
         listener.progressed(_progress(query, 6))
         self._await(observed, query, 6)
 
-    def test_queries_report_from_threads_of_their_own(self, listener, observed):
+    def test_queries_report_from_threads_of_their_own(
+        self, listener: ProgressListener, observed: Seen
+    ) -> None:
         """Two threads may call at the same time."""
         errors: list[Exception] = []
         queries = (_query("one"), _query("other"))

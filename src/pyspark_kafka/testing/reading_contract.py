@@ -53,7 +53,7 @@ class ReadingContract(WorldContract):
     """The records of a range that takes several fetches and batches."""
 
     @pytest.fixture
-    def partition(self, world):
+    def partition(self, world: World) -> TopicPartition:
         """Return the second of two partitions, so that mixing them up fails."""
         return TopicPartition(world.topic(2), 1)
 
@@ -61,7 +61,7 @@ class ReadingContract(WorldContract):
         """Return a way to read with a new client that has further options."""
         raise NotImplementedError
 
-    def test_records_come_in_order_and_once(self, world, partition):
+    def test_records_come_in_order_and_once(self, world: World, partition: TopicPartition) -> None:
         """A range over many fetches and batches is read completely, in order, each record once."""
         world.produce(partition, numbered(0, self.many))
         read = self.reading(world).read(partition, 0, self.many)
@@ -69,7 +69,7 @@ class ReadingContract(WorldContract):
             (number, b"v%d" % number) for number in range(self.many)
         ]
 
-    def test_every_column_is_read(self, world, partition):
+    def test_every_column_is_read(self, world: World, partition: TopicPartition) -> None:
         """Each column has the produced value, in the type of the schema."""
         world.require(Capability.HEADERS, Capability.TIMESTAMPS)
         record = Record(b"value", b"key", (("a", b"1"), ("b", None)), 1_700_000_000_123)
@@ -86,21 +86,25 @@ class ReadingContract(WorldContract):
             "headers": [{"key": "a", "value": b"1"}, {"key": "b", "value": None}],
         }
 
-    def test_aborted_records_are_skipped_under_read_committed(self, world, partition):
+    def test_aborted_records_are_skipped_under_read_committed(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """Under read_committed neither aborted records nor control records are returned."""
         world.require(Capability.TRANSACTIONS)
         _two_transactions(world, partition)
         read = self.reading(world, **COMMITTED).offsets(partition, 0, 12)
         assert read == [0, 1, 6, 7, 8, 10, 11]
 
-    def test_aborted_records_are_read_under_read_uncommitted(self, world, partition):
+    def test_aborted_records_are_read_under_read_uncommitted(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """Under read_uncommitted only control records are skipped."""
         world.require(Capability.TRANSACTIONS)
         _two_transactions(world, partition)
         read = self.reading(world).offsets(partition, 0, 12)
         assert read == [0, 1, 2, 3, 4, 6, 7, 8, 10, 11]
 
-    def test_a_deleted_start_is_out_of_range(self, world, partition):
+    def test_a_deleted_start_is_out_of_range(self, world: World, partition: TopicPartition) -> None:
         """The error has the offsets that the broker holds, and the rest can be read."""
         world.require(Capability.DELETE_RECORDS)
         world.produce(partition, numbered(0, 10))
@@ -112,7 +116,9 @@ class ReadingContract(WorldContract):
         assert (caught.value.earliest, caught.value.latest) == (4, 10)
         assert reading.offsets(partition, 4, 10) == list(range(4, 10))
 
-    def test_a_start_after_the_end_is_out_of_range(self, world, partition):
+    def test_a_start_after_the_end_is_out_of_range(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """So it is after a topic is recreated. The same client can read the records."""
         world.produce(partition, numbered(0, 10))
         reading = self.reading(world)
@@ -122,7 +128,9 @@ class ReadingContract(WorldContract):
         assert reading.offsets(partition, 4, 10) == list(range(4, 10))
 
     @pytest.mark.parametrize("columns", [VALUES, Projection(("offset",))])
-    def test_a_corrupt_batch_is_an_error(self, world, partition, columns):
+    def test_a_corrupt_batch_is_an_error(
+        self, world: World, partition: TopicPartition, columns: Projection
+    ) -> None:
         """The batch is neither returned nor skipped; earlier records and other ranges are read."""
         world.require(Capability.CORRUPTION)
         for start in (0, 10, 20):
@@ -135,7 +143,7 @@ class ReadingContract(WorldContract):
         assert [row["offset"] for row in reading.rows] == list(range(5, 10))
         assert reading.offsets(partition, 20, 30) == list(range(20, 30))
 
-    def test_a_timestamp_overflow_names_its_record(self, world):
+    def test_a_timestamp_overflow_names_its_record(self, world: World) -> None:
         """A time in nanoseconds overflows Spark's microseconds; the records before it are read."""
         world.require(Capability.TIMESTAMPS)
         partition = TopicPartition(
@@ -149,7 +157,9 @@ class ReadingContract(WorldContract):
         assert self.reading(world).offsets(partition, 0, 2) == [0, 1]
 
     @pytest.mark.parametrize("option", LIMITS)
-    def test_an_oversized_record_is_an_error(self, world, partition, option):
+    def test_an_oversized_record_is_an_error(
+        self, world: World, partition: TopicPartition, option: str
+    ) -> None:
         """The records before it are returned, and the error names it, the option and the limit."""
         world.require(Capability.HEADERS)
         world.produce(partition, [*numbered(0, 3), LARGE, *numbered(4, 6)])
@@ -166,7 +176,9 @@ class ReadingContract(WorldContract):
         assert not list(reading.take_skipped())
 
     @pytest.mark.parametrize("option", LIMITS)
-    def test_oversized_records_are_skipped(self, world, partition, option):
+    def test_oversized_records_are_skipped(
+        self, world: World, partition: TopicPartition, option: str
+    ) -> None:
         """Where the options say so, the others are read, and the skipped ones are reported."""
         world.require(Capability.HEADERS)
         world.produce(partition, [LARGE, *numbered(1, 3), LARGE, *numbered(4, 6), LARGE])

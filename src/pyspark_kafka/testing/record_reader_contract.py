@@ -67,7 +67,7 @@ class RecordReaderContract(ReadingContract):
         """Return a way to read ranges with a new reader that has further options."""
         return _RangeReading(_reader(world, **options), projection)
 
-    def test_expected_ranges_are_read_like_others(self, world):
+    def test_expected_ranges_are_read_like_others(self, world: World) -> None:
         """Ranges that are announced have the same records, also if others are read instead."""
         topic, other = world.topic(5), world.topic(1)
         sizes = {TopicPartition(topic, number): 40 * number for number in range(5)}
@@ -88,7 +88,7 @@ class RecordReaderContract(ReadingContract):
             for one in read:
                 assert _offsets(made, one) == list(range(one.from_offset, one.until_offset))
 
-    def test_an_expected_range_fails_when_it_is_read(self, world):
+    def test_an_expected_range_fails_when_it_is_read(self, world: World) -> None:
         """What is wrong with it does not disturb the ranges before and after it."""
         topic, missing = world.topic(3), TopicPartition(world.fresh_name(), 0)
         first, second, third = (TopicPartition(topic, number) for number in range(3))
@@ -105,7 +105,7 @@ class RecordReaderContract(ReadingContract):
             _rows(made, unknown)
         assert _offsets(made, good[1]) == list(range(10))
 
-    def test_append_time_is_told_from_create_time(self, world):
+    def test_append_time_is_told_from_create_time(self, world: World) -> None:
         """``timestampType`` is 1 in topics with LogAppendTime, whose brokers set the timestamp."""
         world.require(Capability.LOG_APPEND_TIME, Capability.TIMESTAMPS)
         made, found = _reader(world), []
@@ -117,13 +117,17 @@ class RecordReaderContract(ReadingContract):
         assert found == [(1, False), (0, True)]
 
     @pytest.mark.parametrize(("key", "value"), [(None, b""), (b"", None), (None, None), (b"", b"")])
-    def test_null_and_empty_differ(self, world, partition, key, value):
+    def test_null_and_empty_differ(
+        self, world: World, partition: TopicPartition, key: bytes | None, value: bytes | None
+    ) -> None:
         """A null key or value stays null, and an empty one stays empty."""
         world.produce(partition, [Record(value, key)])
         [row] = _rows(_reader(world), OffsetRange(partition, 0, 1))
         assert (row["key"], row["value"]) == (key, value)
 
-    def test_headers_keep_order_duplicates_and_nulls(self, world, partition):
+    def test_headers_keep_order_duplicates_and_nulls(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """Headers are a list of pairs; a record without any has null."""
         world.require(Capability.HEADERS)
         headers = (("b", b"1"), ("a", None), ("b", b""), ("", b"2"))
@@ -133,7 +137,9 @@ class RecordReaderContract(ReadingContract):
         assert none["headers"] is None
 
     @pytest.mark.parametrize(("start", "end"), [(0, 100), (0, 1), (37, 41), (99, 100), (50, 50)])
-    def test_nothing_outside_of_the_range_is_read(self, world, partition, start, end):
+    def test_nothing_outside_of_the_range_is_read(
+        self, world: World, partition: TopicPartition, start: int, end: int
+    ) -> None:
         """A range within a batch of the log returns only its own records."""
         world.produce(partition, numbered(0, 100))
         assert _offsets(_reader(world), OffsetRange(partition, start, end)) == list(
@@ -141,7 +147,9 @@ class RecordReaderContract(ReadingContract):
         )
 
     @pytest.mark.parametrize("columns", [("value",), ("offset", "key"), tuple(reversed(COLUMNS))])
-    def test_only_the_projected_columns_are_read(self, world, partition, columns):
+    def test_only_the_projected_columns_are_read(
+        self, world: World, partition: TopicPartition, columns: tuple[str, ...]
+    ) -> None:
         """Batches have the projected columns, in that order, with the same values."""
         world.produce(partition, [Record(b"value", b"key")])
         [whole] = _rows(_reader(world), OffsetRange(partition, 0, 1))
@@ -149,7 +157,7 @@ class RecordReaderContract(ReadingContract):
         assert list(part) == list(columns)
         assert part == {column: whole[column] for column in columns}
 
-    def test_a_reader_reads_one_range_after_another(self, world):
+    def test_a_reader_reads_one_range_after_another(self, world: World) -> None:
         """A reader reads partitions of several topics, forwards, backwards and repeatedly."""
         one, other = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
         world.produce(one, numbered(0, 10))
@@ -158,7 +166,7 @@ class RecordReaderContract(ReadingContract):
         for partition, start, end in ((one, 5, 10), (other, 0, 20), (one, 0, 5), (one, 0, 5)):
             assert _offsets(made, OffsetRange(partition, start, end)) == list(range(start, end))
 
-    def test_an_iterator_can_be_abandoned(self, world, partition):
+    def test_an_iterator_can_be_abandoned(self, world: World, partition: TopicPartition) -> None:
         """A range that is not read to its end, or not at all, does not affect the next one."""
         world.produce(partition, numbered(0, self.many))
         made = _reader(world)
@@ -171,7 +179,7 @@ class RecordReaderContract(ReadingContract):
             del iterator
         assert _offsets(made, OffsetRange(partition, 10, 20)) == list(range(10, 20))
 
-    def test_batches_belong_to_the_caller(self, world, partition):
+    def test_batches_belong_to_the_caller(self, world: World, partition: TopicPartition) -> None:
         """A batch does not change when the next one, or another range, is read."""
         world.produce(partition, numbered(0, self.many))
         made = _reader(world)
@@ -183,7 +191,7 @@ class RecordReaderContract(ReadingContract):
         assert all(batch.to_pylist() == then for batch, then in kept)
 
     @pytest.mark.parametrize("compression", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
-    def test_every_compression_is_read(self, world, compression):
+    def test_every_compression_is_read(self, world: World, compression: str) -> None:
         """Records of topics with each compression type are read."""
         world.require(Capability.COMPRESSION)
         partition = TopicPartition(world.topic(compression__type=compression), 0)
@@ -191,7 +199,9 @@ class RecordReaderContract(ReadingContract):
         read = _rows(_reader(world), OffsetRange(partition, 0, 1_000), VALUES)
         assert read == [{"offset": n, "value": b"v%d" % n} for n in range(1_000)]
 
-    def test_a_range_may_end_in_offsets_without_records(self, world, partition):
+    def test_a_range_may_end_in_offsets_without_records(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """A range whose last offsets are control or aborted records ends normally."""
         world.require(Capability.TRANSACTIONS)
         world.produce(partition, numbered(0, 2))
@@ -201,7 +211,9 @@ class RecordReaderContract(ReadingContract):
         assert _offsets(_reader(world, **COMMITTED), OffsetRange(partition, 3, 6)) == []
         assert _offsets(_reader(world), OffsetRange(partition, 5, 6)) == []
 
-    def test_a_range_that_ends_after_the_log_is_out_of_range(self, world, partition):
+    def test_a_range_that_ends_after_the_log_is_out_of_range(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """The records up to the end are read, and then the missing offset is an error, in time."""
         world.produce(partition, numbered(0, 10))
         read, error = _read_until_error(
@@ -212,7 +224,9 @@ class RecordReaderContract(ReadingContract):
         assert (error.partition, error.offset) == (partition, 10)
         assert (error.earliest, error.latest) == (0, 10)
 
-    def test_an_open_transaction_is_out_of_range_under_read_committed(self, world, partition):
+    def test_an_open_transaction_is_out_of_range_under_read_committed(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """The log ends at the last stable offset, also for records after it without transaction."""
         world.require(Capability.TRANSACTIONS)
         world.produce(partition, numbered(0, 2))
@@ -228,7 +242,9 @@ class RecordReaderContract(ReadingContract):
         assert isinstance(error, OffsetOutOfRangeError)
         assert (error.offset, error.latest) == (2, 2)
 
-    def test_records_that_are_deleted_during_a_read_are_an_error(self, world, partition):
+    def test_records_that_are_deleted_during_a_read_are_an_error(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """What was read is yielded; the error says which offsets were lost after that."""
         world.require(Capability.DELETE_RECORDS)
         # More than a client fetches ahead: what it has fetched is not lost.
@@ -245,7 +261,7 @@ class RecordReaderContract(ReadingContract):
             *range(end - remaining, end)
         ]
 
-    def test_a_recreated_topic_is_an_error(self, world):
+    def test_a_recreated_topic_is_an_error(self, world: World) -> None:
         """A new topic's records do not follow the old topic's; another range has them."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_RANGES)
         partition = TopicPartition(world.topic(), 0)
@@ -257,7 +273,7 @@ class RecordReaderContract(ReadingContract):
         rows = _rows(made, OffsetRange(partition, 0, _PREFETCHED), VALUES)
         assert rows == [{"offset": n, "value": b"v%d" % n} for n in range(_PREFETCHED)]
 
-    def test_a_recreated_topic_that_is_shorter_is_an_error(self, world):
+    def test_a_recreated_topic_that_is_shorter_is_an_error(self, world: World) -> None:
         """Its end is not taken for the end of the range; it may be told by the offset alone."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_RANGES)
         partition = TopicPartition(world.topic(), 0)
@@ -268,7 +284,7 @@ class RecordReaderContract(ReadingContract):
         assert read == list(range(len(read)))
         assert _offsets(made, OffsetRange(partition, 0, 3)) == [0, 1, 2]
 
-    def test_a_topic_that_is_recreated_before_a_range_is_read(self, world):
+    def test_a_topic_that_is_recreated_before_a_range_is_read(self, world: World) -> None:
         """What a reader knows of the old topic does not matter to a range of the new one."""
         world.require(Capability.DELETE_TOPICS)
         partition = TopicPartition(world.topic(), 0)
@@ -280,27 +296,31 @@ class RecordReaderContract(ReadingContract):
         world.produce(partition, numbered(0, 20))
         assert _offsets(made, OffsetRange(partition, 10, 20)) == list(range(10, 20))
 
-    def test_an_unreachable_cluster_is_an_error(self, world, partition):
+    def test_an_unreachable_cluster_is_an_error(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """The error comes in time, and a range is never empty because no broker answers."""
         world.require(Capability.OUTAGES)
         with pytest.raises(BrokerUnreachableError):
             _rows(_reader(world, **world.unreachable), OffsetRange(partition, 0, 1))
 
-    def test_a_partition_that_does_not_exist_is_an_error(self, world):
+    def test_a_partition_that_does_not_exist_is_an_error(self, world: World) -> None:
         """A range of a deleted topic is never empty."""
         missing = TopicPartition(world.fresh_name(), 0)
         made = _reader(world, kafkaConsumer__pollTimeoutMs="500")
         with pytest.raises(UnknownTopicError, match=missing.topic):
             _rows(made, OffsetRange(missing, 0, 1))
 
-    def test_headers_that_are_not_read_have_no_limit(self, world, partition):
+    def test_headers_that_are_not_read_have_no_limit(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """Without the column, a record may have more headers than the options allow."""
         world.require(Capability.HEADERS)
         world.produce(partition, [LARGE])
         made = _reader(world, maxRecordHeaders="4", maxRecordHeaderBytes="199")
         assert _offsets(made, OffsetRange(partition, 0, 1)) == [0]
 
-    def test_closing_twice_is_allowed(self, world, partition):
+    def test_closing_twice_is_allowed(self, world: World, partition: TopicPartition) -> None:
         """A second call of close has no effect."""
         world.produce(partition, numbered(0, 1))
         made = _reader(world)

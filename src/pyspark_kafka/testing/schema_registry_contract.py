@@ -19,7 +19,9 @@ from .fixtures import required_fixture
 from .world import unique_name
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+
+    from ..ports.values.schema_registry import SchemaRegistry
 
 _THREADS: Final = 8
 _UNKNOWN_ID: Final = 2**31 - 1
@@ -63,31 +65,31 @@ class SchemaRegistryContract:
     registry = required_fixture("Return a registry; other tests may have registered schemas.")
 
     @pytest.fixture
-    def strict(self):
+    def strict(self) -> str:
         """Return an unused subject that refuses what is not backward compatible."""
         pytest.skip(f"{type(self).__name__} does not override the fixture 'strict'")
 
     @pytest.fixture
-    def failing(self):
+    def failing(self) -> SchemaRegistry:
         """Return a registry that is down, or answers something else; its calls end soon."""
         pytest.skip(f"{type(self).__name__} does not override the fixture 'failing'")
 
     @pytest.fixture
-    def guid(self):
+    def guid(self) -> tuple[str, Schema]:
         """Return the GUID of a schema that is registered."""
         pytest.skip(f"{type(self).__name__} does not override the fixture 'guid'")
 
     @pytest.fixture
-    def secrets(self):
+    def secrets(self) -> Sequence[str]:
         """Return the credentials that ``registry`` was made with."""
         return ()
 
     @pytest.fixture
-    def subject(self):
+    def subject(self) -> str:
         """Return a subject that no other test uses."""
         return f"{unique_name()}-value"
 
-    def test_a_schema_is_found_by_its_id(self, registry, subject):
+    def test_a_schema_is_found_by_its_id(self, registry: SchemaRegistry, subject: str) -> None:
         """The id of a registered schema returns it, with its type and its text."""
         text = '{"type": "object", "properties": {"id": {"title": "Grüße 🎉"}}}'
         json_schema = Schema(SchemaType.JSON, text)
@@ -96,7 +98,7 @@ class SchemaRegistryContract:
             assert 0 <= schema_id < 2**31
             assert same(registry.by_id(schema_id), schema)
 
-    def test_a_schema_has_one_id(self, registry, subject):
+    def test_a_schema_has_one_id(self, registry: SchemaRegistry, subject: str) -> None:
         """Registering a schema again, or for another subject, returns the same id."""
         schema = avro("Event", unique_name())
         schema_id = registry.register(subject, schema)
@@ -104,7 +106,7 @@ class SchemaRegistryContract:
         assert registry.register(f"{subject}-other", schema) == schema_id
         assert registry.version(subject).version == 1
 
-    def test_versions_count_from_one(self, registry, subject):
+    def test_versions_count_from_one(self, registry: SchemaRegistry, subject: str) -> None:
         """Each new schema of a subject is its next version, and versions stay."""
         schemas = [avro("Event", "id", *("x" * count for count in range(1, n))) for n in (1, 2, 3)]
         ids = [registry.register(subject, schema) for schema in schemas]
@@ -114,21 +116,23 @@ class SchemaRegistryContract:
             assert (found.subject, found.version, found.schema_id) == (subject, number, schema_id)
             assert same(found.schema, schema)
 
-    def test_the_latest_version(self, registry, subject):
+    def test_the_latest_version(self, registry: SchemaRegistry, subject: str) -> None:
         """The latest version is the one that was registered last, at any time."""
         for number in (1, 2, 3):
             schema_id = registry.register(subject, avro("Event", f"field{number}"))
             found = registry.version(subject)
             assert (found.version, found.schema_id) == (number, schema_id)
 
-    def test_an_old_schema_stays_an_old_version(self, registry, subject):
+    def test_an_old_schema_stays_an_old_version(
+        self, registry: SchemaRegistry, subject: str
+    ) -> None:
         """Registering an older version again does not make it the latest one."""
         first = registry.register(subject, avro("Event", "id"))
         second = registry.register(subject, avro("Event", "id", "user"))
         assert registry.register(subject, avro("Event", "id")) == first
         assert registry.version(subject).schema_id == second
 
-    def test_a_schema_is_looked_up(self, registry, subject):
+    def test_a_schema_is_looked_up(self, registry: SchemaRegistry, subject: str) -> None:
         """A look-up returns the version that has the schema, and registers nothing."""
         schemas = [avro("Event", "id"), avro("Event", "id", "user")]
         ids = [registry.register(subject, schema) for schema in schemas]
@@ -140,7 +144,7 @@ class SchemaRegistryContract:
             registry.look_up(subject, avro("Event", "other"))
         assert registry.version(subject).version == 2
 
-    def test_what_is_unknown(self, registry, subject):
+    def test_what_is_unknown(self, registry: SchemaRegistry, subject: str) -> None:
         """An id, subject or version that does not exist is one error, with its name."""
         with pytest.raises(UnknownSchemaError, match=str(_UNKNOWN_ID)):
             registry.by_id(_UNKNOWN_ID)
@@ -153,14 +157,14 @@ class SchemaRegistryContract:
         with pytest.raises(UnknownSchemaError, match="version 2"):
             registry.version(subject, 2)
 
-    def test_what_was_unknown_is_found(self, registry, subject):
+    def test_what_was_unknown_is_found(self, registry: SchemaRegistry, subject: str) -> None:
         """A subject that did not exist is found as soon as it does."""
         with pytest.raises(UnknownSchemaError):
             registry.version(subject)
         schema_id = registry.register(subject, avro("Event", "id"))
         assert registry.version(subject).schema_id == schema_id
 
-    def test_references_are_returned(self, registry, subject):
+    def test_references_are_returned(self, registry: SchemaRegistry, subject: str) -> None:
         """A schema that imports another one is returned with its reference."""
         registry.register(f"{subject}-imported", protobuf("Imported"))
         reference = SchemaReference("imported.proto", f"{subject}-imported", 1)
@@ -171,35 +175,39 @@ class SchemaRegistryContract:
         assert registry.look_up(subject, schema).version == 1
 
     @pytest.mark.parametrize(("suffix", "version"), [("-imported", 1), ("", 2)])
-    def test_what_a_schema_imports_has_to_be_registered(self, registry, subject, suffix, version):
+    def test_what_a_schema_imports_has_to_be_registered(
+        self, registry: SchemaRegistry, subject: str, suffix: str, version: int
+    ) -> None:
         """A schema is refused if it refers to a subject or a version that is not there."""
         registry.register(subject, protobuf("Imported"))
         reference = SchemaReference("imported.proto", f"{subject}{suffix}", version)
         with pytest.raises(RegistryRefusedError):
             registry.register(f"{subject}-event", protobuf("Event", reference))
 
-    def test_names_of_subjects(self, registry, subject):
+    def test_names_of_subjects(self, registry: SchemaRegistry, subject: str) -> None:
         """Subjects may have any name that a topic or a record has, and are told apart."""
         names = [f"{subject}.a_b-c", f"{subject}-com.example.Event", f"{subject} with spaces"]
         ids = [registry.register(name, avro("Event", f"f{n}")) for n, name in enumerate(names)]
         assert [registry.version(name).schema_id for name in names] == ids
         assert [registry.version(name).subject for name in names] == names
 
-    def test_an_incompatible_schema_is_refused(self, registry, strict):
+    def test_an_incompatible_schema_is_refused(self, registry: SchemaRegistry, strict: str) -> None:
         """A schema that readers cannot use is refused, and is no version of the subject."""
         registry.register(strict, avro("Event", "id"))
         with pytest.raises(IncompatibleSchemaError, match=strict):
             registry.register(strict, avro("Event", "id", kind="string"))
         assert registry.version(strict).version == 1
 
-    def test_a_schema_is_found_by_its_guid(self, registry, guid):
+    def test_a_schema_is_found_by_its_guid(
+        self, registry: SchemaRegistry, guid: tuple[str, Schema]
+    ) -> None:
         """The GUID of a registered schema returns it; another one is unknown."""
         known, schema = guid
         assert same(registry.by_guid(known), schema)
         with pytest.raises(UnknownSchemaError, match=_UNKNOWN_GUID):
             registry.by_guid(_UNKNOWN_GUID)
 
-    def test_threads_share_a_registry(self, registry, subject):
+    def test_threads_share_a_registry(self, registry: SchemaRegistry, subject: str) -> None:
         """Several threads at once register the same schema as one, and find it."""
         schema = avro("Event", "id")
 
@@ -211,7 +219,7 @@ class SchemaRegistryContract:
             assert len(set(pool.map(use, range(_THREADS)))) == 1
         assert registry.version(subject).version == 1
 
-    def test_a_registry_that_fails(self, failing, subject):
+    def test_a_registry_that_fails(self, failing: SchemaRegistry, subject: str) -> None:
         """A registry that is down or answers something else is no registry without the schema."""
         schema = avro("Event", "id")
         calls = (
@@ -227,7 +235,9 @@ class SchemaRegistryContract:
                 call()
             assert failing.url in str(raised.value)
 
-    def test_credentials_are_hidden(self, registry, subject, secrets):
+    def test_credentials_are_hidden(
+        self, registry: SchemaRegistry, subject: str, secrets: Sequence[str]
+    ) -> None:
         """Neither the URL nor ``repr`` nor an error has the credentials."""
         with pytest.raises(UnknownSchemaError) as raised:
             registry.version(subject)
@@ -235,7 +245,7 @@ class SchemaRegistryContract:
         assert registry.url
         assert not [secret for secret in secrets if secret in shown]
 
-    def test_closing_twice(self, registry):
+    def test_closing_twice(self, registry: SchemaRegistry) -> None:
         """A second close does nothing."""
         registry.close()
         registry.close()

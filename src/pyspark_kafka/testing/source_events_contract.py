@@ -72,7 +72,9 @@ class SourceEventsContract:
     )
 
     @pytest.mark.parametrize("report", sorted(REPORTS))
-    def test_an_event_is_observed(self, events, observed, report):
+    def test_an_event_is_observed(
+        self, events: SourceEvents, observed: Observed, report: str
+    ) -> None:
         """Each event is observed once, with its facts, as often as it is reported."""
         for count in (1, 2):
             assert getattr(events, report)(*REPORTS[report]) is None
@@ -80,19 +82,21 @@ class SourceEventsContract:
             assert len(texts) == (count if report in _taken(events) else 0)
             assert all(fact in text for text in texts for fact in _FACTS[report])
 
-    def test_events_are_observed_in_order(self, events, observed):
+    def test_events_are_observed_in_order(self, events: SourceEvents, observed: Observed) -> None:
         """Events of several kinds come in the order in which they were reported."""
         report_all(events)
         for report, text in zip(_taken(events), observed(), strict=True):
             assert all(fact in text for fact in _FACTS[report])
 
-    def test_events_without_partitions_are_observed(self, events, observed):
+    def test_events_without_partitions_are_observed(
+        self, events: SourceEvents, observed: Observed
+    ) -> None:
         """A stream whose pattern matches no topic reports empty offsets and lag."""
         events.initial_offsets(PartitionOffsets())
         events.lag_measured(Lag({}))
         assert len(observed()) == 1 + events.takes_lag
 
-    def test_an_event_delays_nothing(self, events):
+    def test_an_event_delays_nothing(self, events: SourceEvents) -> None:
         """The methods return immediately: sources and sinks call them while they work."""
         before = time.monotonic()
         report_all(events)

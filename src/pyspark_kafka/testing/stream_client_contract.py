@@ -62,19 +62,21 @@ class StreamReadingContract(ReadingContract):
         return _StreamReading(StreamTask(world.stream_client(None, **included, **options)))
 
     @pytest.fixture
-    def partition(self, world):
+    def partition(self, world: World) -> TopicPartition:
         """Return the second of two partitions, so that mixing them up fails."""
         world.require(Capability.CONTINUOUS)
         return TopicPartition(world.topic(2), 1)
 
     @pytest.fixture
-    def task(self, world):
+    def task(self, world: World) -> StreamTask:
         """Return a task without a sink."""
         world.require(Capability.CONTINUOUS)
         return StreamTask(world.stream_client(None))
 
     @pytest.mark.parametrize("projection", [ALL_COLUMNS, WITHOUT_HEADERS])
-    def test_records_have_the_schema_of_the_projection(self, world, partition, projection):
+    def test_records_have_the_schema_of_the_projection(
+        self, world: World, partition: TopicPartition, projection: Projection
+    ) -> None:
         """There is a column of headers only if they are included."""
         world.produce(partition, numbered(0, 1))
         client = world.stream_client(None, includeHeaders=str("headers" in projection))
@@ -84,14 +86,18 @@ class StreamReadingContract(ReadingContract):
         assert polled.records is not None
         assert polled.records.schema == record_schema(projection)
 
-    def test_reading_starts_at_the_assigned_offset(self, world, task, partition):
+    def test_reading_starts_at_the_assigned_offset(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """Earlier records, perhaps of the same batch in the log, are not returned."""
         world.produce(partition, numbered(0, 100))
         task.assign({partition: 37})
         task.read_to({partition: 100})
         assert task.values(partition) == _values(37, 100)
 
-    def test_records_belong_to_the_caller(self, world, task, partition):
+    def test_records_belong_to_the_caller(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """Polled records do not change when further ones are polled."""
         task.assign({partition: 0})
         kept = []
@@ -104,7 +110,9 @@ class StreamReadingContract(ReadingContract):
         rows = [row for records in kept if records is not None for row in records.to_pylist()]
         assert [row["value"] for row in rows] == _values(0, 50)[: len(rows)]
 
-    def test_a_record_that_arrives_ends_a_poll(self, world, task, partition):
+    def test_a_record_that_arrives_ends_a_poll(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """A poll returns when a record is produced, long before its time-out."""
         world.produce(partition, numbered(0, 1))
         task.assign({partition: 0})
@@ -125,7 +133,9 @@ class StreamReadingContract(ReadingContract):
         task.write([polled])
         assert task.values(partition) == _values(0, 2)
 
-    def test_a_poll_without_records_ends_in_time(self, world, task, partition):
+    def test_a_poll_without_records_ends_in_time(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """At the end of the log, a poll waits for its time-out, and returns nothing."""
         world.produce(partition, numbered(0, 1))
         task.assign({partition: 0})
@@ -135,13 +145,13 @@ class StreamReadingContract(ReadingContract):
         # Timers of some systems are early by a tick.
         assert 0.9 * _SHORT_S < time.monotonic() - started < SOON_S
 
-    def test_a_poll_without_partitions_ends_in_time(self, task):
+    def test_a_poll_without_partitions_ends_in_time(self, task: StreamTask) -> None:
         """A task without partitions waits until it gets one."""
         started = time.monotonic()
         assert not task.client.poll(_SHORT_S)
         assert 0.9 * _SHORT_S < time.monotonic() - started < SOON_S
 
-    def test_several_partitions_are_read(self, world, task):
+    def test_several_partitions_are_read(self, world: World, task: StreamTask) -> None:
         """A client reads partitions of several topics, each in order."""
         topics = world.topic(3), world.topic(3)
         partitions = [TopicPartition(topic, number) for topic in topics for number in range(3)]
@@ -152,7 +162,9 @@ class StreamReadingContract(ReadingContract):
         for count, partition in enumerate(partitions, 1):
             assert task.values(partition) == _values(0, 1_000 * count)
 
-    def test_partitions_are_assigned_while_others_are_read(self, world, task):
+    def test_partitions_are_assigned_while_others_are_read(
+        self, world: World, task: StreamTask
+    ) -> None:
         """A further partition does not disturb those that are read already."""
         one, other = (TopicPartition(world.topic(), 0) for _ in range(2))
         world.produce(one, numbered(0, 10))
@@ -166,7 +178,9 @@ class StreamReadingContract(ReadingContract):
         assert task.values(other) == _values(4, 10)
 
     @pytest.mark.parametrize("offset", [0, 3, 15])
-    def test_an_assigned_partition_is_moved(self, world, task, partition, offset):
+    def test_an_assigned_partition_is_moved(
+        self, world: World, task: StreamTask, partition: TopicPartition, offset: int
+    ) -> None:
         """Assigning a partition again reads it from another offset, backwards or forwards."""
         world.produce(partition, numbered(0, 10))
         task.assign({partition: 0})
@@ -176,7 +190,7 @@ class StreamReadingContract(ReadingContract):
         task.read_to({partition: 20})
         assert task.values(partition) == _values(0, 10) + _values(offset, 20)
 
-    def test_revoked_partitions_are_not_read(self, world, task):
+    def test_revoked_partitions_are_not_read(self, world: World, task: StreamTask) -> None:
         """After a revocation only the other partitions are read; unknown ones are ignored."""
         kept, revoked, unknown = (TopicPartition(world.topic(), 0) for _ in range(3))
         task.assign({kept: 0, revoked: 0})
@@ -189,7 +203,9 @@ class StreamReadingContract(ReadingContract):
         assert not task.client.poll(_SHORT_S)
         assert task.values(revoked) == _values(0, 10)
 
-    def test_a_revoked_partition_can_be_assigned_again(self, world, task, partition):
+    def test_a_revoked_partition_can_be_assigned_again(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """The partition is read from the offset that is assigned."""
         world.produce(partition, numbered(0, 20))
         task.assign({partition: 0})
@@ -199,7 +215,9 @@ class StreamReadingContract(ReadingContract):
         task.read_to({partition: 20})
         assert task.values(partition) == _values(0, 20) + _values(15, 20)
 
-    def test_offsets_without_visible_records_are_passed(self, world, partition):
+    def test_offsets_without_visible_records_are_passed(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """Where all records were aborted, only the next offset is returned."""
         world.require(Capability.TRANSACTIONS)
         with world.transaction(commit=False) as write:
@@ -210,7 +228,9 @@ class StreamReadingContract(ReadingContract):
         assert task.values(partition) == []
         assert task.acknowledged == {partition: 4}
 
-    def test_open_transactions_are_waited_for(self, world, partition):
+    def test_open_transactions_are_waited_for(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """Under read_committed, records are returned once their transaction is committed."""
         world.require(Capability.TRANSACTIONS)
         task = StreamTask(world.stream_client(None, **COMMITTED))
@@ -222,7 +242,9 @@ class StreamReadingContract(ReadingContract):
         task.read_to({partition: 5})
         assert task.values(partition) == _values(0, 4)
 
-    def test_the_end_is_in_range(self, world, task, partition):
+    def test_the_end_is_in_range(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """Its record is waited for."""
         world.produce(partition, numbered(0, 10))
         task.assign({partition: 10})
@@ -231,7 +253,9 @@ class StreamReadingContract(ReadingContract):
         task.read_to({partition: 11})
         assert task.values(partition) == _values(10, 11)
 
-    def test_an_error_loses_no_records_of_other_partitions(self, world, task):
+    def test_an_error_loses_no_records_of_other_partitions(
+        self, world: World, task: StreamTask
+    ) -> None:
         """Records that come with another partition's error are returned later, each once."""
         one, other = (TopicPartition(world.topic(), 0) for _ in range(2))
         world.produce(one, numbered(0, 5_000))
@@ -243,7 +267,7 @@ class StreamReadingContract(ReadingContract):
         task.read_to({one: 5_000, other: 10})
         assert task.values(one) == _values(0, 5_000)
 
-    def test_an_error_of_a_revoked_partition_is_not_raised(self, world):
+    def test_an_error_of_a_revoked_partition_is_not_raised(self, world: World) -> None:
         """Another task may read the partition now: its error must not end this one."""
         revoked, kept = (TopicPartition(world.topic(), 0) for _ in range(2))
         world.produce(kept, numbered(0, 25_000))
@@ -257,7 +281,7 @@ class StreamReadingContract(ReadingContract):
         task.read_to({kept: 25_000})
         assert task.values(kept) == _values(0, 25_000)
 
-    def test_a_recreated_topic_is_an_error(self, world, task):
+    def test_a_recreated_topic_is_an_error(self, world: World, task: StreamTask) -> None:
         """A new topic's records are not taken for the old topic's, until it is assigned."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_STREAMS)
         partition = TopicPartition(world.topic(), 0)
@@ -275,7 +299,9 @@ class StreamReadingContract(ReadingContract):
         task.read_to({partition: 10})
         assert task.values(partition) == _values(0, 3) + _values(0, 10)
 
-    def test_a_recreated_topic_that_is_shorter_is_an_error(self, world, task):
+    def test_a_recreated_topic_that_is_shorter_is_an_error(
+        self, world: World, task: StreamTask
+    ) -> None:
         """The next offset of the old topic is out of the new one's range, too."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_STREAMS)
         partition = TopicPartition(world.topic(), 0)
@@ -288,7 +314,7 @@ class StreamReadingContract(ReadingContract):
         with pytest.raises((TopicRecreatedError, OffsetOutOfRangeError)):
             task.poll()
 
-    def test_a_deleted_topic_returns_nothing(self, world, task):
+    def test_a_deleted_topic_returns_nothing(self, world: World, task: StreamTask) -> None:
         """Other partitions are read on."""
         world.require(Capability.DELETE_TOPICS)
         kept, deleted = (TopicPartition(world.topic(), 0) for _ in range(2))
@@ -303,7 +329,7 @@ class StreamReadingContract(ReadingContract):
         task.read_to({kept: 6})
         assert task.values(kept) == _values(0, 6)
 
-    def test_a_partition_may_be_added_later(self, world, task):
+    def test_a_partition_may_be_added_later(self, world: World, task: StreamTask) -> None:
         """A partition that does not exist returns nothing until it does."""
         world.require(Capability.ADD_PARTITIONS)
         first = TopicPartition(world.topic(), 0)
@@ -316,7 +342,9 @@ class StreamReadingContract(ReadingContract):
         task.read_to({first: 3, added: 3})
         assert task.values(added) == _values(0, 3)
 
-    def test_closing_twice_is_allowed(self, world, task, partition):
+    def test_closing_twice_is_allowed(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """A second call of close has no effect, whether the client has connected or not."""
         for _ in range(2):
             task.client.close()
@@ -326,7 +354,9 @@ class StreamReadingContract(ReadingContract):
         for _ in range(2):
             other.close()
 
-    def test_nothing_is_read_after_close(self, world, task, partition):
+    def test_nothing_is_read_after_close(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
         """A closed client returns nothing, at once or in time."""
         world.produce(partition, numbered(0, 1))
         task.assign({partition: 0})

@@ -87,13 +87,13 @@ class StreamTransactionsContract(WorldContract):
     """Exactly-once delivery with a ``StreamClient``."""
 
     @pytest.fixture
-    def query(self, world):
+    def query(self, world: World) -> _Query:
         """Return a query without records."""
         world.require(Capability.CONTINUOUS_TRANSACTIONS, Capability.GROUPS)
         group = world.container().offset_fetcher()
         return _Query(world, world.fresh_name(), world.topic(2), world.topic(2), group)
 
-    def test_acknowledged_outputs_are_visible(self, query):
+    def test_acknowledged_outputs_are_visible(self, query: _Query) -> None:
         """A reader of committed records sees them, and the group has the acknowledged offset."""
         partition = query.partitions[1]
         task = query.reading(partition)
@@ -102,7 +102,7 @@ class StreamTransactionsContract(WorldContract):
             query.await_committed(task.acknowledged)
             query.await_visible(1, end)
 
-    def test_outputs_are_written_in_transactions(self, query):
+    def test_outputs_are_written_in_transactions(self, query: _Query) -> None:
         """Control records stand between the outputs: none is written outside of transactions."""
         partition = query.partitions[0]
         query.pass_on(query.reading(partition), partition, 0, 10)
@@ -110,7 +110,7 @@ class StreamTransactionsContract(WorldContract):
         target = TopicPartition(query.target, 0)
         assert query.group.latest([target])[target] > 10
 
-    def test_the_outputs_of_a_poll_become_visible_together(self, query):
+    def test_the_outputs_of_a_poll_become_visible_together(self, query: _Query) -> None:
         """A reader sees all outputs of polled records, or none."""
         partition = query.partitions[0]
         task = query.reading(partition)
@@ -124,7 +124,7 @@ class StreamTransactionsContract(WorldContract):
         task.settle()
         query.await_visible(0, task.written[partition])
 
-    def test_what_is_not_committed_is_never_visible(self, query):
+    def test_what_is_not_committed_is_never_visible(self, query: _Query) -> None:
         """Outputs of a closed client are committed with the group's offset, or written again."""
         partition = query.partitions[0]
         query.produce(partition, 0, 10)
@@ -138,13 +138,13 @@ class StreamTransactionsContract(WorldContract):
         task.process_to({partition: 10})
         query.await_visible(0, 10)
 
-    def test_records_without_outputs_advance_the_group(self, query):
+    def test_records_without_outputs_advance_the_group(self, query: _Query) -> None:
         """The group's offset is the input's, even if nothing was made of it."""
         partition = query.partitions[0]
         query.pass_on(query.reading(partition, function=no_outputs), partition, 0, 10)
         query.await_committed({partition: 10})
 
-    def test_offsets_without_records_advance_the_group(self, world, query):
+    def test_offsets_without_records_advance_the_group(self, world: World, query: _Query) -> None:
         """The group's offset passes aborted and control records."""
         world.require(Capability.TRANSACTIONS)
         partition = query.partitions[0]
@@ -156,7 +156,9 @@ class StreamTransactionsContract(WorldContract):
         query.await_committed({partition: 4})
 
     @pytest.mark.parametrize(("given", "start"), [(2, 5), (5, 5), (7, 7)])
-    def test_reading_starts_at_the_greater_offset(self, query, given, start):
+    def test_reading_starts_at_the_greater_offset(
+        self, query: _Query, given: int, start: int
+    ) -> None:
         """A partition is read from the group's offset, or from the given one if that is greater."""
         partition, other = query.partitions
         query.produce(partition, 0, 10)
@@ -166,7 +168,7 @@ class StreamTransactionsContract(WorldContract):
         task.read_to({partition: 10})
         assert task.values(partition) == [record.value for record in numbered(start, 10)]
 
-    def test_a_task_may_change_its_offset(self, query):
+    def test_a_task_may_change_its_offset(self, query: _Query) -> None:
         """Where a partition is assigned again, the given offset replaces the group's."""
         partition, other = query.partitions
         query.produce(partition, 0, 3)
@@ -179,7 +181,7 @@ class StreamTransactionsContract(WorldContract):
         later = query.task()
         assert later.assign({partition: 0}) == {partition: 3}
 
-    def test_another_task_continues_after_what_was_committed(self, query):
+    def test_another_task_continues_after_what_was_committed(self, query: _Query) -> None:
         """A later task of the partition writes each output that is missing, once."""
         partition = query.partitions[0]
         query.pass_on(query.reading(partition), partition, 0, 10)
@@ -188,7 +190,7 @@ class StreamTransactionsContract(WorldContract):
         query.pass_on(later, partition, 10, 20)
         query.await_visible(0, 20)
 
-    def test_a_task_whose_partition_was_taken_over_is_fenced(self, query):
+    def test_a_task_whose_partition_was_taken_over_is_fenced(self, query: _Query) -> None:
         """What it has polled and not written is written by the later task alone."""
         partition = query.partitions[0]
         query.produce(partition, 0, 10)
@@ -200,7 +202,7 @@ class StreamTransactionsContract(WorldContract):
         later.process_to({partition: 10})
         query.await_visible(0, 10)
 
-    def test_a_task_is_fenced_with_uncommitted_outputs(self, query):
+    def test_a_task_is_fenced_with_uncommitted_outputs(self, query: _Query) -> None:
         """Outputs that a task has written are committed before it is fenced, or never."""
         partition = query.partitions[0]
         query.produce(partition, 0, 10)
@@ -214,7 +216,9 @@ class StreamTransactionsContract(WorldContract):
         later.process_to({partition: 20})
         query.await_visible(0, 20)
 
-    def test_another_client_fences_by_the_transactional_id(self, world, query):
+    def test_another_client_fences_by_the_transactional_id(
+        self, world: World, query: _Query
+    ) -> None:
         """Whichever client begins a transaction under a partition's id takes it over."""
         world.require(Capability.TRANSACTIONAL_WRITES)
         partition = query.partitions[0]
@@ -226,7 +230,7 @@ class StreamTransactionsContract(WorldContract):
             _write_and_settle(zombie, polled)
         assert query.visible(0) == []
 
-    def test_partitions_are_committed_independently(self, query):
+    def test_partitions_are_committed_independently(self, query: _Query) -> None:
         """The offset of one input partition does not wait for the outputs of another."""
         first, second = query.partitions
         task = query.reading(first, second)
@@ -238,7 +242,7 @@ class StreamTransactionsContract(WorldContract):
         query.await_visible(0, 10)
         query.await_visible(1, 5)
 
-    def test_a_revoked_partition_is_taken_over_without_fencing_others(self, query):
+    def test_a_revoked_partition_is_taken_over_without_fencing_others(self, query: _Query) -> None:
         """A task that gives a partition away goes on with the rest."""
         kept, revoked = query.partitions
         for partition in query.partitions:
@@ -253,7 +257,7 @@ class StreamTransactionsContract(WorldContract):
         query.await_visible(0, 20)
         query.await_visible(1, 20)
 
-    def test_an_assigned_partition_can_be_assigned_again(self, query):
+    def test_an_assigned_partition_can_be_assigned_again(self, query: _Query) -> None:
         """A task does not fence itself."""
         partition = query.partitions[0]
         task = query.reading(partition)
@@ -262,7 +266,7 @@ class StreamTransactionsContract(WorldContract):
         query.pass_on(task, partition, 10, 20)
         query.await_visible(0, 20)
 
-    def test_what_is_written_is_committed_before_an_offset_changes(self, query):
+    def test_what_is_written_is_committed_before_an_offset_changes(self, query: _Query) -> None:
         """Outputs that are not committed yet are not lost where a task changes the offset."""
         partition = query.partitions[0]
         task = query.reading(partition)
@@ -278,7 +282,9 @@ class StreamTransactionsContract(WorldContract):
         task.process_to({partition: 25})
         query.await_visible(0, 15)
 
-    def test_what_is_written_is_committed_before_a_revoked_partition_returns(self, query):
+    def test_what_is_written_is_committed_before_a_revoked_partition_returns(
+        self, query: _Query
+    ) -> None:
         """Outputs of a revoked partition are committed before it is assigned again."""
         partition = query.partitions[0]
         query.produce(partition, 0, 10)

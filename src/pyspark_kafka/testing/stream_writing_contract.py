@@ -13,7 +13,7 @@ from ..domain.topic_partition import TopicPartition
 from ..ports.clock import Deadline
 from .stream_task import LONG_S, SOON_S, Function, StreamTask, echo, stream_sink
 from .world import COMMITTED, Capability, World, await_until, numbered
-from .writing_contract import WritingContract, batch_of
+from .writing_contract import Write, WritingContract, batch_of
 
 OpenTask: TypeAlias = Callable[..., StreamTask]
 """Takes the sink's topic or ``None``, and the function of a task."""
@@ -23,13 +23,13 @@ class StreamWritingContract(WritingContract):
     """Writing with a ``StreamClient``."""
 
     @pytest.fixture
-    def partition(self, world):
+    def partition(self, world: World) -> TopicPartition:
         """Return the second of two partitions, so that mixing them up fails."""
         world.require(Capability.CONTINUOUS)
         return TopicPartition(world.topic(2), 1)
 
     @pytest.fixture(params=["at-least-once", "exactly-once"])
-    def open_task(self, request, world):
+    def open_task(self, request: pytest.FixtureRequest, world: World) -> OpenTask:
         """Return a function that opens tasks with each delivery guarantee in turn."""
         world.require(Capability.CONTINUOUS)
         exactly_once = request.param == "exactly-once"
@@ -43,14 +43,14 @@ class StreamWritingContract(WritingContract):
         return opened
 
     @pytest.fixture
-    def echoing(self, open_task, partition, target):
+    def echoing(self, open_task: OpenTask, partition: TopicPartition, target: str) -> StreamTask:
         """Return a task that passes the records of a partition on, from the first one."""
         task = open_task(target, echo)
         task.assign({partition: 0})
         return task
 
     @pytest.fixture
-    def write(self, world, open_task):
+    def write(self, world: World, open_task: OpenTask) -> Write:
         """Return a function with which a new task writes a batch for one record of its input."""
 
         def process(topic: str | None, batch: pa.RecordBatch) -> None:
@@ -59,7 +59,9 @@ class StreamWritingContract(WritingContract):
 
         return process
 
-    def test_outputs_are_written_in_order_and_once(self, world, echoing, partition, target):
+    def test_outputs_are_written_in_order_and_once(
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
+    ) -> None:
         """The outputs of one partition keep their order in a partition of the sink."""
         world.produce(partition, numbered(0, 12_000))
         echoing.read_to({partition: 12_000})
@@ -71,7 +73,9 @@ class StreamWritingContract(WritingContract):
         assert written == [b"v%d" % number for number in range(12_030)]
         assert world.records(TopicPartition(target, 0)) == []
 
-    def test_partitions_are_written_at_once(self, world, open_task, target):
+    def test_partitions_are_written_at_once(
+        self, world: World, open_task: OpenTask, target: str
+    ) -> None:
         """The outputs of several partitions are all written, each in order."""
         topic = world.topic(2)
         partitions = [TopicPartition(topic, number) for number in range(2)]
@@ -85,7 +89,9 @@ class StreamWritingContract(WritingContract):
             rows = world.records(TopicPartition(target, partition.partition))
             assert [row["value"] for row in rows] == task.values(partition)
 
-    def test_several_batches_of_outputs_are_written(self, world, open_task, partition, target):
+    def test_several_batches_of_outputs_are_written(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
         """A function may return batches with other columns each, empty ones, and slices."""
         outputs = [
             batch_of(value=[b"a", b"b"], partition=[0, 0]),
@@ -100,8 +106,8 @@ class StreamWritingContract(WritingContract):
         ]
 
     def test_an_offset_is_acknowledged_after_all_outputs_before_it(
-        self, world, echoing, partition, target
-    ):
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
+    ) -> None:
         """When an offset is acknowledged, the outputs of all records before it are written."""
         output = TopicPartition(target, partition.partition)
         for start in range(0, 30, 3):
@@ -113,7 +119,9 @@ class StreamWritingContract(WritingContract):
         echoing.process_to({partition: 30})
         assert echoing.acknowledged == {partition: 30}
 
-    def test_records_without_outputs_are_acknowledged(self, world, open_task, partition, target):
+    def test_records_without_outputs_are_acknowledged(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
         """Records without outputs are acknowledged after the earlier ones."""
         outputs = iter(([batch_of(value=[b"v"], partition=[0])], [], []))
         task = open_task(target, lambda _records: next(outputs))
@@ -125,7 +133,9 @@ class StreamWritingContract(WritingContract):
         assert task.acknowledged == {partition: 3}
         assert len(world.records(TopicPartition(target, 0))) == 1
 
-    def test_a_change_is_returned_once(self, world, open_task, partition, target):
+    def test_a_change_is_returned_once(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
         """A second call returns only offsets that have changed since the first."""
         other = TopicPartition(world.topic(2), 0)
         task = open_task(target, echo)
@@ -135,7 +145,9 @@ class StreamWritingContract(WritingContract):
             task.process_to({changed: end})
             assert task.client.acknowledged() == {}
 
-    def test_an_acknowledgement_ends_a_poll(self, world, echoing, partition):
+    def test_an_acknowledgement_ends_a_poll(
+        self, world: World, echoing: StreamTask, partition: TopicPartition
+    ) -> None:
         """A poll that has no records returns when something is acknowledged."""
         world.produce(partition, numbered(0, 10))
         echoing.read_to({partition: 10})
@@ -144,7 +156,9 @@ class StreamWritingContract(WritingContract):
             assert not echoing.client.poll(LONG_S)
         assert time.monotonic() - started < SOON_S
 
-    def test_records_wait_while_a_caller_takes_none(self, world, echoing, partition):
+    def test_records_wait_while_a_caller_takes_none(
+        self, world: World, echoing: StreamTask, partition: TopicPartition
+    ) -> None:
         """Acknowledgements still come, and no record is lost by the wait."""
         world.produce(partition, numbered(0, 3))
         echoing.write(echoing.poll())
@@ -158,8 +172,8 @@ class StreamWritingContract(WritingContract):
         assert echoing.values(partition) == [b"v%d" % number for number in range(6)]
 
     def test_a_client_is_settled_when_all_outputs_are_acknowledged(
-        self, world, open_task, partition, target
-    ):
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
         """A client is settled before the first record, and after the last output."""
         task = open_task(target, echo)
         assert task.client.is_settled()
@@ -171,8 +185,8 @@ class StreamWritingContract(WritingContract):
         assert task.client.is_settled()
 
     def test_outputs_of_revoked_partitions_are_acknowledged(
-        self, world, echoing, partition, target
-    ):
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
+    ) -> None:
         """What was written before a revocation is delivered, and readers of committed see it."""
         world.produce(partition, numbered(0, 10))
         echoing.read_to({partition: 10})
@@ -186,8 +200,8 @@ class StreamWritingContract(WritingContract):
         assert [row["value"] for row in rows] == echoing.values(partition)
 
     def test_a_moved_partition_is_acknowledged_from_its_new_offset_on(
-        self, world, echoing, partition
-    ):
+        self, world: World, echoing: StreamTask, partition: TopicPartition
+    ) -> None:
         """Acknowledgements of what was read before a partition was moved are not returned."""
         world.produce(partition, numbered(0, 10))
         for polled in echoing.poll():
@@ -198,8 +212,8 @@ class StreamWritingContract(WritingContract):
         echoing.process_to({partition: 10})
 
     def test_records_that_were_polled_before_a_move_are_forgotten(
-        self, world, echoing, partition, target
-    ):
+        self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
+    ) -> None:
         """What was polled and not written keeps nothing from being acknowledged."""
         world.produce(partition, numbered(0, 10))
         echoing.poll()
@@ -209,7 +223,9 @@ class StreamWritingContract(WritingContract):
         rows = world.records(TopicPartition(target, partition.partition))
         assert [row["value"] for row in rows] == [b"v%d" % number for number in range(5, 10)]
 
-    def test_records_are_acknowledged_without_a_sink(self, world, partition):
+    def test_records_are_acknowledged_without_a_sink(
+        self, world: World, partition: TopicPartition
+    ) -> None:
         """A function that returns nothing needs no sink."""
         world.produce(partition, numbered(0, 10))
         task = StreamTask(world.stream_client(None))
@@ -217,7 +233,9 @@ class StreamWritingContract(WritingContract):
         task.process_to({partition: 10})
         assert task.acknowledged == {partition: 10}
 
-    def test_a_client_can_be_closed_before_it_is_settled(self, world, echoing, partition):
+    def test_a_client_can_be_closed_before_it_is_settled(
+        self, world: World, echoing: StreamTask, partition: TopicPartition
+    ) -> None:
         """What was written and not acknowledged does not keep a client from closing."""
         world.produce(partition, numbered(0, 1_000))
         echoing.write(echoing.poll())

@@ -131,43 +131,51 @@ class TaskRunnerContract:
     runner = required_fixture("Return the runner under test.")
 
     @pytest.fixture
-    def rendezvous(self, tmp_path):
+    def rendezvous(self, tmp_path: Path) -> Rendezvous:
         """Return an empty directory for the tasks of a test."""
         return Rendezvous(tmp_path, self.max_seconds)
 
-    def test_nothing_runs_before_the_start(self, runner):
+    def test_nothing_runs_before_the_start(self, runner: TaskRunner) -> None:
         """A new runner is not running, has not failed, and has nothing to cancel."""
         runner.cancel(0)
         assert not runner.is_running()
         assert runner.failure() is None
 
-    def test_it_has_slots(self, runner):
+    def test_it_has_slots(self, runner: TaskRunner) -> None:
         """The number of slots is unknown, or enough for the tasks of these tests."""
         slots = runner.available_slots()
         assert slots is None or slots >= TASKS
 
-    def test_every_slot_runs_once_and_all_at_once(self, runner, rendezvous):
+    def test_every_slot_runs_once_and_all_at_once(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
         """Tasks that wait for each other end, and each slot was run once."""
         runner.start(TASKS, MeetingTask(rendezvous))
         await_end(runner, self.max_seconds)
         assert runner.failure() is None
         assert [slot for slot, _ in rendezvous.arrivals()] == list(range(TASKS))
 
-    def test_a_job_runs_until_its_tasks_end(self, runner, rendezvous):
+    def test_a_job_runs_until_its_tasks_end(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
         """The start returns while tasks wait, which end by what comes after it."""
         self._start(runner, WaitingTask(rendezvous))
         assert runner.is_running()
         self._end_well(runner, rendezvous)
 
     @pytest.mark.parametrize("slot", range(TASKS))
-    def test_a_job_runs_until_its_last_task_ends(self, runner, rendezvous, slot):
+    def test_a_job_runs_until_its_last_task_ends(
+        self, runner: TaskRunner, rendezvous: Rendezvous, slot: int
+    ) -> None:
         """A job whose other tasks have ended is running."""
         self._start(runner, WaitingTask(rendezvous, {slot}))
         # The end of the other tasks is not reported.
         assert not Deadline.after(_SETTLED_SECONDS).poll(lambda: not runner.is_running(), 0.02)
         self._end_well(runner, rendezvous)
 
-    def test_a_second_job_at_the_same_time_is_refused(self, runner, rendezvous):
+    def test_a_second_job_at_the_same_time_is_refused(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
         """One job runs at a time, and the second start does not affect it."""
         runner.start(1, WaitingTask(rendezvous))
         await_until(lambda: bool(rendezvous.arrivals()), self.max_seconds)
@@ -177,7 +185,7 @@ class TaskRunnerContract:
         self._end_well(runner, rendezvous)
         assert len(rendezvous.arrivals()) == 1
 
-    def test_a_task_that_fails_ends_the_job(self, runner):
+    def test_a_task_that_fails_ends_the_job(self, runner: TaskRunner) -> None:
         """The failure names the task's exception, on one line."""
         self._fail(runner)
         failure = runner.failure()
@@ -185,7 +193,9 @@ class TaskRunnerContract:
         assert failure.startswith("ValueError: slot 1 fails")
         assert "\n" not in failure
 
-    def test_a_failed_task_is_run_again_only_where_that_is_known(self, runner, rendezvous):
+    def test_a_failed_task_is_run_again_only_where_that_is_known(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
         """A failed task runs once, unless the runner says that it may run again."""
         rendezvous.release()
         runner.start(1, FailingTask(rendezvous, 0))
@@ -193,7 +203,7 @@ class TaskRunnerContract:
         attempts = [attempt for _, attempt in rendezvous.arrivals()]
         assert len(attempts) == 1 or runner.runs_failed_tasks_again()
 
-    def test_a_failure_is_kept(self, runner):
+    def test_a_failure_is_kept(self, runner: TaskRunner) -> None:
         """A cancellation of a job that has failed changes nothing."""
         self._fail(runner)
         failure = runner.failure()
@@ -201,7 +211,7 @@ class TaskRunnerContract:
         assert failure is not None
         assert runner.failure() == failure
 
-    def test_a_job_can_follow_another(self, runner, rendezvous):
+    def test_a_job_can_follow_another(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
         """A job that ends well after one that failed has no failure, and new attempts."""
         self._fail(runner)
         for _ in range(2):
@@ -213,7 +223,9 @@ class TaskRunnerContract:
         attempts = [attempt for slot, attempt in rendezvous.arrivals() if slot == 0]
         assert len(set(attempts)) == 2
 
-    def test_a_cancelled_job_ends_without_failure(self, runner, rendezvous):
+    def test_a_cancelled_job_ends_without_failure(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
         """A cancellation waits for the end of tasks; that they fail meanwhile is no failure."""
         self._start(runner, FailingTask(rendezvous, _SETTLED_SECONDS))
         timer = threading.Timer(_SETTLED_SECONDS, rendezvous.release)
@@ -223,7 +235,9 @@ class TaskRunnerContract:
         assert runner.failure() is None
         timer.join()
 
-    def test_a_job_can_follow_a_cancelled_one(self, runner, rendezvous):
+    def test_a_job_can_follow_a_cancelled_one(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
         """Its failures are failures again."""
         self._start(runner, WaitingTask(rendezvous))
         runner.cancel(0)
@@ -232,7 +246,7 @@ class TaskRunnerContract:
         self._fail(runner)
         assert runner.failure() is not None
 
-    def test_a_cancellation_ends_in_time(self, runner, rendezvous):
+    def test_a_cancellation_ends_in_time(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
         """Tasks that do not end in time leave the job running, and are no failure."""
         self._start(runner, WaitingTask(rendezvous))
         runner.cancel(0)

@@ -54,51 +54,51 @@ class TokenProviderContract:
 
     issuer = required_fixture("Return the issuer of the provider under test.")
 
-    def test_a_token_is_accepted(self, issuer):
+    def test_a_token_is_accepted(self, issuer: TokenIssuer) -> None:
         """Brokers accept a token, also one of a second call."""
         assert issuer.accepts(issuer.provider.token())
         assert issuer.accepts(issuer.provider.token())
 
-    def test_an_expiry_is_in_milliseconds(self, issuer):
+    def test_an_expiry_is_in_milliseconds(self, issuer: TokenIssuer) -> None:
         """A token expires in the future, and within a week."""
         now_ms = 1_000 * time.time()
         assert 0 < issuer.provider.token().expires_ms - now_ms < _WEEK_MS
 
-    def test_a_token_is_hidden(self, issuer):
+    def test_a_token_is_hidden(self, issuer: TokenIssuer) -> None:
         """The provider's ``repr`` contains neither the token nor the secret."""
         token = issuer.provider.token()
         shown = f"{token!r} {token.value!r} {issuer.provider!r}"
         assert token.value not in shown
         assert issuer.secret not in shown
 
-    def test_a_broker_can_read_a_token(self, issuer):
+    def test_a_broker_can_read_a_token(self, issuer: TokenIssuer) -> None:
         """The value and the extensions have the characters that RFC 6750 and 7628 allow."""
         token = issuer.provider.token()
         assert _BEARER.fullmatch(token.value)
         assert all(is_extension(name, value) for name, value in token.extensions)
         assert isinstance(token.principal, str)
 
-    def test_an_expired_token_is_replaced(self, issuer):
+    def test_an_expired_token_is_replaced(self, issuer: TokenIssuer) -> None:
         """After a token has expired, the provider returns another one, which brokers accept."""
         issuer.provider.token()
         for _ in range(2):
             issuer.expire()
             assert issuer.accepts(issuer.provider.token())
 
-    def test_threads_share_a_provider(self, issuer):
+    def test_threads_share_a_provider(self, issuer: TokenIssuer) -> None:
         """Several threads at once get tokens that brokers accept."""
         with ThreadPoolExecutor(_THREADS) as pool:
             waiting = [pool.submit(issuer.provider.token) for _ in range(_THREADS)]
             assert all(issuer.accepts(each.result(timeout=60)) for each in waiting)
 
-    def test_a_refusal_is_told_without_the_secret(self, issuer):
+    def test_a_refusal_is_told_without_the_secret(self, issuer: TokenIssuer) -> None:
         """A refused login raises ``AuthenticationError``, which does not contain the secret."""
         issuer.refuse()
         with pytest.raises(AuthenticationError) as raised:
             issuer.provider.token()
         assert issuer.secret not in f"{raised.value} {raised.value!r}"
 
-    def test_a_refusal_ends(self, issuer):
+    def test_a_refusal_ends(self, issuer: TokenIssuer) -> None:
         """A login that is accepted again gets a token."""
         issuer.refuse()
         with pytest.raises(AuthenticationError):

@@ -50,13 +50,13 @@ class TransactionsContract(WorldContract):
     """
 
     @pytest.fixture
-    def transactions(self, world):
+    def transactions(self, world: World) -> Transactions:
         """Return the transactions under test."""
         made: Transactions = world.sink_container().transactions()
         return made
 
     @pytest.fixture
-    def sides(self, world, transactions):
+    def sides(self, world: World, transactions: Transactions) -> _Sides:
         """Return two processes, and the client's writer to a topic of one partition."""
         return _Sides(
             world,
@@ -66,7 +66,7 @@ class TransactionsContract(WorldContract):
             world.topic(),
         )
 
-    def test_records_are_visible_after_another_process_commits(self, sides):
+    def test_records_are_visible_after_another_process_commits(self, sides: _Sides) -> None:
         """Open transactions are invisible, and any process can commit them."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"v")
@@ -74,7 +74,7 @@ class TransactionsContract(WorldContract):
         sides.elsewhere.commit(opened)
         sides.await_visible(b"v")
 
-    def test_all_partitions_are_committed(self, sides):
+    def test_all_partitions_are_committed(self, sides: _Sides) -> None:
         """The records of a transaction in several topics and partitions become visible."""
         topics = [sides.topic, sides.world.topic(2)]
         partitions = [TopicPartition(topics[0], 0), *(TopicPartition(topics[1], n) for n in (0, 1))]
@@ -89,7 +89,7 @@ class TransactionsContract(WorldContract):
             lambda: all(len(sides.world.records(each, **COMMITTED)) == 1 for each in partitions)
         )
 
-    def test_transactions_of_several_ids_end_independently(self, sides):
+    def test_transactions_of_several_ids_end_independently(self, sides: _Sides) -> None:
         """Each call ends the transaction that it is given, also if others began since."""
         first, second, third = (
             sides.transactions.begin(sides.world.fresh_name()) for _ in range(3)
@@ -101,7 +101,7 @@ class TransactionsContract(WorldContract):
         sides.elsewhere.commit(second)
         sides.await_visible(b"1", b"2")
 
-    def test_committing_again_has_no_effect(self, sides):
+    def test_committing_again_has_no_effect(self, sides: _Sides) -> None:
         """A commit can be repeated if its first response was lost."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"v")
@@ -110,7 +110,7 @@ class TransactionsContract(WorldContract):
         sides.elsewhere.abort(opened)
         sides.await_visible(b"v")
 
-    def test_aborted_records_are_never_visible(self, sides):
+    def test_aborted_records_are_never_visible(self, sides: _Sides) -> None:
         """Aborting twice is allowed, and committing afterwards is an error."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"aborted")
@@ -123,7 +123,7 @@ class TransactionsContract(WorldContract):
         sides.transactions.commit(after)
         sides.await_visible(b"v")
 
-    def test_a_later_begin_fences_the_earlier_transaction(self, sides):
+    def test_a_later_begin_fences_the_earlier_transaction(self, sides: _Sides) -> None:
         """The earlier transaction of an id is aborted, and refuses writes and commits."""
         name = sides.world.fresh_name()
         earlier = sides.transactions.begin(name)
@@ -137,7 +137,7 @@ class TransactionsContract(WorldContract):
         sides.transactions.commit(later)
         sides.await_visible(b"later")
 
-    def test_a_fenced_writer_raises(self, sides):
+    def test_a_fenced_writer_raises(self, sides: _Sides) -> None:
         """The error names the transactional id."""
         name = sides.world.fresh_name()
         earlier = sides.transactions.begin(name)
@@ -145,7 +145,7 @@ class TransactionsContract(WorldContract):
         with pytest.raises(ProducerFencedError, match=name):
             sides.write(earlier, b"v")
 
-    def test_an_id_is_begun_again_after_each_end(self, sides):
+    def test_an_id_is_begun_again_after_each_end(self, sides: _Sides) -> None:
         """A committed transaction stays visible, and an aborted one invisible."""
         name = sides.world.fresh_name()
         for number in range(4):
@@ -156,7 +156,7 @@ class TransactionsContract(WorldContract):
         sides.await_visible(b"0", b"2")
 
     @pytest.mark.parametrize("commit", [True, False])
-    def test_an_empty_transaction_can_be_ended(self, sides, *, commit):
+    def test_an_empty_transaction_can_be_ended(self, sides: _Sides, *, commit: bool) -> None:
         """A transaction without records can be committed and aborted, also again."""
         if commit:
             sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
@@ -169,7 +169,7 @@ class TransactionsContract(WorldContract):
         sides.transactions.commit(later)
         sides.await_visible(b"v")
 
-    def test_open_transactions_are_listed(self, sides):
+    def test_open_transactions_are_listed(self, sides: _Sides) -> None:
         """Those whose ids have the prefix and that hold records, and no others."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         prefix = sides.world.fresh_name()
@@ -182,7 +182,7 @@ class TransactionsContract(WorldContract):
         sides.await_visible(names[0].encode())
         assert sorted(sides.elsewhere.open_ids(f"{prefix}-")) == list(names[1:3])
 
-    def test_an_open_transaction_is_described(self, sides):
+    def test_an_open_transaction_is_described(self, sides: _Sides) -> None:
         """By its producer, its state, its time-out and, once it has a record, when it began."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         name, unknown = sides.world.fresh_name(), sides.world.fresh_name()
@@ -201,7 +201,7 @@ class TransactionsContract(WorldContract):
         assert ongoing.timeout_ms > 0
 
     @pytest.mark.parametrize("commit", [True, False])
-    def test_an_end_is_described(self, sides, *, commit):
+    def test_an_end_is_described(self, sides: _Sides, *, commit: bool) -> None:
         """With when the transaction began, and also after another one has begun."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         name = sides.world.fresh_name()
@@ -218,7 +218,7 @@ class TransactionsContract(WorldContract):
         assert end_of(opened, replaced) is TransactionEnd.REPLACED
         assert (end_of(later, replaced), replaced.started_ms) == (None, -1)
 
-    def test_a_fenced_transaction_is_described(self, sides):
+    def test_a_fenced_transaction_is_described(self, sides: _Sides) -> None:
         """A fenced transaction differs from one that had ended before its id was taken."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         name = sides.world.fresh_name()
@@ -233,7 +233,7 @@ class TransactionsContract(WorldContract):
         with pytest.raises(TransactionLostError):
             sides.transactions.commit(opened)
 
-    def test_a_transaction_stays_open_after_close(self, sides):
+    def test_a_transaction_stays_open_after_close(self, sides: _Sides) -> None:
         """Closing neither commits nor aborts what another process is to end."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"v")
@@ -242,7 +242,7 @@ class TransactionsContract(WorldContract):
         sides.elsewhere.commit(opened)
         sides.await_visible(b"v")
 
-    def test_closing_twice_is_allowed(self, transactions):
+    def test_closing_twice_is_allowed(self, transactions: Transactions) -> None:
         """A second call of close has no effect."""
         transactions.close()
         transactions.close()

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..domain.values.data_types import LONG, STRING, StructField, StructType
 from ..domain.values.errors import FailureReason
-from ..ports.values.value_format import DecodedValues, Payloads
+from ..ports.values.value_format import DecodedValues, Payloads, ValueDecoder
 from ..ports.values.value_types import arrow_type
 from .fixtures import required_fixture
 
@@ -63,7 +63,7 @@ class ValueDecoderContract:
     )
     malformed = required_fixture("Return a payload that cannot be decoded.")
 
-    def test_the_type(self, decoder, encode):
+    def test_the_type(self, decoder: ValueDecoder, encode: Encode) -> None:
         """The column has the Arrow type of the decoder's type, and fields have names."""
         assert decoder.data_type == DECODED_TYPE
         assert {"number", "text"} <= {*decoder.field_names}
@@ -71,29 +71,31 @@ class ValueDecoderContract:
         assert decoded.column.type.equals(arrow_type(DECODED_TYPE))
         assert [str(decoded.reasons.dtype), str(decoded.fields.dtype)] == ["uint8", "int32"]
 
-    def test_values_keep_their_order(self, decoder, encode):
+    def test_values_keep_their_order(self, decoder: ValueDecoder, encode: Encode) -> None:
         """Row for row, with the extremes of their types."""
         values = [_ADA, _BOB, _EVE, _ADA]
         _assert_good(decoder.decode(payloads_of([*map(encode, values)])), values)
 
-    def test_no_values(self, decoder):
+    def test_no_values(self, decoder: ValueDecoder) -> None:
         """There are no rows, of the same type."""
         decoded = decoder.decode(payloads_of([]))
         assert len(decoded.column) == len(decoded.reasons) == len(decoded.fields) == 0
         assert decoded.column.type.equals(arrow_type(DECODED_TYPE))
 
-    def test_a_tombstone_is_null(self, decoder, encode):
+    def test_a_tombstone_is_null(self, decoder: ValueDecoder, encode: Encode) -> None:
         """And no failure."""
         for values in ([None], [_ADA, None, _BOB], [None, None, _ADA]):
             given = [None if value is None else encode(value) for value in values]
             _assert_good(decoder.decode(payloads_of(given)), values)
 
-    def test_a_slice_of_a_batch(self, decoder, encode):
+    def test_a_slice_of_a_batch(self, decoder: ValueDecoder, encode: Encode) -> None:
         """The places of payloads count from the beginning of the buffer."""
         given = payloads_of([encode(_ADA), None, encode(_BOB)], first=11)
         _assert_good(decoder.decode(given), [_ADA, None, _BOB])
 
-    def test_a_bad_value_does_not_affect_others(self, decoder, encode, malformed):
+    def test_a_bad_value_does_not_affect_others(
+        self, decoder: ValueDecoder, encode: Encode, malformed: bytes
+    ) -> None:
         """Wherever it is, it has a reason, and nothing of it is in other rows."""
         good = [_ADA, _BOB, _EVE]
         for place in range(len(good) + 1):
@@ -104,13 +106,17 @@ class ValueDecoderContract:
             _assert_no_text(decoded, place)
             _assert_good(_without(decoded, place), good)
 
-    def test_the_field_of_a_failure_has_a_name(self, decoder, malformed):
+    def test_the_field_of_a_failure_has_a_name(
+        self, decoder: ValueDecoder, malformed: bytes
+    ) -> None:
         """A failure has a reason, and a field's index or -1."""
         decoded = decoder.decode(payloads_of([malformed]))
         assert -1 <= decoded.fields[0] < len(decoder.field_names)
         assert decoded.reasons[0] in {each.value for each in FailureReason} - {FailureReason.NONE}
 
-    def test_a_value_that_has_failed_is_not_decoded(self, decoder, encode):
+    def test_a_value_that_has_failed_is_not_decoded(
+        self, decoder: ValueDecoder, encode: Encode
+    ) -> None:
         """The reason that its framing gave it stays, and it is null."""
         reasons = [FailureReason.NONE, FailureReason.UNKNOWN_SCHEMA, FailureReason.NONE]
         given = payloads_of([encode(_ADA), encode(_EVE), encode(_BOB)], reasons)
@@ -119,7 +125,7 @@ class ValueDecoderContract:
         assert decoded.column[1].as_py() is None
         _assert_good(_without(decoded, 1), [_ADA, _BOB])
 
-    def test_a_value_that_ends_too_early(self, decoder, encode):
+    def test_a_value_that_ends_too_early(self, decoder: ValueDecoder, encode: Encode) -> None:
         """What follows in the buffer is not taken for its rest."""
         whole = encode(_BOB)
         for length in range(len(whole)):
@@ -127,7 +133,7 @@ class ValueDecoderContract:
             assert decoded.column[1].as_py() != _BOB
             _assert_good(_without(decoded, 1), [_ADA, _EVE])
 
-    def test_random_bytes(self, decoder, encode):
+    def test_random_bytes(self, decoder: ValueDecoder, encode: Encode) -> None:
         """Random bytes are decoded or refused, and the values between them are right."""
         noise = random.Random(7)  # noqa: S311  # the same bytes each time
         good, rows = encode(_BOB), 600
@@ -142,7 +148,7 @@ class ValueDecoderContract:
         assert not decoded.reasons[1::2].any()
         decoded.column.validate(full=True)
 
-    def test_many_values(self, decoder, encode, malformed):
+    def test_many_values(self, decoder: ValueDecoder, encode: Encode, malformed: bytes) -> None:
         """A batch may have more and longer values than the ones before, and bad ones among them."""
         decoder.decode(payloads_of([encode(_ADA)]))
         numbers = range(4_000)
@@ -155,7 +161,7 @@ class ValueDecoderContract:
         found = decoded.column.filter(pa.array(~is_bad)).to_pylist()
         assert found == [value for value in values if value["number"] % 9]
 
-    def test_a_result_stays(self, decoder, encode):
+    def test_a_result_stays(self, decoder: ValueDecoder, encode: Encode) -> None:
         """Later batches do not change it."""
         first = decoder.decode(payloads_of([encode(_ADA), encode(_BOB)]))
         decoder.decode(payloads_of([encode(_EVE), encode(_EVE), encode(_EVE)]))

@@ -44,41 +44,41 @@ class ValueEncoderContract:
     encoder = required_fixture("Return the encoder under test, of ``ENCODED_TYPE``.")
     decode = required_fixture("Return a function that returns the row of a value.")
 
-    def test_the_schema(self, encoder):
+    def test_the_schema(self, encoder: ValueEncoder) -> None:
         """The schema can be registered, and is the same each time."""
         assert isinstance(encoder.schema, Schema)
         assert encoder.schema.text
         assert encoder.schema == encoder.schema
 
-    def test_values_keep_their_order(self, encoder, decode):
+    def test_values_keep_their_order(self, encoder: ValueEncoder, decode: Decode) -> None:
         """Row for row, with the extremes of their types."""
         values = [_ADA, _BOB, _EVE, _ADA]
         assert [*map(decode, encode(encoder, rows_of(values)))] == values
 
-    def test_no_rows(self, encoder):
+    def test_no_rows(self, encoder: ValueEncoder) -> None:
         """There are no values."""
         assert encode(encoder, rows_of([])) == []
 
-    def test_a_row_that_is_null_is_a_tombstone(self, encoder):
+    def test_a_row_that_is_null_is_a_tombstone(self, encoder: ValueEncoder) -> None:
         """Also behind a prefix, and where all rows are."""
         for values in ([None], [_ADA, None, _BOB]):
             encoded = encode(encoder, rows_of(values), b"prefix")
             assert [each is None for each in encoded] == [value is None for value in values]
 
-    def test_a_prefix(self, encoder, decode):
+    def test_a_prefix(self, encoder: ValueEncoder, decode: Decode) -> None:
         """Each value is behind it."""
         encoded = encode(encoder, rows_of([_ADA, _BOB]), b"\0\0\0\0\7")
         assert [value[:5] for value in encoded] == [b"\0\0\0\0\7"] * 2
         assert [decode(value[5:]) for value in encoded] == [_ADA, _BOB]
 
-    def test_a_slice(self, encoder, decode):
+    def test_a_slice(self, encoder: ValueEncoder, decode: Decode) -> None:
         """Rows before and behind it are not encoded."""
         rows = rows_of([_EVE, _EVE, None, _ADA, _BOB, _EVE]).slice(2, 3)
         encoded = encode(encoder, rows)
         assert encoded[0] is None
         assert [*map(decode, encoded[1:])] == [_ADA, _BOB]
 
-    def test_values_below_a_row_that_is_null(self, encoder, decode):
+    def test_values_below_a_row_that_is_null(self, encoder: ValueEncoder, decode: Decode) -> None:
         """Values below a null are not encoded: Arrow may have any there."""
         fields: list[pa.Array[Any]] = [pa.array([1, 2]), pa.array(["ada", "bob"])]
         rows: pa.Array[Any] = pa.StructArray.from_arrays(
@@ -87,14 +87,14 @@ class ValueEncoderContract:
         first, second = encode(encoder, rows)
         assert (decode(first), second) == (_ADA, None)
 
-    def test_many_rows(self, encoder, decode):
+    def test_many_rows(self, encoder: ValueEncoder, decode: Decode) -> None:
         """A batch may have more and longer rows than the ones before."""
         encoder.encode(rows_of([_ADA]))
         numbers = range(4_000)
         values: list[Value] = [{"number": one, "text": "x" * (one % 400)} for one in numbers]
         assert [*map(decode, encode(encoder, rows_of(values)))] == values
 
-    def test_a_result_stays(self, encoder, decode):
+    def test_a_result_stays(self, encoder: ValueEncoder, decode: Decode) -> None:
         """Later batches do not change it."""
         first: Any = encoder.encode(rows_of([_ADA, _BOB]))
         encoder.encode(rows_of([_EVE, _EVE, _EVE]))

@@ -6,7 +6,7 @@ import enum
 import os
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
@@ -233,12 +233,12 @@ class WorldContract:
     world = required_fixture("Return a cluster with the client under test.")
 
     @pytest.fixture(autouse=True)
-    def _closing(self, world):
+    def _closing(self, world: World) -> Iterator[None]:
         """Close the world after each test."""
         yield
         world.close()
 
-    def test_required_capabilities_are_declared(self, world):
+    def test_required_capabilities_are_declared(self, world: World) -> None:
         """No test of a capability in ``min_capabilities`` is skipped."""
         missing = self.min_capabilities - world.capabilities
         assert not missing, f"{type(world).__name__} does not declare {missing}"

@@ -77,11 +77,11 @@ class WritingContract(WorldContract):
     """The tests that records pass however they are written."""
 
     @pytest.fixture
-    def target(self, world):
+    def target(self, world: World) -> str:
         """Return the sink's topic, of two partitions."""
         return world.topic(2)
 
-    def test_every_column_is_written(self, world, write, target):
+    def test_every_column_is_written(self, world: World, write: Write, target: str) -> None:
         """Columns are written unchanged; without a timestamp, a record gets the current time."""
         when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
         later = when + dt.timedelta(milliseconds=1)
@@ -104,7 +104,7 @@ class WritingContract(WorldContract):
         assert given == [when.timestamp(), later.timestamp()]
         assert abs(dt.datetime.now(dt.UTC).timestamp() - current) < 60
 
-    def test_keys_decide_as_in_java(self, world, write):
+    def test_keys_decide_as_in_java(self, world: World, write: Write) -> None:
         """A key's hash chooses the partition, where the row does not name one."""
         target = world.topic(5)
         keys = list(KEYS)
@@ -116,7 +116,9 @@ class WritingContract(WorldContract):
             expected = 2 * keys_of_partition(number, 5) + further.get(number, [])
             assert values_of(world, target, number) == expected
 
-    def test_each_row_may_name_its_topic_and_partition(self, world, write, target):
+    def test_each_row_may_name_its_topic_and_partition(
+        self, world: World, write: Write, target: str
+    ) -> None:
         """Rows of one batch go to the topics and partitions that they name, in their order."""
         other = world.topic()
         batch = batch_of(
@@ -129,14 +131,16 @@ class WritingContract(WorldContract):
         assert values_of(world, target, 1) == [b"3"]
         assert values_of(world, other, 0) == [b"2"]
 
-    def test_the_sinks_topic_overrides_the_column(self, world, write, target):
+    def test_the_sinks_topic_overrides_the_column(
+        self, world: World, write: Write, target: str
+    ) -> None:
         """With the option `topic`, all records go there, and the column is ignored."""
         other = world.topic()
         write(target, batch_of(value=[b"1", b"2"], topic=[other, None], partition=[0, 0]))
         assert values_of(world, target, 0) == [b"1", b"2"]
         assert values_of(world, other, 0) == []
 
-    def test_a_slice_is_written(self, world, write, target):
+    def test_a_slice_is_written(self, world: World, write: Write, target: str) -> None:
         """Only the rows of a batch's slice are written."""
         whole = batch_of(
             key=[b"a", b"b", None, b"d"],
@@ -153,20 +157,22 @@ class WritingContract(WorldContract):
         ]
 
     @pytest.mark.parametrize("has_column", [True, False])
-    def test_a_record_needs_a_topic(self, world, write, target, *, has_column):
+    def test_a_record_needs_a_topic(
+        self, world: World, write: Write, target: str, *, has_column: bool
+    ) -> None:
         """Without the option `topic`, a row without a topic is an error, and none is sent."""
         columns = {"topic": [target, None]} if has_column else {}
         with pytest.raises(NullTopicError):
             write(None, batch_of(value=[b"v", b"w"], partition=[0, 0], **columns))
         assert values_of(world, target, 0) == []
 
-    def test_the_topic_has_to_exist(self, world, write):
+    def test_the_topic_has_to_exist(self, world: World, write: Write) -> None:
         """The error names a topic that does not exist, at the latest when it is waited for."""
         unknown = world.fresh_name()
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
             write(unknown, batch_of(value=[b"v"]))
 
-    def test_the_partition_has_to_exist(self, world, write, target):
+    def test_the_partition_has_to_exist(self, world: World, write: Write, target: str) -> None:
         """The error is of the first record whose partition does not exist."""
         batch = batch_of(key=[b"k"] * 3, value=[b"v", b"secret", b"w"], partition=[0, 2, 7])
         with pytest.raises(UnknownPartitionError) as caught:
@@ -175,13 +181,15 @@ class WritingContract(WorldContract):
         assert "secret" not in str(caught.value)
         assert b"w" not in values_of(world, target, 0) + values_of(world, target, 1)
 
-    def test_a_header_needs_a_key(self, write, target):
+    def test_a_header_needs_a_key(self, write: Write, target: str) -> None:
         """A row that cannot become a record is an error."""
         headers = [None, [{"key": "a", "value": b"1"}, {"key": None, "value": b"2"}]]
         with pytest.raises(InvalidRecordError):
             write(target, batch_of(value=[b"v", b"w"], headers=headers))
 
-    def test_a_record_that_is_too_large_for_its_topic_is_an_error(self, world, write):
+    def test_a_record_that_is_too_large_for_its_topic_is_an_error(
+        self, world: World, write: Write
+    ) -> None:
         """The error names its partition and not its content; without one, the record is there."""
         target = world.topic(2, max__message__bytes="2000")
         batch = batch_of(key=[b"key"], value=[b"secret" * 1_000], partition=[1])
