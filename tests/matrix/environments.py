@@ -56,11 +56,7 @@ def _with_wheel(environment: Environment, python: Path) -> Path:
 
 def requirements(environment: Environment, project: Project) -> tuple[str, ...]:
     """Return what to install: this checkout in place, and what its tests import."""
-    return (
-        f"--editable {ROOT}[{','.join(environment.extras)}]",
-        environment.spark,
-        *project.tests,
-    )
+    return (f"--editable {ROOT}[{','.join(environment.extras)}]", environment.spark, *project.tests)
 
 
 def only(packages: Collection[str], resolved: str) -> str:

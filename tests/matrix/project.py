@@ -9,15 +9,7 @@ from typing import Any, Final, Self
 
 ROOT: Final = Path(__file__).parents[2]
 
-CHECKERS: Final = frozenset(
-    {
-        "import-linter",
-        "mypy",
-        "pyarrow-stubs",
-        "ruff",
-        "types-protobuf",
-    }
-)
+CHECKERS: Final = frozenset({"import-linter", "mypy", "pyarrow-stubs", "ruff", "types-protobuf"})
 """Packages of the group ``dev`` that no test of the matrix imports; some need a newer PyArrow."""
 
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -38,7 +30,6 @@ class Project:
 
     @classmethod
     def of(cls, settings: dict[str, Any]) -> Self:
-        """Return what the content of a file names."""
         project = settings["project"]
         extras = project["optional-dependencies"].items()
         return cls(

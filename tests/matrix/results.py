@@ -31,7 +31,6 @@ class Counts:
 
     @classmethod
     def of_junit(cls, report: Path) -> Self:
-        """Return what pytest counted in a report of JUnit's format."""
         suites = list(ET.parse(report).getroot().iter("testsuite"))  # noqa: S314 - pytest's own
 
         def total(name: str) -> int:
@@ -58,7 +57,6 @@ class Result:
 
 
 def merged(before: Iterable[Result], fresh: Iterable[Result], names: Iterable[str]) -> list[Result]:
-    """Return the newest result of each cell, in the order of their names."""
     by_name = {result.cell: result for result in (*before, *fresh)}
     return [by_name[name] for name in names if name in by_name]
 
@@ -69,7 +67,6 @@ def read_results(path: Path = RESULTS) -> list[Result]:
 
 
 def write_results(results: Iterable[Result], path: Path = RESULTS) -> None:
-    """Write results to a file."""
     path.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
 
 

@@ -51,7 +51,6 @@ def run_cell(cell: Cell, project: Project) -> Result:
 
 
 def log_of(cell: Cell) -> Path:
-    """Return where the output of a cell's tests is."""
     return LOGS / f"{cell.name}.log"
 
 

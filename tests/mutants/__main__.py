@@ -20,7 +20,6 @@ FOLDER = Path("build/mutants")
 
 
 def main() -> int:
-    """Run the command, and return 1 if a score is too low."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -73,7 +73,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def import_all(package: str) -> None:
-    """Import a package's modules."""
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         importlib.import_module(module.name)
 

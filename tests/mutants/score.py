@@ -26,7 +26,6 @@ class Score:
 
     @classmethod
     def of(cls, outcomes: Mapping[str, str]) -> Self:
-        """Count the outcomes of mutants."""
         of_modules: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for mutant, outcome in outcomes.items():
             of_modules[module_of(mutant)][outcome] += 1
@@ -34,7 +33,6 @@ class Score:
 
     @property
     def percent(self) -> float:
-        """Return how many of the mutants a test found."""
         return percent_found(self._total)
 
     @property
@@ -55,7 +53,6 @@ def module_of(mutant: str) -> str:
 
 
 def percent_found(counts: Counter[str]) -> float:
-    """Return the share of the mutants that a test found."""
     return 100 * sum(counts[outcome] for outcome in FOUND) / max(1, counts.total())
 
 

@@ -19,7 +19,6 @@ collect_ignore = ["projects", *([] if VARIABLE in os.environ else ["test_extras.
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
-    """Return the wheel that is built from the sdist."""
     return made_once(tmp_path_factory, "dist", lambda directory: build(ROOT, directory))
 
 

@@ -58,7 +58,6 @@ class Installed:
         }
 
     def interpreter(self, **variables: str) -> AbstractContextManager[Run]:
-        """Return an interpreter of its own process."""
         return interpreter_of(self.python, self.directory, {**self.environment, **variables})
 
     def ended(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -81,6 +80,5 @@ class Installed:
         return ended.stdout
 
     def running(self, *arguments: str) -> AbstractContextManager[Running]:
-        """Return the running command ``pyspark-kafka``."""
         command: list[str | Path] = [self.python.parent / "pyspark-kafka", *arguments]
         return running_command(command, self.environment, self.directory)

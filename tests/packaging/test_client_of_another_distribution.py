@@ -31,11 +31,7 @@ class Installed(NamedTuple):
 
     def run(self, *arguments: str | Path) -> str:
         done = subprocess.run(
-            [self.python, *arguments],
-            cwd=self.project,
-            capture_output=True,
-            text=True,
-            check=False,
+            [self.python, *arguments], cwd=self.project, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -43,7 +39,6 @@ class Installed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def installed(bare_python, wheel, tmp_path_factory):
-    """Install the project beside the wheel."""
     home = tmp_path_factory.mktemp("journal")
     # Without what a run of its tests in place may have left there.
     project = shutil.copytree(
@@ -80,7 +75,6 @@ def test_the_type_checker_sees_every_public_name(module):
 
 
 def test_a_query_of_spark_reads_by_its_name(installed, tmp_path):
-    """Spark's driver and its workers find the client by the option `client`."""
     topic = tmp_path / "orders"
     topic.mkdir()
     for partition, count in enumerate((3, 4)):

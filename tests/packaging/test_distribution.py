@@ -30,7 +30,6 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel):
 
 
 def test_the_wheel_holds_the_license(wheel):
-    """The wheel names its license, and has its text."""
     archive = zipfile.ZipFile(wheel)
     [text] = [name for name in archive.namelist() if name.endswith("/licenses/LICENSE")]
     [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
@@ -43,14 +42,10 @@ def test_the_sdist_holds_the_dashboard_and_the_alert_rules(wheel):
     [sdist] = wheel.parent.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {
-        "docs/operate/grafana-dashboard.json",
-        "docs/operate/prometheus-alerts.yml",
-    } <= names
+    assert {"docs/operate/grafana-dashboard.json", "docs/operate/prometheus-alerts.yml"} <= names
 
 
 def test_the_layers_stand_at_the_top():
-    """The four links lead to the layers of the package."""
     for layer in LAYERS:
         assert (ROOT / layer).is_symlink()
         assert (ROOT / layer).resolve() == SOURCE / "pyspark_kafka" / layer
@@ -68,14 +63,12 @@ def test_importing_the_package_loads_no_vendor():
 
 
 def test_the_public_names_are_there():
-    """All names in `__all__` exist, and no others."""
     assert all(getattr(pyspark_kafka, name) for name in pyspark_kafka.__all__)
     assert not hasattr(pyspark_kafka, "no_such_name")
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_package_alone_is_imported(module):
-    """All names of the reference are there after `import pyspark_kafka`."""
     names = re.findall(rf"pyspark_kafka\.{module}[\w.]*", PAGE)
     script = "; ".join(["import pyspark_kafka", *names])
     subprocess.run([sys.executable, "-c", script], check=True)

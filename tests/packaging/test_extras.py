@@ -26,9 +26,7 @@ from .installed import Installed
 pytestmark = pytest.mark.timeout(900)  # kernels are compiled, in each environment
 
 COMMANDS: Final = re.findall(
-    r"^\| \[`pyspark-kafka ([a-z -]+)`\]",
-    (DOCS / "reference" / "cli.md").read_text(),
-    re.MULTILINE,
+    r"^\| \[`pyspark-kafka ([a-z -]+)`\]", (DOCS / "reference" / "cli.md").read_text(), re.MULTILINE
 )
 NEED_SPARK: Final = ("demo",)
 NEED_EXTRAS: Final = ("broker", "completion", "prometheus")
@@ -104,13 +102,11 @@ token = token_provider(read_java_settings(dict(parsed.kafka)).login.tokens).toke
 
 @pytest.fixture
 def installed(installed_python, tmp_path):
-    """Return the Python of this cell of the matrix."""
     return Installed(installed_python, tmp_path)
 
 
 @pytest.fixture
 def written(topics):
-    """Return a topic with three records."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
     return topic
@@ -118,7 +114,6 @@ def written(topics):
 
 @pytest.fixture
 def at_kafka(kafka):
-    """Return the arguments with the run's broker."""
     return ("--bootstrap-servers", kafka.bootstrap_servers)
 
 
@@ -130,13 +125,11 @@ def test_a_page_that_needs_no_extra(name, installed):
 
 @pytest.mark.parametrize("name", PAGES_WITH_EXTRAS)
 def test_a_page_that_needs_extras(name, installed):
-    """The same with all of them."""
     run_page(name, installed)
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES_WITH_EXTRAS if name in TESTS])
 def test_all_tests_of_a_page(name, installed):
-    """Those that need a broker, too."""
     run_tests_of(name, installed)
 
 
@@ -169,7 +162,6 @@ def run_tests_of(name: str, installed: Installed) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help(name, installed):
-    """Each command explains itself without any extra."""
     assert f"pyspark-kafka {name}" in installed.printed(*name.split(), "--help")
 
 
@@ -217,7 +209,6 @@ def with_key_stores(installed: Installed, request: pytest.FixtureRequest) -> Seq
 
 
 def test_pkcs12_stores(installed, request, secured, fresh_name):
-    """A client logs in with its certificate."""
     topic = fresh_name()
     secured.cluster.create_topic(topic)
     assert topic in installed.printed(*with_key_stores(installed, request))
@@ -229,7 +220,6 @@ def test_a_checkpoint_on_s3(installed, s3):
 
 
 def test_a_checkpoint_on_hdfs(installed, hdfs, fresh_name):
-    """As on S3."""
     check_storage(installed, f"{hdfs.url}/{fresh_name()}")
 
 
@@ -243,7 +233,6 @@ def check_storage(installed: Installed, path: str, options: str = "{}") -> None:
 
 
 def test_a_schema_registry(installed, at_kafka, topics, schema_registry):
-    """Values are decoded with its schema."""
     topic = topics.create()
     registry = open_registry(RegistryOptions(schema_registry))
     number = registry.register(f"{topic}-value", Schema(SchemaType.AVRO, AVRO))
@@ -262,13 +251,11 @@ def test_protobuf_values(installed, at_kafka, topics):
 
 
 def tailed(installed: Installed, topic: str, *given: str) -> object:
-    """Return the only value of a topic."""
     line = installed.printed("tail", topic, *given, "--from=earliest", "--once", "--json")
     return json.loads(line)["value"]
 
 
 def test_an_exporter(installed, at_kafka, written, tmp_path):
-    """The lag of a checkpoint is scraped."""
     write(tmp_path / "orders", 0, f'{{"{written}":{{"0":1}}}}')
     (tmp_path / "orders" / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     given = ("--checkpoint", str(tmp_path / "orders"), "--port", "0", "--interval", "0.2")
@@ -280,7 +267,6 @@ def test_an_exporter(installed, at_kafka, written, tmp_path):
 
 
 def test_completion(installed):
-    """The script completes the commands."""
     assert "dead-letters" in installed.printed("completion", "bash")
 
 
@@ -324,7 +310,6 @@ def test_a_token(provider, servers_of_the_cloud, installed):
 
 @pytest.mark.parametrize("name", GUIDES)
 def test_a_guide(name, installed, topics, tmp_path):
-    """As it is written."""
     with installed.interpreter() as run:
         check_page(name, run, topics, tmp_path)
 
@@ -354,7 +339,6 @@ def test_an_embedded_broker(installed):
 
 @pytest.mark.parametrize("more", [(), ("--continuous", "--client=confluent")])
 def test_the_demo(more, installed):
-    """The demo needs no Kafka."""
     assert "All 2,000 events" in installed.printed("demo", "--events=2000", *more)
 
 

@@ -36,7 +36,6 @@ def run():
 
 @pytest.fixture(scope="module")
 def installed(installed_python, tmp_path_factory):
-    """Return a Python with the wheel and Spark."""
     return Installed(installed_python, tmp_path_factory.mktemp("shell"))
 
 
@@ -65,7 +64,6 @@ def test_the_readme(run, topics, tmp_path):
 
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_a_tutorial(name, run, topics, tmp_path):
-    """As it is written."""
     check_page(name, run, topics, tmp_path)
 
 

@@ -18,7 +18,6 @@ def run(tool: str, *arguments: str | Path) -> str:
 
 
 def test_an_index_accepts_the_distribution(wheel):
-    """The metadata of sdist and wheel are valid, and the wheel has no stray files."""
     [sdist] = wheel.parent.glob("*.tar.gz")
     run("twine", "check", "--strict", sdist, wheel)
     run("check-wheel-contents", wheel)

@@ -24,7 +24,6 @@ from .story import story_of
 
 
 def main() -> int:
-    """Run the command, and return 1 if a promise was broken."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -20,17 +20,14 @@ class Batch:
 
     @classmethod
     def of(cls, entry: tuple[int, bytes]) -> Self:
-        """Parse an entry of the offset log."""
         content = json.loads(entry[1])
         return cls(entry[0], content["start"], content["end"])
 
     def to_bytes(self, now_ms: int) -> bytes:
-        """Return its entry in the offset log."""
         content = {"batchTimestampMs": now_ms, "start": self.start, "end": self.end}
         return json.dumps(content).encode()
 
     def rows(self, partition: int, partitions: int, tag: str) -> list[bytes]:
-        """Return the values that a task writes."""
         numbers = range(self.start, self.end)
         return [value_of(tag, each) for each in numbers if each % partitions == partition]
 
@@ -54,42 +51,35 @@ class Checkpoint:
     sinks: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
 
     def copy(self, tag: str) -> Self:
-        """Return a copy of all files."""
         planned = self.planned()
         copied = Checkpoint(tag, self.query_id, planned.end if planned else self.first, self.last)
         copied.overwrite(self, with_sinks=True)
         return copied
 
     def planned(self) -> Batch | None:
-        """Return the last batch of the offset log."""
         latest = self.offsets.latest()
         return None if latest is None else Batch.of(latest)
 
     def newest_entry(self) -> tuple[int, SinkLogEntry]:
-        """Return the newest entry of the sink's log."""
         latest = self.sinks.latest()
         if latest is None:
             return -1, SinkLogEntry(-1, BatchState.COMMITTED)
         return latest[0], SinkLogEntry.from_bytes(latest[1])
 
     def values(self, number: int) -> list[bytes]:
-        """Return the records of a batch."""
         content = self.offsets.get(number)
         return [] if content is None else Batch.of((number, content)).rows(0, 1, self.tag)
 
     def overwrite(self, other: Self, *, with_sinks: bool) -> None:
-        """Replace all files by those of another checkpoint."""
         _overwrite(self.offsets, other.offsets)
         _overwrite(self.commits, other.commits)
         if with_sinks:
             _overwrite(self.sinks, other.sinks)
 
     def delete_sink_log(self) -> None:
-        """Delete the sink's log."""
         _overwrite(self.sinks, MemoryMetadataLog())
 
     def is_committed(self, batch: Batch) -> bool:
-        """Return whether Spark's commit log has a batch."""
         return self.commits.get(batch.number) is not None
 
 

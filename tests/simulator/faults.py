@@ -88,7 +88,6 @@ class Settings:
 
     @classmethod
     def of(cls, seed: int) -> Self:
-        """Return the settings that a seed stands for."""
         random = Random(seed)  # noqa: S311
         kinds = set(random.sample(_OTHERS, random.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))))
         if random.random() < 0.4:
@@ -137,20 +136,16 @@ class Numbers:
         self.fires = 0
 
     def between(self, low: int, high: int) -> int:
-        """Return a number of ``[low, high]``."""
         return low + int(self.random() * (high - low + 1))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Fired:
-    """A fault that happens, and its numbers."""
-
     kind: Fault
     numbers: Numbers
 
     def between(self, low: int, high: int) -> int:
-        """Return a number of ``[low, high]``, which tells how it happens."""
         return self.numbers.between(low, high)
 
 
@@ -165,7 +160,6 @@ class Decisions:
         self._numbers: dict[str, Numbers] = {}
 
     def between(self, name: str, low: int, high: int) -> int:
-        """Return a number of ``[low, high]`` that is no fault of a process."""
         return self._of(name).between(low, high)
 
     def one_of(self, name: str, call: str, kinds: Collection[Fault]) -> Fired | None:
@@ -179,7 +173,6 @@ class Decisions:
         return self._fire(numbers, enabled[int(which * len(enabled))]) if enabled else None
 
     def has(self, name: str, kind: Fault, rate: float) -> Fired | None:
-        """Return a fault if it happens."""
         numbers = self._of(name)
         fires = numbers.random() < rate and kind in self.settings.kinds
         return self._fire(numbers, kind) if fires else None

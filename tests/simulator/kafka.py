@@ -96,11 +96,9 @@ class Kafka:
         return described
 
     def open_ids(self, prefix: str) -> Sequence[str]:
-        """Return the ids with open transactions."""
         return self._port.open_ids(prefix)
 
     def commit(self, transaction: Transaction, by: str) -> None:
-        """Commit a transaction."""
         self._port.commit(transaction)
         self.fates.setdefault(
             transaction, Fate(TransactionEnd.COMMITTED, self._scheduler.now_ms, by)
@@ -150,7 +148,6 @@ class Kafka:
         return found
 
     def fetched(self) -> Counter[bytes]:
-        """Return what a consumer reads with ``read_committed``."""
         partition = TopicPartition(TOPIC, 0)
         records = self.cluster.fetch(
             partition, 0, 1 << 40, committed_only=True, max_records=1 << 20

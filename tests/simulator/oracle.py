@@ -62,8 +62,6 @@ def application_of(process: str) -> str:
 
 @final
 class Oracle:
-    """Checks a world."""
-
     def __init__(self, world: World) -> None:
         self._world = world
         self.by_hand: set[Transaction] = set()
@@ -228,7 +226,6 @@ class Oracle:
             self._violate(f"lost in part: {fate.end.name} by {what}", f"{fate}: {text}")
 
     def lost(self, entry: SinkLogEntry) -> dict[Transaction, Fate | None]:
-        """Return the transactions of a batch that were not committed."""
         fates = {each: self._world.kafka.fates.get(each) for each in entry.transactions}
         return {
             each: fate

@@ -20,10 +20,7 @@ ME: Final = "people"
 
 _MAX_STARTS: Final = 8
 _MAX_QUIET_STARTS: Final = 12
-_QUERY_IDS: Final = (
-    "0a1b2c3d-0000-4000-8000-000000000001",
-    "0a1b2c3d-0000-4000-8000-000000000002",
-)
+_QUERY_IDS: Final = ("0a1b2c3d-0000-4000-8000-000000000001", "0a1b2c3d-0000-4000-8000-000000000002")
 
 
 @final
@@ -163,7 +160,6 @@ class People:
         self._world.tell(ME, "restore the checkpoint", what, None)
 
     def _follow_advice(self, application: Application) -> None:
-        """Do what an error says."""
         error, checkpoint = application.error, application.checkpoint
         if isinstance(error, JobFailedError):
             error = error.cause

@@ -126,7 +126,6 @@ IDS_COLLIDE: Final = ("W5: attempt numbers in ids, without slots", "every id is 
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
-    """Run the product with a fault."""
     with ExitStack() as stack:
         for change in PLANTED[name]:
             stack.enter_context(patch.object(change.target, change.name, change.value))

@@ -13,11 +13,7 @@ import pyarrow as pa
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.application.writing.sink_task import SinkTask
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    MetadataLogError,
-    PysparkKafkaError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.writing.transaction import (
     DeliveryStats,
@@ -62,7 +58,6 @@ class Calls:
 
     @property
     def name(self) -> str:
-        """The process that calls."""
         current = self.world.scheduler.current
         assert current is not None
         return current.name
@@ -74,7 +69,6 @@ class Calls:
         effect: Callable[[str], T],
         kinds: Sequence[Fault] = _WRITES,
     ) -> T:
-        """Send a request to Kafka."""
         error = BrokerUnreachableError("memory", REQUEST_TIMEOUT_MS / 1000)
         return self._call(call, subject, effect, kinds, error)
 
@@ -85,7 +79,6 @@ class Calls:
         effect: Callable[[str], T],
         kinds: Sequence[Fault] = _READS,
     ) -> T:
-        """Send a request to the checkpoint's storage."""
         error = StorageError("storage", "The storage did not answer")
         return self._call(call, subject, effect, kinds, error)
 
@@ -149,8 +142,6 @@ class Calls:
 
 @final
 class SimulatedTransactions(Transactions):
-    """Transactions of the simulated Kafka."""
-
     def __init__(self, world: World, calls: Calls) -> None:
         self._kafka = world.kafka
         self._calls = calls
@@ -211,8 +202,6 @@ class SimulatedWriter(RecordWriter):
 
 @final
 class SimulatedLog(MetadataLog):
-    """A metadata log in a checkpoint."""
-
     def __init__(self, calls: Calls, log: MemoryMetadataLog, name: str) -> None:
         self._calls = calls
         self._log = log
@@ -263,7 +252,6 @@ class SimulatedUseCases:
 
     @contextmanager
     def sink(self, options: SinkOptions) -> Iterator[SinkUseCases]:
-        """Return both sides of a sink."""
         made = SimpleNamespace(
             kafka_sink=partial(self._kafka_sink, options),
             sink_task=partial(self._sink_task, options),

@@ -50,7 +50,6 @@ class Scheduler:
         self._crash: BaseException | None = None
 
     def spawn(self, name: str, body: Action, delay_ms: int = 0) -> Process:
-        """Start a process."""
         process = Process(name, body)
         self._processes.append(process)
         self._push(delay_ms, process, None)
@@ -61,7 +60,6 @@ class Scheduler:
         self._push(delay_ms, None, action)
 
     def sleep(self, ms: int) -> None:
-        """Let the current process wait."""
         me = self._alive()
         if self._events and self._events[0][0] <= self.now_ms + ms:
             me.token += 1
@@ -77,7 +75,6 @@ class Scheduler:
         self._switch(me)
 
     def wake(self, process: Process) -> None:
-        """Let a process go on that waits."""
         process.token += 1
         self._push(0, process, None)
 
@@ -96,7 +93,6 @@ class Scheduler:
         return self.current is not None and self.current.is_killed
 
     def kill_current(self) -> None:
-        """Kill the current process."""
         if self.current is not None:
             self.kill(self.current)
 

@@ -20,15 +20,12 @@ _CHUNK = 200
 
 
 class Part(NamedTuple):
-    """What some schedules came to."""
-
     stories: list[tuple[str, list[str]]]
     known: Counter[str]
     ids: int
 
 
 def in_parts(first: int, schedules: int, processes: int, *, is_strict: bool) -> Iterator[Part]:
-    """Simulate schedules, and yield what parts of them came to."""
     end = first + schedules
     chunks = [range(at, min(at + _CHUNK, end)) for at in range(first, end, _CHUNK)]
     run = partial(run_part, is_strict=is_strict)
@@ -46,7 +43,6 @@ def _stay_on_a_core(cores: SimpleQueue[int]) -> None:
 
 
 def run_part(seeds: Iterable[int], *, is_strict: bool = False) -> Part:
-    """Simulate the schedules of some seeds."""
     part = Part([], Counter(), 0)
     gc.collect()
     gc.disable()  # a tenth of the time

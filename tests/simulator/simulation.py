@@ -30,7 +30,6 @@ class Outcome:
 
 
 def simulate(settings: Settings) -> Outcome:
-    """Run a schedule."""
     world = World(settings)
     People(world, Oracle(world))
     violation = None
@@ -48,10 +47,5 @@ def simulate(settings: Settings) -> Outcome:
     finally:
         world.scheduler.close()
     return Outcome(
-        settings,
-        violation,
-        world.decisions.fired,
-        world.told,
-        len(world.kafka.names),
-        world.known,
+        settings, violation, world.decisions.fired, world.told, len(world.kafka.names), world.known
     )

@@ -9,11 +9,7 @@ from typing import Any, TypeAlias, cast, final
 import pyarrow as pa
 from pyspark import TaskContext
 
-from pyspark_kafka.adapters.spark.sink_writers import (
-    BATCH_ID,
-    KafkaStreamWriter,
-    TaskCommitMessage,
-)
+from pyspark_kafka.adapters.spark.sink_writers import BATCH_ID, KafkaStreamWriter, TaskCommitMessage
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
 from pyspark_kafka.domain.errors import PysparkKafkaError
 
@@ -42,8 +38,6 @@ class JobFailedError(SparkError):
 @final
 @dataclass(eq=False)
 class Attempt:
-    """An attempt of a task."""
-
     partition: int
     stage_attempt: int
     process: Process | None = None
@@ -81,7 +75,6 @@ class Application:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether one of its processes still runs."""
         return any(not each.is_done for each in self._processes)
 
     def die(self) -> None:

@@ -57,7 +57,6 @@ class World:
         self.check_error: Callable[[Exception, Checkpoint, str], None] = lambda *_: None
 
     def tell(self, who: str, call: str, subject: object, outcome: object) -> None:
-        """Note what happened."""
         self.told.append((self.scheduler.now_ms, who, call, subject, outcome))
 
     def notify(self) -> None:
@@ -66,11 +65,9 @@ class World:
             self.scheduler.wake(self.people)
 
     def is_visible(self, value: bytes) -> bool:
-        """Return whether a record is visible now."""
         return self.kafka.visible()[value] > 0
 
     def remember(self, checkpoint: Checkpoint) -> None:
-        """Keep a backup of a checkpoint."""
         if Fault.RESTORED in self.settings.kinds:
             self.snapshots.append(checkpoint.copy(checkpoint.tag))
 

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 
 def main(master: str, bootstrap_servers: str, topic: str, shipping: str) -> None:
-    """Read, and print how many rows there were."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.master(master)

@@ -7,7 +7,6 @@ from pyspark.sql import SparkSession
 
 
 def main(bootstrap_servers: str, topic: str, client: str = "kafka-python") -> None:
-    """Read, and print how many rows there were."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.master("local[1]")

@@ -66,12 +66,10 @@ def place_of_package(_: int) -> str:
 
 
 def read(spark: SparkSession, options: dict[str, str]) -> DataFrame:
-    """Return a topic."""
     return spark.read.format("pyspark_kafka").options(**options).load()
 
 
 def stream(spark: SparkSession, options: dict[str, str]) -> DataFrame:
-    """Return a topic as a stream."""
     return spark.readStream.format("pyspark_kafka").options(**options).load()
 
 
@@ -83,13 +81,11 @@ def copy(frame: DataFrame, options: dict[str, str], checkpoint: Path) -> None:
 
 
 def rows(frame: DataFrame) -> list[object]:
-    """Return the records of a topic in their order, without their topic."""
     columns = ("key", "value", "partition", "unix_millis(timestamp)", "headers")
     return [list(row) for row in frame.sort("partition", "offset").selectExpr(*columns).collect()]
 
 
 def write(frame: DataFrame, options: dict[str, str]) -> None:
-    """Write records to a topic."""
     frame.drop("topic", "offset").write.format("pyspark_kafka").mode("append").options(
         **options
     ).save()
