@@ -50,7 +50,6 @@ class Run:
     kept: int = 0
 
     def fuzz(self, seconds: float) -> None:
-        """Fuzz for some time."""
         self.corpus.mkdir(parents=True, exist_ok=True)
         self.findings.mkdir(parents=True, exist_ok=True)
         self._write_seeds()
@@ -66,7 +65,6 @@ class Run:
 
     @property
     def findings(self) -> Path:
-        """The folder of findings."""
         return self.folder / "findings" / self.target
 
     def _write_seeds(self) -> None:
@@ -106,7 +104,6 @@ class Run:
 
 
 def main() -> int:
-    """Run the command, and return how many findings there are, at most 1."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--target", choices=[*TARGETS, *batches.TRIALS], default="kernels")
     options.add_argument("--minutes", type=float, default=1.0)

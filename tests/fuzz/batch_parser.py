@@ -19,11 +19,9 @@ class Dice(random.Random):
         self._place = 0
 
     def random(self) -> float:
-        """Return a number in [0, 1)."""
         return self._take(1) / 256
 
     def getrandbits(self, k: int, /) -> int:
-        """Return a number of some bits."""
         return self._take((k + 7) // 8) & ((1 << k) - 1)
 
     def _take(self, size: int) -> int:

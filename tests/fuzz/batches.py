@@ -85,7 +85,6 @@ def parent(target: str, seed: int, minutes: float, keep: Path) -> int:
 
 
 def replay(target: str, path: Path) -> None:
-    """Try a batch again that was a finding."""
     seed, number = path.stem.split("-")[-2:]
     TRIALS[target](int(seed), int(number))
 
@@ -128,7 +127,6 @@ def _say(what: str) -> None:
 
 
 def main() -> None:
-    """Run a child."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("target", choices=TRIALS)
     options.add_argument("seed", type=int)

@@ -9,11 +9,7 @@ from pyspark_kafka.adapters.checkpoints.directory import batch_id_of, file_name,
 from pyspark_kafka.adapters.checkpoints.files import query_id_of
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.checkpoints.storages import MemoryDirectory
-from pyspark_kafka.adapters.continuous.directory_channel import (
-    SignedFiles,
-    digest_of,
-    numbers_of,
-)
+from pyspark_kafka.adapters.continuous.directory_channel import SignedFiles, digest_of, numbers_of
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents

@@ -25,7 +25,6 @@ ROOM_BYTES: Final = 1024**3
 
 
 def main(atheris: ModuleType, target: str, folder: Path, arguments: Sequence[str]) -> None:
-    """Run libFuzzer, which does not return."""
     with atheris.instrument_imports(include=["pyspark_kafka"]):
         parsers = parsers_of(target)
     findings = Findings(folder, parsers)

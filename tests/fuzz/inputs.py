@@ -60,7 +60,6 @@ class Case:
 
 
 def case_from(dice: random.Random) -> Case:
-    """Make a case."""
     offset = dice.choice((0, 0, 0, 5, 1_000, 2**31, 2**53, END - dice.randrange(200)))
     first = offset
     parts: list[bytes] = []

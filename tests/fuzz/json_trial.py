@@ -69,7 +69,6 @@ WORDS: Final = (
 
 
 def valid_values() -> list[bytes]:
-    """Return values that the schemas read."""
     deep = {"a": {"a": 1, "b": "x"}, "b": ["p", None], "c": {"k": [{"a": 1}, {}]}, "d": [[1.5], []]}
     return [
         json.dumps({"a": 1, "b": "text \u00e9 \U0001f600", "c": 0.1, "d": True}).encode(),
@@ -213,5 +212,4 @@ PARSERS: Final = (Parser("json", _read, (), _valid()),)
 
 
 def warm_up() -> None:
-    """Compile the kernel."""
     try_values(0, [b"{}"])

@@ -5,15 +5,12 @@ import hashlib
 import hmac
 import json
 import socket
-import struct
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
 from unittest.mock import patch
 
 from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
     PrivateFormat,
     pkcs12,
 )
@@ -35,6 +32,7 @@ from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority
 
+from .corpus import CORPUS
 from .parsers import Parser
 
 _NONCE: Final = "rOprNGfwEbeRWgbNEkqO"
@@ -132,37 +130,7 @@ def _stores() -> Iterator[bytes]:
     yield pkcs12.serialize_key_and_certificates(b"key", client.key, own, [], weak)
     trusted = pkcs12.PKCS12Certificate(authority.certificate, b"authority")
     yield pkcs12.serialize_java_truststore([trusted], weak)
-    certificate = own.public_bytes(Encoding.DER)
-    key = client.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    yield _jks(key, certificate)
-
-
-def _jks(key: bytes, certificate: bytes) -> bytes:
-    """Return a store with a key and a trusted certificate (``sun.security.provider``)."""
-    secret, salt = _PASSWORD.encode("utf-16-be"), bytes(20)
-    stream, block = b"", salt
-    while len(stream) < len(key):
-        block = _sha1(secret + block)
-        stream += block
-    hidden = bytes(left ^ right for left, right in zip(key, stream, strict=False))
-    data = salt + hidden + _sha1(secret + key)
-    algorithm = bytes.fromhex("300e060a2b060104012a021101010500")
-    protected = _der(0x30, algorithm + _der(0x04, data))
-    alias = struct.pack(">H", 1) + b"a" + bytes(8)
-    encoded = struct.pack(">H", 5) + b"X.509" + struct.pack(">I", len(certificate)) + certificate
-    body = bytes.fromhex("feedfeed0000000200000002")
-    body += struct.pack(">I", 1) + alias + struct.pack(">I", len(protected)) + protected
-    body += struct.pack(">I", 1) + encoded
-    body += struct.pack(">I", 2) + alias + encoded
-    return body + _sha1(secret + b"Mighty Aphrodite" + body)
-
-
-def _der(tag: int, content: bytes) -> bytes:
-    return struct.pack(">BBH", tag, 0x82, len(content)) + content
-
-
-def _sha1(content: bytes) -> bytes:
-    return hashlib.sha1(content, usedforsecurity=False).digest()
+    yield (CORPUS / "responses" / "store.jks").read_bytes()
 
 
 def _jks_keys(content: bytes) -> None:
