@@ -3,16 +3,18 @@
 import os
 import signal
 import socket
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.bootstrap.container import closing_clients, container_for, sink_container_for
 from pyspark_kafka.brokers.settings import free_ports, ports_from
 from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.records import Projection
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
+from pyspark_kafka.testing.writing_contract import batch_of
 
 from .commands import Running, run, running
 
@@ -30,33 +32,22 @@ def options_of(started: Running) -> dict[str, str]:
 
 
 def produce(options: dict[str, str], client: str, topic: str) -> None:
-    servers = options["kafka.bootstrap.servers"]
-    if client == "confluent":
-        from confluent_kafka import Producer
-
-        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
-        producer.produce(topic, b"v", partition=1)
-        assert producer.flush(30) == 0
-        return
-    from kafka import KafkaProducer
-
-    version = {"api_version": (2, 1)} if len(options) > 1 else {}
-    with closing(KafkaProducer(bootstrap_servers=servers, **version)) as kafka_producer:
-        kafka_producer.send(topic, b"v", partition=1).get(30)
+    given = parse_sink_options({**options, "client": client}, QueryKind.BATCH, UNRESTRICTED)
+    with closing_clients(sink_container_for(given)) as container:
+        container.record_writer().write(batch_of(value=[b"v"], partition=[1]), topic)
+        assert container.record_writer().flush().records == 1
 
 
 def values(options: dict[str, str], client: str, topic: str) -> list[bytes | None]:
     given = {**options, "client": client, "subscribe": topic}
-    container = container_for(parse_source_options(given, QueryKind.BATCH))
-    try:
+    parsed = parse_source_options(given, QueryKind.BATCH)
+    with closing_clients(container_for(parsed)) as container:
         return [
             value
             for planned in container.batch().plan_input_partitions()
             for batch in container.range_read().read(planned, Projection(("value",)))
             for value in batch["value"].to_pylist()
         ]
-    finally:
-        container.shutdown_resources()
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

@@ -5,12 +5,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import confluent_kafka
 import kafka
 import pytest
 
@@ -21,129 +22,69 @@ from pyspark_kafka.brokers.errors import BrokerStartError, JarsError
 from pyspark_kafka.brokers.jars import archive_path
 from pyspark_kafka.brokers.settings import Node, new_nodes
 from pyspark_kafka.domain.errors import KafkaRequestError, MissingDependencyError
+from pyspark_kafka.domain.reading.errors import CorruptBatchError
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld
+from pyspark_kafka.testing.writing_contract import batch_of
 
-HEADERS = [("h", b"1"), ("empty", b""), ("h", b"2")]
+HEADERS = [
+    {"key": "h", "value": b"1"},
+    {"key": "empty", "value": b""},
+    {"key": "h", "value": b"2"},
+]
 SECONDS = 30.0
 
 
-def confluent_config(options: dict[str, str]) -> dict[str, Any]:
-    # The log level hides a line on deprecated properties.
-    return {"log_level": 3} | {k.removeprefix("kafka."): v for k, v in options.items()}
+CLIENTS = ("confluent", "kafka-python")
+Cluster: TypeAlias = EmbeddedBroker | KafkaCluster
 
 
-def kafka_python_config(options: dict[str, str]) -> dict[str, Any]:
-    config: dict[str, Any] = {"bootstrap_servers": options["kafka.bootstrap.servers"]}
-    if version := options.get("kafka.broker.version.fallback"):
-        config["api_version"] = tuple(int(part) for part in version.split(".")[:2])
-    return config
+@contextmanager
+def world_of(cluster: Cluster, client: str) -> Iterator[KafkaWorld]:
+    with closing(KafkaWorld(client, str, cluster)) as world:  # type: ignore[arg-type]
+        yield world
 
 
-Row = tuple[int, bytes | None, bytes | None, int, list[tuple[str, bytes]]]
-
-
-def confluent_write(options: dict[str, str], topic: str, partition: int, count: int) -> None:
-    failures: list[Any] = []
-
-    def delivered(error: Any, _: Any) -> None:
-        if error:
-            failures.append(error)
-
-    producer = confluent_kafka.Producer(confluent_config(options) | {"acks": "all"})
-    for value in range(count):
-        producer.produce(
-            topic,
-            key=b"k",
-            value=str(value).encode(),
-            partition=partition,
-            headers=list(HEADERS),
-            timestamp=1_000 + value,
-            on_delivery=delivered,
+def write(
+    cluster: Cluster, topic: str, partition: int, count: int, client: str = "confluent"
+) -> None:
+    with world_of(cluster, client) as world:
+        writer = world.sink_container().record_writer()
+        batch = batch_of(
+            key=[b"k"] * count,
+            value=[b"%d" % number for number in range(count)],
+            partition=[partition] * count,
+            headers=[HEADERS] * count,
         )
-    assert producer.flush(SECONDS) == 0
-    assert failures == []
+        writer.write(batch, topic)
+        assert writer.flush().records == count
 
 
-def confluent_read(options: dict[str, str], topic: str, partition: int, count: int) -> list[Row]:
-    consumer = confluent_kafka.Consumer(confluent_config(options) | {"group.id": "unused"})
-    try:
-        consumer.assign([confluent_kafka.TopicPartition(topic, partition, 0)])
-        rows = []
-        for message in consumer.consume(count, SECONDS):
-            assert message.error() is None
-            offset, headers = message.offset(), message.headers()
-            assert offset is not None
-            assert isinstance(headers, list)
-            row = (offset, message.key(), message.value(), message.timestamp()[1], headers)
-            rows.append(row)
-        return rows  # type: ignore[return-value]
-    finally:
-        consumer.close()
-
-
-def kafka_python_write(options: dict[str, str], topic: str, partition: int, count: int) -> None:
-    producer = kafka.KafkaProducer(acks="all", **kafka_python_config(options))
-    try:
-        sent = [
-            producer.send(
-                topic,
-                key=b"k",
-                value=str(value).encode(),
-                partition=partition,
-                headers=list(HEADERS),
-                timestamp_ms=1_000 + value,
-            )
-            for value in range(count)
-        ]
-        assert [future.get(SECONDS).offset for future in sent] == list(range(count))
-    finally:
-        producer.close()
-
-
-def kafka_python_read(options: dict[str, str], topic: str, partition: int, count: int) -> list[Row]:
-    consumer = kafka.KafkaConsumer(
-        enable_auto_commit=False,
-        consumer_timeout_ms=int(SECONDS * 1000),
-        **kafka_python_config(options),
-    )
-    try:
-        assigned = kafka.TopicPartition(topic, partition)
-        consumer.assign([assigned])
-        consumer.seek(assigned, 0)
+def read(
+    cluster: Cluster, topic: str, partition: int, count: int, client: str = "confluent"
+) -> list[tuple[Any, ...]]:
+    with world_of(cluster, client) as world:
+        wanted = OffsetRange(TopicPartition(topic, partition), 0, count)
+        batches = world.container().record_reader().read(wanted, ALL_COLUMNS)
         return [
-            (record.offset, record.key, record.value, record.timestamp, list(record.headers))
-            for _, record in zip(range(count), consumer, strict=False)
+            (row["offset"], row["key"], row["value"], row["headers"])
+            for batch in batches
+            for row in batch.to_pylist()
         ]
-    finally:
-        consumer.close()
 
 
-def partitions_of(options: dict[str, str], topic: str) -> list[int]:
-    consumer = kafka.KafkaConsumer(enable_auto_commit=False, **kafka_python_config(options))
-    try:
-        return sorted(consumer.partitions_for_topic(topic) or ())
-    finally:
-        consumer.close()
+def partitions_of(cluster: KafkaCluster, topic: str) -> list[int]:
+    port = int(cluster.bootstrap_servers.rpartition(":")[2])
+    return sorted(known_leaders(port, topic) or {})
 
 
-def earliest(options: dict[str, str], topic: str, partition: int) -> int:
-    consumer = kafka.KafkaConsumer(enable_auto_commit=False, **kafka_python_config(options))
-    try:
-        key = kafka.TopicPartition(topic, partition)
-        return int(consumer.beginning_offsets([key])[key])
-    finally:
-        consumer.close()
+def expected(count: int) -> list[tuple[Any, ...]]:
+    return [(number, b"k", b"%d" % number, HEADERS) for number in range(count)]
 
 
-def expected(count: int) -> list[Row]:
-    return [
-        (value, b"k", str(value).encode(), 1_000 + value, list(HEADERS)) for value in range(count)
-    ]
-
-
-WRITERS = pytest.mark.parametrize("write", [confluent_write, kafka_python_write])
-READERS = pytest.mark.parametrize("read", [confluent_read, kafka_python_read])
-Write = Callable[[dict[str, str], str, int, int], None]
-Read = Callable[[dict[str, str], str, int, int], list[Row]]
+both_clients = pytest.mark.parametrize(("writer", "reader"), list(product(CLIENTS, CLIENTS)))
 
 
 @pytest.fixture(scope="module")
@@ -152,18 +93,20 @@ def embedded():
         yield broker
 
 
-@WRITERS
-@READERS
-def test_embedded_broker_serves_both_clients(embedded, write, read):
-    topic = f"{write.__name__}-{read.__name__}"
+@both_clients
+def test_embedded_broker_serves_both_clients(embedded, writer, reader):
+    topic = f"{writer}-{reader}"
     embedded.create_topic(topic, partitions=3)
-    write(embedded.options, topic, 2, 20)
-    assert read(embedded.options, topic, 2, 20) == expected(20)
+    write(embedded, topic, 2, 20, writer)
+    assert read(embedded, topic, 2, 20, reader) == expected(20)
 
 
 def test_embedded_topic_has_the_partitions_asked_for(embedded):
     embedded.create_topic("three", partitions=3)
-    assert partitions_of(embedded.options, "three") == [0, 1, 2]
+    with world_of(embedded, "kafka-python") as world:
+        fetcher = world.container().offset_fetcher()
+        found = fetcher.partitions(world.options(subscribe="three").subscription)
+    assert {partition.partition for partition in found} == {0, 1, 2}
 
 
 def test_embedded_topic_exists_already(embedded):
@@ -176,8 +119,8 @@ def test_embedded_cluster_of_three():
     with EmbeddedBroker(3) as cluster:
         assert len(set(cluster.bootstrap_servers.split(","))) == 3
         cluster.create_topic("spread", partitions=3)
-        confluent_write(cluster.options, "spread", 1, 5)
-        assert kafka_python_read(cluster.options, "spread", 1, 5) == expected(5)
+        write(cluster, "spread", 1, 5)
+        assert read(cluster, "spread", 1, 5, "kafka-python") == expected(5)
 
 
 def test_embedded_broker_is_silent(capfd):
@@ -221,28 +164,27 @@ def single_broker():
         yield cluster
 
 
-@WRITERS
-@READERS
-def test_kafka_serves_both_clients(single_broker, write, read):
-    topic = f"{write.__name__}-{read.__name__}"
+@both_clients
+def test_kafka_serves_both_clients(single_broker, writer, reader):
+    topic = f"{writer}-{reader}"
     single_broker.create_topic(topic, partitions=2)
-    write(single_broker.options, topic, 1, 20)
-    assert read(single_broker.options, topic, 1, 20) == expected(20)
+    write(single_broker, topic, 1, 20, writer)
+    assert read(single_broker, topic, 1, 20, reader) == expected(20)
 
 
 def test_partitions_are_added(single_broker):
     single_broker.create_topic("grows", partitions=2)
     single_broker.add_partitions("grows", 5)
-    assert partitions_of(single_broker.options, "grows") == [0, 1, 2, 3, 4]
-    confluent_write(single_broker.options, "grows", 4, 1)
+    assert partitions_of(single_broker, "grows") == [0, 1, 2, 3, 4]
+    write(single_broker, "grows", 4, 1)
 
 
 def test_topic_is_deleted(single_broker):
     single_broker.create_topic("goes", partitions=3)
     single_broker.delete_topic("goes")
-    assert partitions_of(single_broker.options, "goes") == []
+    assert partitions_of(single_broker, "goes") == []
     single_broker.create_topic("goes", partitions=1)
-    assert partitions_of(single_broker.options, "goes") == [0]
+    assert partitions_of(single_broker, "goes") == [0]
 
 
 def test_topic_has_its_config(single_broker):
@@ -253,22 +195,23 @@ def test_topic_has_its_config(single_broker):
 
 def test_records_are_deleted(single_broker):
     single_broker.create_topic("shrinks", partitions=2)
-    confluent_write(single_broker.options, "shrinks", 1, 10)
+    write(single_broker, "shrinks", 1, 10)
     single_broker.delete_records({("shrinks", 1): 7})
-    assert earliest(single_broker.options, "shrinks", 0) == 0
-    assert earliest(single_broker.options, "shrinks", 1) == 7
+    zero, one = (TopicPartition("shrinks", number) for number in range(2))
+    with world_of(single_broker, "kafka-python") as world:
+        assert world.container().offset_fetcher().earliest([zero, one]) == {zero: 0, one: 7}
 
 
 def test_batch_is_corrupted(single_broker):
     single_broker.create_topic("rots")
     for _ in range(2):
-        confluent_write(single_broker.options, "rots", 0, 3)
+        write(single_broker, "rots", 0, 3)
     with pytest.raises(LookupError, match="offset 6 of rots-0"):
         single_broker.corrupt_batch("rots", 0, 6)
     single_broker.corrupt_batch("rots", 0, 4)
-    assert kafka_python_read(single_broker.options, "rots", 0, 3) == expected(3)
-    with pytest.raises(kafka.errors.CorruptRecordError):
-        kafka_python_read(single_broker.options, "rots", 0, 6)
+    assert read(single_broker, "rots", 0, 3, "kafka-python") == expected(3)
+    with pytest.raises(CorruptBatchError):
+        read(single_broker, "rots", 0, 6, "kafka-python")
 
 
 def test_topic_exists_already(single_broker):
@@ -285,9 +228,9 @@ def test_unknown_topic_is_not_deleted(single_broker):
 def test_data_stays_in_a_given_directory(tmp_path):
     with KafkaCluster(directory=tmp_path) as cluster:
         cluster.create_topic("kept")
-        confluent_write(cluster.options, "kept", 0, 3)
+        write(cluster, "kept", 0, 3)
     with KafkaCluster(directory=tmp_path) as cluster:
-        assert confluent_read(cluster.options, "kept", 0, 3) == expected(3)
+        assert read(cluster, "kept", 0, 3) == expected(3)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is mapped to memory")
@@ -339,18 +282,18 @@ def three_brokers():
 def test_two_of_three_brokers_serve(three_brokers):
     three_brokers.create_topic("replicated", partitions=3)
     for partition in range(3):
-        confluent_write(three_brokers.options, "replicated", partition, 10)
+        write(three_brokers, "replicated", partition, 10)
 
     three_brokers.kill_broker(1)
     for partition in range(3):
-        assert confluent_read(three_brokers.options, "replicated", partition, 10) == expected(10)
+        assert read(three_brokers, "replicated", partition, 10) == expected(10)
     three_brokers.create_topic("meanwhile", partitions=2, replication_factor=2)
-    confluent_write(three_brokers.options, "meanwhile", 0, 10)
+    write(three_brokers, "meanwhile", 0, 10)
 
     three_brokers.start_broker(1)
     three_brokers.create_topic("afterwards", partitions=3)
     for partition in range(3):
-        kafka_python_write(three_brokers.options, "afterwards", partition, 10)
+        write(three_brokers, "afterwards", partition, 10, "kafka-python")
 
 
 def test_broker_is_stopped_and_started(three_brokers):
@@ -358,23 +301,23 @@ def test_broker_is_stopped_and_started(three_brokers):
     three_brokers.stop_broker(0)
     with pytest.raises(RuntimeError, match="broker 0 is not running"):
         three_brokers.kill_broker(0)
-    confluent_write(three_brokers.options, "survives", 0, 10)
+    write(three_brokers, "survives", 0, 10)
     three_brokers.start_broker(0)
     with pytest.raises(RuntimeError, match="broker 0 is already running"):
         three_brokers.start_broker(0)
-    assert confluent_read(three_brokers.options, "survives", 0, 10) == expected(10)
+    assert read(three_brokers, "survives", 0, 10) == expected(10)
 
 
 def test_replicas_move_to_other_brokers(three_brokers):
     three_brokers.create_topic("moves", replication_factor=2)
-    confluent_write(three_brokers.options, "moves", 0, 10)
+    write(three_brokers, "moves", 0, 10)
     for brokers in ([2, 1], [1, 0], [0, 1]):
         three_brokers.reassign_partition("moves", 0, brokers)
         three_brokers.elect_leader("moves", 0)
         assert_leader(three_brokers, "moves", brokers[0])
     # An unnecessary election does nothing.
     three_brokers.elect_leader("moves", 0)
-    assert confluent_read(three_brokers.options, "moves", 0, 10) == expected(10)
+    assert read(three_brokers, "moves", 0, 10) == expected(10)
 
 
 def test_elections_and_moves_that_the_controller_refuses(three_brokers):
@@ -403,7 +346,7 @@ OLDER_VERSION = "3.9.1"
 def test_broker_is_upgraded():
     with KafkaCluster(version=OLDER_VERSION) as cluster:
         cluster.create_topic("upgraded")
-        confluent_write(cluster.options, "upgraded", 0, 3)
+        write(cluster, "upgraded", 0, 3)
         with kafka.KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers) as admin:
             before = admin.describe_features()["metadata.version"]
         cluster.stop_broker(0)
@@ -414,7 +357,7 @@ def test_broker_is_upgraded():
         assert before["finalized"] < after["finalized"]
         assert after["finalized"][1] == after["supported"][1]
         cluster.upgrade_features()
-        assert confluent_read(cluster.options, "upgraded", 0, 3) == expected(3)
+        assert read(cluster, "upgraded", 0, 3) == expected(3)
 
 
 def is_alive(pid: int) -> bool:

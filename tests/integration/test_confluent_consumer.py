@@ -193,16 +193,6 @@ def test_a_record_may_be_larger_than_a_column(world):
     assert [len(row["value"]) for batch in batches for row in batch.to_pylist()] == sizes
 
 
-def test_a_brokers_own_timestamps_differ_from_producers(world):
-    """The type is 1 where the broker says when a record came."""
-    partition = TopicPartition(world.topic(message__timestamp__type="LogAppendTime"), 0)
-    world.produce(partition, [Record(b"v", timestamp=1)])
-    [batch] = reader_of(world).read(OffsetRange(partition, 0, 1), ALL_COLUMNS)
-    [row] = batch.to_pylist()
-    assert row["timestampType"] == 1
-    assert row["timestamp"].year > 2020
-
-
 def test_why_no_broker_is_reached_is_said(capfd):
     reader = unreachable()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):

@@ -20,7 +20,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, Record, await_until
+from pyspark_kafka.testing import KafkaWorld, await_until
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import numbered
 
@@ -108,16 +108,6 @@ def test_the_users_own_settings_are_kept(world, caplog):
         task.assign({partition: 0})
         task.read_to({partition: 1})
     assert "fetch.wait.max.ms" in caplog.text
-
-
-def test_a_record_may_be_larger_than_a_column(world):
-    partition = TopicPartition(world.topic(max__message__bytes="20000000"), 0)
-    sizes = [10, 900_000, 900_000, 900_000, 10]
-    world.produce(partition, [Record(bytes(size)) for size in sizes])
-    task = StreamTask(world.stream_client(None))
-    task.assign({partition: 0})
-    task.read_to({partition: len(sizes)})
-    assert [len(value) for value in task.values(partition)] == sizes
 
 
 def test_fetches_go_on_when_the_broker_comes_back(fresh_name):

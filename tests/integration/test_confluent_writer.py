@@ -32,7 +32,6 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.writing.errors import (
-    InvalidRecordError,
     RecordDeliveryError,
     RecordTooLargeError,
 )
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 SECONDS = 30.0
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def options_of(addresses: Mapping[str, str], **given: str) -> SinkOptions:
@@ -105,53 +103,6 @@ def topic_of(kafka, fresh_name):
     return create
 
 
-def test_rows_go_to_the_topics_that_they_name(kafka, writer_of, topic_of):
-    names = [topic_of(), topic_of(), topic_of()]
-    count = 3_000
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "topic": [names[number % 3] for number in range(count)],
-            "value": [b"%d" % number for number in range(count)],
-        }
-    )
-    writer = writer_of()
-    writer.write(batch)
-    assert writer.flush().records == count
-    for first, name in enumerate(names):
-        assert texts(kafka, name) == [b"%d" % number for number in range(first, count, 3)]
-
-
-def test_records_of_one_key_stay_in_order(kafka, writer_of, topic_of):
-    topic = topic_of(3)
-    writer = writer_of(kafka__batch__size="2000")
-    for first in range(0, 20_000, 1_000):
-        numbers = range(first, first + 1_000)
-        batch = pa.RecordBatch.from_pydict(
-            {
-                "key": [b"%d" % (number % 11) for number in numbers],
-                "value": [b"%d" % number for number in numbers],
-            }
-        )
-        writer.write(batch, topic)
-    assert writer.flush().records == 20_000
-    seen: dict[bytes, list[int]] = {}
-    for number in range(3):
-        for message in read(kafka, topic, number):
-            seen.setdefault(message.key(), []).append(int(message.value()))
-    assert sum(map(len, seen.values())) == 20_000
-    assert all(found == sorted(found) for found in seen.values())
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_every_codec_is_written(kafka, writer_of, topic_of, codec):
-    topic = topic_of()
-    writer = writer_of(kafka__compression__type=codec, kafka__compression__zstd__level="22")
-    expected = [b"%d" % number * 30 for number in range(2_000)]
-    writer.write(values(*expected), topic)
-    assert writer.flush().records == 2_000
-    assert texts(kafka, topic) == expected
-
-
 def test_columns_of_every_kind_are_written(kafka, writer_of, topic_of):
     topic = topic_of()
     headers = [
@@ -193,13 +144,6 @@ def test_the_first_moment_of_1970_is_refused(writer_of, topic_of):
     stamps = pa.array([dt.datetime(1970, 1, 1, tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
     batch = pa.RecordBatch.from_pydict({"value": [b"v"], "timestamp": stamps})
     with pytest.raises(UnsupportedFeatureError, match="1970-01-01"):
-        writer_of().write(batch, topic_of())
-
-
-def test_a_header_needs_a_key(writer_of, topic_of):
-    headers = pa.array([[{"key": None, "value": b"v"}]], HEADERS)
-    batch = pa.RecordBatch.from_pydict({"value": [b"v"], "headers": headers})
-    with pytest.raises(InvalidRecordError, match="a header has no key"):
         writer_of().write(batch, topic_of())
 
 
@@ -252,41 +196,6 @@ def test_the_size_may_be_said_in_librdkafkas_words(kafka, writer_of, topic_of):
     with pytest.raises(RecordTooLargeError, match="larger than 3000000"):
         writer.write(values(bytes(3_000_000)), topic)
     assert len(read(kafka, topic)) == 1
-
-
-def test_a_record_that_the_broker_finds_too_large_is_reported(writer_of, topic_of):
-    topic = topic_of(max__message__bytes="2000")
-    writer = writer_of()
-    headers = pa.array([[{"key": "abc", "value": b"de"}]], HEADERS)
-    batch = pa.RecordBatch.from_pydict(
-        {"key": [b"secret"], "value": [b"secret" * 1_000], "headers": headers}
-    )
-    writer.write(batch, topic)
-    said = "The request included a message larger than the max message size the server will accept"
-    with pytest.raises(RecordTooLargeError, match=said) as caught:
-        writer.flush()
-    assert caught.value.topic == topic
-    assert caught.value.partition == 0
-    assert caught.value.size == 6 + 6_000 + 3 + 2
-    assert "secret" not in str(caught.value)
-
-
-def test_why_the_broker_refuses_a_record_is_said(writer_of, topic_of):
-    topic, writer = topic_of(), writer_of()
-    ahead = dt.datetime.now(dt.UTC) + dt.timedelta(hours=2)
-    timestamps = pa.array([ahead], pa.timestamp("us", "UTC"))
-    writer.write(pa.RecordBatch.from_pydict({"value": [b"v"], "timestamp": timestamps}), topic)
-    with pytest.raises(RecordDeliveryError, match="Broker: Invalid timestamp"):
-        writer.flush()
-
-
-def test_a_topic_that_does_not_exist_is_reported_in_time(writer_of, fresh_name):
-    writer = writer_of(kafka__max__block__ms="1500")
-    unknown = fresh_name()
-    start = time.monotonic()
-    with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
-        writer.write(values(b"v"), unknown)
-    assert 1 < time.monotonic() - start < 20
 
 
 def test_a_topic_that_comes_to_be_is_written_to(kafka, writer_of, fresh_name):
@@ -352,45 +261,6 @@ def test_a_partition_has_to_exist(kafka, writer_of, topic_of, partition):
     assert (caught.value.partition, caught.value.size) == (partition, 8)
     assert writer.flush() == DeliveryStats()
     assert read(kafka, topic) == []
-
-
-def test_partitions_that_are_added_are_written_to(kafka, writer_of, topic_of):
-    topic = topic_of(1)
-    writer = writer_of()
-    writer.write(values(b"v"), topic)
-    writer.flush()
-    kafka.add_partitions(topic, 3)
-    batch = pa.RecordBatch.from_pydict({"value": [b"w"], "partition": pa.array([2], pa.int32())})
-    writer.write(batch, topic)
-    assert writer.flush().records == 1
-    assert texts(kafka, topic, 2) == [b"w"]
-
-
-def by_length(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]:
-    lengths = [len(value or b"") for value in batch.column("value").to_pylist()]
-    chosen = [length % partitions if length else None for length in lengths]
-    return pa.array(chosen, pa.int32())
-
-
-def test_a_function_chooses_partitions(kafka, writer_of, topic_of):
-    topic = topic_of(5)
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "key": [b"abc", b"abc", b"abc"],
-            "value": [b"abc", b"abcd", b""],
-            "partition": pa.array([None, 0, None], pa.int32()),
-        }
-    )
-    writer = writer_of(kafka__partitioner__class=f"{__name__}:by_length")
-    writer.write(batch, topic)
-    writer.flush()
-    by_key = 479470107 % 5
-    found = {number: texts(kafka, topic, number) for number in range(5)}
-    assert found == {number: [] for number in range(5)} | {
-        3: [b"abc"],
-        0: [b"abcd"],
-        by_key: [b""],
-    }
 
 
 def test_partitions_take_turns(kafka, writer_of, topic_of):
@@ -478,18 +348,6 @@ def test_why_no_broker_is_reached_is_said(capfd):
         writer.write(values(b"v"), "t")
     writer.close()
     assert time.monotonic() - start < 20
-    assert capfd.readouterr().err == ""
-
-
-def test_lines_of_librdkafka_reach_the_logger(caplog, capfd):
-    writer = nowhere(kafka__max__block__ms="500", kafka__debug="all")
-    with (
-        caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"),
-        pytest.raises(BrokerUnreachableError),
-    ):
-        writer.write(values(b"v"), "t")
-    writer.close()
-    assert "CONNECT [rdkafka#producer-" in caplog.text
     assert capfd.readouterr().err == ""
 
 

@@ -97,15 +97,6 @@ def test_certificates(secured, patient, listener, advice):
     assert handshake["advice"].startswith(advice)
 
 
-def test_an_unreachable_cluster(patient):
-    servers = {"kafka.bootstrap.servers": "name.invalid:9092,127.0.0.1:1"}
-    status, found = patient.examined(servers)
-    assert (status, problems(found)) == (
-        1,
-        [("dns", "error"), ("tcp", "error"), ("login", "error")],
-    )
-
-
 def test_a_table(kafka, client, capsys):
     given = ["--bootstrap-servers", kafka.bootstrap_servers, "--client", client]
     assert main(["doctor", *given, "--topic", "nothing-of-this-name"]) == 1

@@ -12,7 +12,7 @@ from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordW
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError, UnknownTopicError
+from pyspark_kafka.domain.errors import OptionsError, UnknownTopicError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options, with_any_topic
@@ -21,7 +21,6 @@ from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import (
     ProducerFencedError,
-    RecordDeliveryError,
     RecordTooLargeError,
     TransactionLostError,
     UnknownPartitionError,
@@ -133,13 +132,6 @@ def _deliver(
     writer.flush()
 
 
-def test_a_small_buffer_blocks_and_loses_nothing(kafka, writer_of, topic):
-    writer = writer_of(kafka__buffer__memory="16384")
-    writer.write(numbers(0, 2 * BATCH, size=1_000), topic)
-    assert writer.flush().records == 2 * BATCH
-    assert read_numbers(kafka, topic) == list(range(2 * BATCH))
-
-
 def test_a_transaction_that_lasts_too_long_is_lost(kafka, writer_of, topic):
     options = sink_options(kafka.options, kafka__transaction__timeout__ms="100")
     transactions = KafkaPythonTransactions(options)
@@ -239,22 +231,3 @@ def test_a_time_out_above_the_brokers_maximum_names_both_settings(kafka, topic):
         transactions.begin(topic)
     assert "'transaction.max.timeout.ms'" in str(found.value)
     transactions.close()
-
-
-def test_no_broker_is_one_clear_error():
-    options = sink_options(
-        {"kafka.bootstrap.servers": "127.0.0.1:1"}, kafka__default__api__timeout__ms="1000"
-    )
-    writer = KafkaPythonRecordWriter(options)
-    with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1 within 1 s"):
-        _deliver(writer, numbers(0), "any")
-    writer.close()
-
-
-def test_a_partition_has_to_exist(writer_of, topic):
-    batch = pa.RecordBatch.from_pydict(
-        {"value": [b"v", b"vw"], "partition": pa.array([0, 1], pa.int32())}
-    )
-    with pytest.raises(RecordDeliveryError, match="partitions are 0 to 0") as caught:
-        _deliver(writer_of(), batch, topic)
-    assert (caught.value.partition, caught.value.size) == (1, 2)

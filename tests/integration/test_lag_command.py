@@ -80,65 +80,6 @@ def test_a_query_of_several_sources(kafka, topics, client, checkpoint):
     assert lags(look) == {"1": [4, 3], "3": [0]}
 
 
-def test_named_sources(kafka, topics, checkpoint):
-    topic = topics.create()
-    topics.numbers(topic, 0, range(5))
-    checkpoint.begin(0, f'clicks:{{"{topic}":{{"0":2}}}}', "rate:3", version="v2")
-    checkpoint.commit(0)
-    assert lags(answer(*lag(kafka, checkpoint))) == {"clicks": [3]}
-
-
-def test_transactions(kafka, topics, client, checkpoint):
-    """Markers never count, and aborted records do as the isolation level says."""
-    from confluent_kafka import Producer
-
-    topic = topics.create()
-    producer = Producer(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers,
-            "transactional.id": topic,
-            "log_level": 0,
-        }
-    )
-    producer.init_transactions(SECONDS)
-    for end in (producer.commit_transaction, producer.abort_transaction):
-        producer.begin_transaction()
-        for _ in range(2):
-            producer.produce(topic, b"v")
-        assert producer.flush(SECONDS) == 0
-        end(SECONDS)
-    checkpoint.begin(0, f'{{"{topic}":{{"0":2}}}}')
-    checkpoint.commit(0)
-    given = lag(kafka, checkpoint, "--client", client)
-    committed = "kafka.isolation.level=read_committed"
-    for options, expected, is_exact in (
-        (("--option", committed), 0, True),
-        ((), 2, True),
-        (("--option", committed, "--count-up-to", "3"), 4, False),
-    ):
-        look = answer(*given, *options)
-        assert (look["lag"]["total"], look["lag"]["exact"]) == (expected, is_exact)
-
-
-def test_a_table(kafka, topics, checkpoint):
-    topic = topics.create(2)
-    topics.numbers(topic, 0, range(2))
-    topics.numbers(topic, 1, range(1_234))
-    checkpoint.begin(0, f'{{"{topic}":{{"0":1,"1":0}},"gone":{{"0":1}}}}')
-    checkpoint.commit(0)
-    ended = run(*lag(kafka, checkpoint))
-    assert (ended.returncode, ended.stderr) == (0, "")
-    lines = [line.split() for line in ended.stdout.splitlines()]
-    assert [topic, "1", "0", "1,234", "≤", "1,234"] in [line[:6] for line in lines]
-    assert [line[0] for line in lines if line and line[0] in (topic, "total")] == [
-        topic,
-        topic,
-        "total",
-    ]
-    assert ["total", "≤", "1,235"] in lines
-    assert "no longer in Kafka: gone-0" in ended.stdout
-
-
 def test_a_checkpoint_without_a_commit(kafka, topics, checkpoint):
     topic = topics.create()
     topics.numbers(topic, 0, range(3))

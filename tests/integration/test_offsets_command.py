@@ -4,10 +4,8 @@ import json
 import os
 import pty
 import subprocess
-import sys
 import time
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +23,6 @@ from ..servers.s3 import S3Server
 from .commands import SECONDS, command, environment
 from .test_lag_command import METADATA, Checkpoint
 
-PROGRAM = Path(__file__).with_name("programs") / "kill_at_each_step.py"
 RECORDS = 10
 
 
@@ -177,21 +174,6 @@ def test_rewrite_and_undo(kafka, checkpoint, topic, client, capsys):
     assert "There is no rewrite to undo" in offsets.fails("undo")
 
 
-def test_a_group(kafka, checkpoint, topic, client, capsys):
-    from confluent_kafka import Consumer, TopicPartition
-
-    two_batches(checkpoint, topic)
-    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic})
-    ends = [TopicPartition(topic, number, 6 + number) for number in range(2)]
-    consumer.commit(offsets=ends, asynchronous=False)
-    consumer.close()
-    offsets = Offsets(capsys, str(checkpoint.directory))
-    given = (*servers(kafka, client), "--yes", "--query-is-stopped")
-    offsets.text("rewrite", "--to", f"group:{topic}", *given)
-    assert offsets.committed() == [6, 7]
-    assert "has committed no offset" in offsets.fails("rewrite", "--to", "group:none", *given)
-
-
 def test_what_is_refused(kafka, checkpoint, topic, capsys, monkeypatch):
     two_batches(checkpoint, topic)
     monkeypatch.setattr("sys.stdin", StringIO())
@@ -229,56 +211,6 @@ def test_a_remote_checkpoint(request, kafka, topic, fresh_name, tmp_path, capsys
     assert offsets.committed() == [RECORDS, RECORDS]
     offsets.text("undo", "--yes")
     assert offsets.committed() == [2, 3]
-
-
-def test_a_login(secured, fresh_name, checkpoint, tmp_path, capsys):
-    from ..servers.secured import MECHANISMS
-
-    topic = fresh_name()
-    secured.cluster.create_topic(topic)
-    checkpoint.begin(0, end(topic, 5))
-    checkpoint.commit(0)
-    settings = dict(secured.plain_options(MECHANISMS["PLAIN"]))
-    address = settings.pop("kafka.bootstrap.servers")
-    file = tmp_path / "client.properties"
-    lines = (f"{name.removeprefix('kafka.')}={value}\n" for name, value in settings.items())
-    file.write_text("".join(lines))
-    offsets = Offsets(capsys, str(checkpoint.directory))
-    given = ("--bootstrap-servers", address, "--command-config", str(file))
-    offsets.text("rewrite", "--to", "latest", *given, "--yes")
-    assert offsets.committed() == [0]
-
-
-@pytest.mark.parametrize("action", ["rewrite", "undo"])
-def test_killed_at_any_step(kafka, checkpoint, topic, tmp_path, capsys, action):
-    two_batches(checkpoint, topic)
-    to = ("--to", "latest", *servers(kafka, "kafka-python"))
-    confirmed = ("--yes", "--query-is-stopped")
-    old, new = [2, 3], [RECORDS, RECORDS]
-    given = (*to, *confirmed)
-    if action == "undo":
-        Offsets(capsys, str(checkpoint.directory)).text("rewrite", *given)
-        old, new, given = new, old, confirmed
-    subprocess.run(
-        [
-            *(sys.executable, str(PROGRAM), str(checkpoint.directory), str(tmp_path / "copies")),
-            *("offsets", action, "{}", *given),
-        ],
-        env=environment(),
-        check=True,
-        timeout=SECONDS,
-    )
-    copies = sorted((tmp_path / "copies").iterdir(), key=lambda copy: int(copy.name))
-    found = []
-    for copy in copies:
-        offsets = Offsets(capsys, str(copy))
-        found.append(offsets.committed())
-        if found[-1] == old:
-            offsets.text(action, *given)
-        assert offsets.committed() == new
-    assert len(found) > 10
-    assert (found[0], found[-1]) == (old, new)
-    assert found == sorted(found, key=lambda each: each == new)
 
 
 def test_a_question(kafka, checkpoint, topic, capsys):

@@ -10,15 +10,12 @@ from kafka.protocol.consumer import FetchRequest
 
 from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading import data_loss
-from pyspark_kafka.domain.reading.errors import DataLossError, TopicRecreatedError
+from pyspark_kafka.domain.reading.errors import TopicRecreatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
-from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.ports.continuous import StreamClient
 from pyspark_kafka.ports.reading import RecordReader
-from pyspark_kafka.testing import KafkaWorld, Record
 from pyspark_kafka.testing.world import PATIENCE_S
 from tests.servers.hostile_broker import Lie, Line, hostile_broker
 
@@ -179,54 +176,3 @@ def test_brokers_without_ids_are_read(world, lie):
     lies = (lie,) if lie.api == "Metadata" else (lie, lag(world))
     world.broker.lies = (*lies, next_fetches(world, 1, send=hang_up))
     assert [*values, *rest(batches)] == [OLD] * END
-
-
-# With a real Kafka
-
-CLIENTS: Final = ("kafka-python",)
-RECORDS: Final = 8_000
-
-
-@pytest.fixture(params=CLIENTS)
-def recreated(request, kafka, fresh_name):
-    """Yield a function to read a range, whose topic is created again after the first batch."""
-    world = KafkaWorld(request.param, fresh_name, kafka)
-    partition = TopicPartition(world.topic(), 0)
-    world.produce(partition, [Record(b"o" * 2_000)] * RECORDS)
-
-    def read(fail_on_data_loss: str) -> Iterator[pa.RecordBatch]:
-        container = world.container(failOnDataLoss=fail_on_data_loss)
-        batches = container.range_read().read(OffsetRange(partition, 0, RECORDS), COLUMNS)
-        yield next(batches)
-        world.delete_topic(partition.topic)
-        world.create(partition.topic)
-        world.produce(partition, [Record(NEW)] * (RECORDS + 100))
-        yield from batches
-
-    yield read
-    world.close()
-
-
-def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
-    for batch in batches:
-        yield from ((row["offset"], row["value"][:1]) for row in batch.to_pylist())
-
-
-def test_a_query_that_may_lose_data_reads_the_new_topic(recreated, caplog):
-    read = list(rows(recreated("false")))
-    old = [offset for offset, value in read if value == b"o"]
-    assert old == list(range(len(old)))
-    assert len(old) < RECORDS
-    assert read[len(old) :] == [(offset, NEW) for offset in range(RECORDS)]
-    assert [one for one in caplog.messages if f"offset was changed from {len(old)} to 0" in one]
-
-
-def test_a_query_that_may_not_lose_data_fails(recreated):
-    read: list[tuple[int, bytes]] = []
-    with pytest.raises(DataLossError) as caught:
-        read.extend(rows(recreated("true")))
-    assert {value for _, value in read} == {b"o"}
-    cause = caught.value.__cause__
-    assert isinstance(cause, TopicRecreatedError)
-    expected = data_loss.partition_offset_changed(cause.partition, len(read), 0)
-    assert str(caught.value) == str(expected.as_error())

@@ -51,11 +51,6 @@ def test_topics_are_listed(world, capsys):
     assert rows[4][-2:] == ["0", "1/1"]
 
 
-def test_no_topic_matches(kafka, capsys):
-    assert main(["topics", "^nothing$", "--bootstrap-servers", kafka.bootstrap_servers]) == 0
-    assert capsys.readouterr().out == "0 topics, 0 partitions\n"
-
-
 def test_the_mock_broker(client, capsys):
     """A broker that cannot describe settings and sizes leaves them out."""
     with EmbeddedBroker() as broker:
@@ -77,13 +72,3 @@ def test_limited_rights(secured, client, fresh_name, tmp_path, capsys):
     secured.grant(user, "Describe", "Topic", topic)
     (found,) = listed(capsys, f"^{topic}$", *given)
     assert (found["offsets"], found["bytes"], found["retentionMs"]) == (0, None, None)
-
-
-def test_an_unreachable_cluster(client, capsys):
-    short = "--option=kafka.default.api.timeout.ms=500"
-    given = ["topics", "--bootstrap-servers", "127.0.0.1:1", "--client", client, short]
-    assert main(given) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("error: [KAFKA_BROKER_UNREACHABLE] ")
-    assert len(captured.err.splitlines()) == 1
