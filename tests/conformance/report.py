@@ -3,8 +3,12 @@
 import importlib
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final
+
+import pytest
+from _pytest.mark import ParameterSet
 
 from .peer import MISSING, NOT_APPLICABLE, PEER_TESTS, Held
 
@@ -105,7 +109,19 @@ def _here(key: Key, claims: Claims) -> str:
 def _marks(module: str) -> Iterator[tuple[str, str, str, Held]]:
     for name, member in vars(importlib.import_module(f"{__package__}.{module}")).items():
         if name.startswith("test_"):
-            for mark in getattr(member, "pytestmark", ()):
+            marks = getattr(member, "pytestmark", ())
+            for mark in chain(marks, *map(_marks_of_cases, marks)):
                 if mark.name == "peer":
                     suite, peer_test, held = mark.args
                     yield name, suite, peer_test, held
+
+
+def _marks_of_cases(mark: pytest.Mark) -> Iterator[pytest.Mark]:
+    if mark.name == "parametrize":
+        for case in mark.args[1]:
+            if isinstance(case, ParameterSet):
+                yield from map(_plain, case.marks)
+
+
+def _plain(mark: pytest.Mark | pytest.MarkDecorator) -> pytest.Mark:
+    return mark if isinstance(mark, pytest.Mark) else mark.mark

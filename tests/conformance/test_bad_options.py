@@ -175,6 +175,12 @@ DECLARED_DIFFERENCES = [
 
 
 @peer("KafkaRelationSuiteBase", "bad batch query options", Held.BESIDE_JVM)
+@peer("KafkaRelationSuiteBase", "unresolved start offset greater than end offset", Held.BESIDE_JVM)
+@peer(
+    "KafkaRelationSuiteBase",
+    "topic-partition for start offset and end offset must match",
+    Held.BESIDE_JVM,
+)
 @peer("KafkaSourceSuiteBase", "bad source options", Held.BESIDE_JVM)
 @peer("KafkaSourceSuiteBase", "unsupported kafka configs", Held.BESIDE_JVM)
 @peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported", Held.BESIDE_JVM)

@@ -50,26 +50,6 @@ def assert_failed(outcomes: list[object], *words: str) -> None:
         assert all(text in str(each) for text in words)
 
 
-def test_records_deleted_under_a_checkpoint_are_skipped(streams, kafka, topics):
-    topic = topics.create()
-    topics.numbers(topic, 0, range(10))
-    assert streams(topic, "false") == [[list(range(10))]] * 2
-    topics.numbers(topic, 0, range(10, 30))
-    kafka.delete_records({(topic, 0): 20})
-    topics.numbers(topic, 0, range(30, 35))
-    assert streams(topic, "false") == [[list(range(20, 35))]] * 2
-
-
-def test_records_deleted_under_a_checkpoint_fail_the_query(streams, kafka, topics):
-    topic = topics.create()
-    topics.numbers(topic, 0, range(10))
-    assert streams(topic, "true") == [[list(range(10))]] * 2
-    topics.numbers(topic, 0, range(10, 30))
-    kafka.delete_records({(topic, 0): 20})
-    expected = f"Could not read records in offset [10, 30) for topic partition {topic}-0"
-    assert_failed(streams(topic, "true"), expected)
-
-
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
 def test_a_topic_made_anew_with_fewer_records(streams, kafka, topics, fail_on_data_loss):
     topic = topics.create()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options.option import QueryKind
@@ -150,21 +149,6 @@ def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(new_pool, clos
     assert closed == readers[:2]
     assert pool.state == (2, 13)
     assert pool.borrow("t2") is readers[2]
-
-
-@peer(SUITE, "evicting idle objects on background", Held.EMBEDDED)
-def test_evicting_idle_objects_on_background(new_pool, closed):
-    clock = MemoryClock()
-    pool = new_pool(max_idle=10, idle_seconds=3, eviction_interval_seconds=0.005, clock=clock)
-    readers = [pool.borrow(f"t{number}") for number in range(10)]
-    pool.give_back(*readers[::2])
-    clock.sleep_ms(3_000)
-    assert pool.state == (5, 5)
-    clock.sleep_ms(1)
-    await_until(lambda: pool.state == (0, 5))
-    assert closed == readers[::2]
-    pool.give_back(*readers[1::2])
-    assert pool.state == (5, 0)
 
 
 @peer(SUITE, "evicting idle objects on background", Held.SPARK)

@@ -2,18 +2,15 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import SinkContainer
 from pyspark_kafka.bootstrap.pool import MAX_IDLE, ContainerPool
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
-from pyspark_kafka.testing import await_until
 
 from ..spark.queries import OURS, read
 from .one_client import one_client
@@ -21,8 +18,6 @@ from .peer import Held, peer
 from .worker_connections import Connections, worker_connections
 
 SUITE = "InternalKafkaProducerPoolSuite"
-
-TEN_MINUTES_MS = 600_000
 
 
 def options(client: str, **given: str) -> SinkOptions:
@@ -48,11 +43,6 @@ def closed(monkeypatch):
 
     monkeypatch.setattr("pyspark_kafka.bootstrap.pool.shut_down", shut_down)
     return writers
-
-
-@pytest.fixture
-def clock():
-    return MemoryClock()
 
 
 @pytest.fixture
@@ -94,39 +84,6 @@ def write(spark: SparkSession, kafka: KafkaCluster, topic: str, **given: str) ->
     settings = {name.replace("__", "."): value for name, value in given.items()}
     writer = row.write.format(OURS).options(**kafka.options, **settings)
     writer.mode("append").option("topic", topic).save()
-
-
-def test_borrowers_one_after_another_have_the_same_client(pool, client, closed):
-    one = borrow(pool, options(client, kafka__acks="1"))
-    assert borrow(pool, options(client, kafka__acks="1")) is one
-    assert closed == []
-
-
-@pytest.mark.parametrize(
-    "other", [{"kafka__acks": "0"}, {"topic": "u"}, {"kafka__client__id": "another"}]
-)
-def test_options_that_differ_in_anything_have_clients_of_their_own(pool, client, other):
-    one = borrow(pool, options(client, kafka__acks="1"))
-    assert borrow(pool, options(client, **{"kafka__acks": "1", **other})) is not one
-    assert borrow(pool, options(client, kafka__acks="1")) is one
-
-
-@peer(SUITE, "expire instances", Held.EMBEDDED)
-def test_expire_instances(clock, closed, client):
-    """A client in use is never closed, and one that is idle for ten minutes is, by itself."""
-    pool = ContainerPool(eviction_interval_seconds=0.005, clock=clock)
-    with closing(pool):
-        with pool.lease(options(client)) as container:
-            writer = container.record_writer()
-            borrow(pool, options(client, topic="u"))
-            clock.sleep_ms(TEN_MINUTES_MS + 1)
-            await_until(lambda: len(closed) == 1)
-            assert writer not in closed
-        clock.sleep_ms(TEN_MINUTES_MS)
-        assert borrow(pool, options(client)) is writer
-        clock.sleep_ms(TEN_MINUTES_MS + 1)
-        await_until(lambda: writer in closed)
-        assert borrow(pool, options(client)) is not writer
 
 
 @peer(SUITE, "reference counting with concurrent access", Held.EMBEDDED)

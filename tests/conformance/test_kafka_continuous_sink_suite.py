@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
+from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.sinks import Sinks
@@ -17,6 +17,10 @@ from .one_client import one_client
 from .peer import Held, peer
 
 STREAMING = "KafkaSinkStreamingSuiteBase"
+
+
+def written(name: str) -> pytest.MarkDecorator:
+    return peer(STREAMING, f"streaming - {name}", Held.SPARK)
 
 
 @pytest.fixture
@@ -56,25 +60,19 @@ def write_twice(runs: Runs, sinks: Sinks, function: Columns, written: str, **sin
             assert sinks.values(written) == sorted(str(number) for number in range(1, last + 1))
 
 
-@peer(STREAMING, "streaming - write to kafka with topic field", Held.SPARK)
+@pytest.mark.parametrize(
+    ("column", "has_option"),
+    [
+        pytest.param("{}", False, marks=written("write to kafka with topic field")),
+        pytest.param(None, True, marks=written("write w/o topic field, with topic option")),
+        pytest.param("foo", True, marks=written("topic field and topic option")),
+    ],
+)
 @one_client
-def test_streaming_write_to_kafka_with_topic_field(runs, sinks):
+def test_streaming_write_to_kafka(runs, sinks, column, has_option):
     topic = runs.world.topic()
-    write_twice(runs, sinks, Columns({"topic": topic}), topic)
-
-
-@peer(STREAMING, "streaming - write w/o topic field, with topic option", Held.SPARK)
-@one_client
-def test_streaming_write_without_topic_field_with_topic_option(runs, sinks):
-    topic = runs.world.topic()
-    write_twice(runs, sinks, Columns({}), topic, topic=topic)
-
-
-@peer(STREAMING, "streaming - topic field and topic option", Held.SPARK)
-@one_client
-def test_streaming_topic_field_and_topic_option(runs, sinks):
-    topic = runs.world.topic()
-    write_twice(runs, sinks, Columns({"topic": "foo"}), topic, topic=topic)
+    function = Columns({"topic": column.format(topic)} if column else {})
+    write_twice(runs, sinks, function, topic, **({"topic": topic} if has_option else {}))
 
 
 def failure(runs: Runs, function: Columns, **sink: str) -> str:
@@ -87,58 +85,20 @@ def failure(runs: Runs, function: Columns, **sink: str) -> str:
     return str(caught.value)
 
 
-@peer(STREAMING, "streaming - write data with bad schema", Held.SPARK)
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (
-            Columns({"key": "k"}),
-            "topic option required when no 'topic' attribute is present",
-        ),
-        (Columns({"topic": "t"}, "key"), "Required attribute 'value' not found"),
-    ],
-    ids=["topic", "value"],
-)
-@one_client
-def test_streaming_write_data_with_bad_schema(runs, function, words):
-    assert words in failure(runs, function)
-
-
+@peer(STREAMING, "streaming - write data with bad schema", Held.LIBRARY)
 @peer(STREAMING, "streaming - write data with valid schema but wrong types", Held.LIBRARY)
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (Columns({"topic": 1}), "topic must be a(n) string"),
-        (Columns({"topic": "t", "value": 1}, None), "value must be a(n) string or binary"),
+        (Columns({"key": "k"}), "topic option required when no 'topic' attribute is present"),
+        (Columns({"topic": "t"}, "key"), "Required attribute 'value' not found"),
         (Columns({"topic": "t", "key": 1}), "key must be a(n) string or binary"),
-        (Columns({"topic": "t", "partition": "1"}), "partition must be a(n) int"),
     ],
-    ids=["topic", "value", "key", "partition"],
+    ids=["no topic", "no value", "wrong type"],
 )
 @one_client
-def test_streaming_write_data_with_valid_schema_but_wrong_types(world, tmp_path, function, words):
+def test_streaming_write_data_with_a_schema_of_no_records(world, tmp_path, function, words):
     assert words in failure(Runs(None, world, tmp_path), function)
-
-
-@peer(STREAMING, "streaming - write to non-existing topic", Held.LIBRARY)
-@one_client
-def test_streaming_write_to_non_existing_topic(world, tmp_path):
-    missing = world.fresh_name()
-    options = {"topic": missing, "kafka.max.block.ms": "500"}
-    text = failure(Runs(None, world, tmp_path), Columns({}), **options)
-    assert text.startswith(f"[KAFKA_UNKNOWN_TOPIC] Topic '{missing}' does not exist at ")
-
-
-@peer(STREAMING, "streaming - exception on config serializer", Held.LIBRARY)
-@pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
-@one_client
-def test_streaming_exception_on_config_serializer(world, tmp_path, setting):
-    sink = {"topic": "t", f"kafka.{setting}": "foo"}
-    with (
-        pytest.raises(OptionsError, match=f"'{setting}' is not supported"),
-        Runs(None, world, tmp_path).query(Columns({}), sink, subscribe="t"),
-    ):
-        pass
 
 
 def fifteen_thousand(records: pa.RecordBatch) -> pa.RecordBatch:

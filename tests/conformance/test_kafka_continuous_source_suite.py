@@ -8,6 +8,7 @@ import pytest
 from pyspark_kafka import continuous
 from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record, await_until
 
@@ -24,8 +25,8 @@ from .start_offsets import (
     filled,
     write,
 )
-from .test_bad_options import NOBODY
-from .test_kafka_source_suite import BAD_OPTIONS, UNSUPPORTED
+from .test_bad_options import LIMITS, NOBODY, SETTINGS, refusal_of_source, told
+from .test_bad_options import STRATEGIES as BAD_STRATEGIES
 
 SUITE = "KafkaContinuousSourceSuite"
 
@@ -158,32 +159,11 @@ def test_a_query_stops_while_it_reads(in_threads):
     assert query.exception() is None
 
 
-@peer(
-    "KafkaSourceProviderSuite",
-    "continuous mode - options should be handled as case-insensitive",
-    Held.LIBRARY,
-)
-@one_client
-def test_continuous_mode_options_are_case_insensitive(in_threads):
-    topic = in_threads.world.topic()
-    write(in_threads.world, topic, 0, 1, 2)
-    with in_threads.query(SUBSCRIBE=topic, startingOFFSETS="EARLIEST") as query:
-        in_threads.await_numbers(query, [1, 2])
-
-
-def assert_refused(source: Mapping[str, str], *words: str) -> None:
-    with pytest.raises(OptionsError) as caught:
-        continuous.start(None, print, source={**NOBODY, **source}, checkpointLocation="/never")
-    assert [word for word in words if word.lower() not in str(caught.value).lower()] == []
-
-
 @peer(BASE, "bad source options", Held.LIBRARY)
-@pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
-def test_bad_source_options(options, words):
-    assert_refused(options, *words)
-
-
 @peer(BASE, "unsupported kafka configs", Held.LIBRARY)
-@pytest.mark.parametrize("setting", UNSUPPORTED)
-def test_unsupported_kafka_configs(setting):
-    assert_refused({"subscribe": "topic", **setting}, "not supported")
+@pytest.mark.parametrize("options", [*BAD_STRATEGIES, *LIMITS, *SETTINGS], ids=told)
+def test_bad_source_options_are_refused_as_by_a_stream(options):
+    given = {**NOBODY, **options}
+    with pytest.raises(OptionsError) as caught:
+        continuous.start(None, print, source=given, checkpointLocation="/never")
+    assert refusal_of_source(QueryKind.STREAM, given)[1] == str(caught.value)

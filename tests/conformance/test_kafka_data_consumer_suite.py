@@ -1,14 +1,10 @@
 """KafkaDataConsumerSuite: tasks that read through clients which a process keeps."""
 
-import random
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
 
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options.option import QueryKind
@@ -134,22 +130,6 @@ def test_spark_23623_concurrent_use(spark, kafka, partition, client, tmp_path):
     assert sorted(rows[OURS]) == sorted(rows[PEER])
 
 
-def test_concurrent_use_by_threads(world, pool, partition):
-    chance = random.Random(23623)  # noqa: S311  # no secret
-    plans = [(chance.randrange(900), chance.random() < 0.1) for _use in range(500)]
-
-    def use(plan: tuple[int, bool]) -> None:
-        start, fails = plan
-        with suppress(ZeroDivisionError), pool.lease(options(world)) as container:
-            assert read_range(container, partition, start, start + 100) == [
-                *range(start, start + 100)
-            ]
-            _ = 1 / (0 if fails else 1)
-
-    with ThreadPoolExecutor(100) as threads:
-        assert len(list(threads.map(use, plans))) == 500
-
-
 @peer(SUITE, "same KafkaDataConsumer instance in case of same token", Held.SPARK)
 @peer(SUITE, "new KafkaDataConsumer instance in case of token renewal", Held.SPARK)
 @peer(
@@ -234,49 +214,3 @@ def test_spark_25151_the_same_offset(spark, kafka, partition, client):
     )
     for _time in range(2):
         assert at_once.numbers() == sorted([*range(1_000)] * 2)
-
-
-def test_two_borrowers_at_two_places_of_a_partition(world, pool, partition):
-    with ExitStack() as leases:
-        one, two = (leases.enter_context(pool.lease(options(world))) for _task in range(2))
-        assert one.record_reader() is not two.record_reader()
-        for step in range(0, 300, 100):
-            assert read_range(one, partition, step, step + 100) == [*range(step, step + 100)]
-            assert read_range(two, partition, 500 + step, 600 + step) == [
-                *range(500 + step, 600 + step)
-            ]
-
-
-@peer(
-    SUITE,
-    "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
-    "same offset (edge-case) - data in use",
-    Held.EMBEDDED,
-)
-def test_spark_25151_the_same_offset_with_data_in_use(world, pool, partition):
-    """A task that begins where another stands in the middle of a read has every record too."""
-    everything = [*range(2 * MAX_ROWS)]
-    world.produce(partition, [Record(b"%d" % number) for number in everything[1_000:]])
-    with pool.lease(options(world)) as one:
-        batches = open_read(one, partition, 0, len(everything))
-        first = numbers([next(batches)])
-        assert len(first) < len(everything)
-        with pool.lease(options(world)) as two:
-            assert two.record_reader() is not one.record_reader()
-            assert read_range(two, partition, 0, len(everything)) == everything
-        assert first + numbers(batches) == everything
-
-
-@peer(
-    SUITE,
-    "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
-    "same offset (edge-case) - data not in use",
-    Held.EMBEDDED,
-)
-def test_spark_25151_the_same_offset_with_data_not_in_use(world, pool, partition):
-    readers = []
-    for _task in range(2):
-        with pool.lease(options(world)) as container:
-            readers.append(container.record_reader())
-            assert read_range(container, partition, 0, 100) == [*range(100)]
-    assert readers[0] is readers[1]

@@ -20,9 +20,7 @@ from pyspark_kafka.testing import KafkaWorld, Record
 from .conftest import OpenContainer
 from .live_queries import OpenStream
 from .peer import Held, peer
-from .side_by_side import failure, root_cause
-from .sources import JVM, ONE_CLIENT, Source, agreed, assert_same_words, for_each
-from .stream_runs import start
+from .sources import ONE_CLIENT, Source, agreed, for_each
 
 SUITE: Final = "KafkaMicroBatchV2SourceSuite"
 CHECKPOINT: Final = Path(__file__).parent / "checkpoints" / "spark-2.4.8"
@@ -75,20 +73,6 @@ def test_min_partitions_is_supported(live, topics):
     queries = live.queries(united, function=tasks)
     queries.run(availableNow=True)
     assert queries.results() == [{"none": 1, "1": 1, "4": 4}]
-
-
-@peer(SUITE, "minPartitions is supported", Held.BESIDE_JVM)
-@pytest.mark.parametrize("minimum", ["a", "1.0", "0", "-1"])
-def test_min_partitions_is_refused(live, tmp_path, minimum):
-    def run(source: Source) -> Exception:
-        def query() -> None:
-            stream = live.open(source, subscribe="t", minPartitions=minimum)
-            start(stream, tmp_path / str(source), availableNow=True).awaitTermination(60)
-
-        return failure(query)
-
-    errors = for_each(ONE_CLIENT, run)
-    assert_same_words(errors, root_cause(errors[JVM]))
 
 
 @pytest.fixture

@@ -93,22 +93,29 @@ def theirs_level(jvm: JvmConnector, level: str | None) -> str:
         return reader.isolation_level()
 
 
-@peer(SUITE, "isolationLevel must give back default isolation level when not set", Held.BESIDE_JVM)
-def test_isolation_level_must_give_back_default_isolation_level_when_not_set(jvm):
-    assert not options().reads_committed_only
-    assert theirs_level(jvm, None) == "read_uncommitted"
-
-
-@peer(SUITE, "isolationLevel must give back READ_UNCOMMITTED when set", Held.BESIDE_JVM)
-def test_isolation_level_must_give_back_read_uncommitted_when_set(jvm):
-    assert not options(**{"kafka.isolation.level": "read_uncommitted"}).reads_committed_only
-    assert theirs_level(jvm, "read_uncommitted") == "read_uncommitted"
+@pytest.mark.parametrize(
+    ("level", "is_committed"),
+    [
+        pytest.param(
+            level,
+            level == "read_committed",
+            marks=peer(SUITE, f"isolationLevel must give back {name} set", Held.BESIDE_JVM),
+        )
+        for level, name in (
+            (None, "default isolation level when not"),
+            ("read_uncommitted", "READ_UNCOMMITTED when"),
+            ("read_committed", "READ_COMMITTED when"),
+        )
+    ],
+)
+def test_isolation_level(jvm, level, is_committed):
+    given = {} if level is None else {"kafka.isolation.level": level}
+    assert options(**given).reads_committed_only is is_committed
+    assert theirs_level(jvm, level) == (level or "read_uncommitted")
 
 
 @peer(SUITE, "isolationLevel must give back READ_COMMITTED when set", Held.BESIDE_JVM)
-def test_isolation_level_must_give_back_read_committed_when_set(jvm, world, open_container):
-    assert options(**{"kafka.isolation.level": "read_committed"}).reads_committed_only
-    assert theirs_level(jvm, "read_committed") == "read_committed"
+def test_partitions_end_as_their_isolation_level_says(jvm, world, open_container):
     partition = tp(world.topic())
     write(world, partition, 2)
     with world.transaction(commit=True) as send:
@@ -258,13 +265,27 @@ def in_order(found: re.Match[str]) -> str:
     return f"Set({', '.join(sorted(found[1].split(', ')))})"
 
 
-def assert_timestamps_mismatch(
-    jvm: JvmConnector,
-    world: KafkaWorld,
-    open_container: OpenContainer,
-    deprecated: bool,
-    specified: int,
-) -> None:
+@pytest.mark.parametrize(
+    ("specified", "deprecated"),
+    [
+        pytest.param(
+            specified,
+            deprecated,
+            marks=peer(
+                SUITE,
+                "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED error class - partitions "
+                f"assigned: 3, specified: {specified} with {fetcher}",
+                Held.BESIDE_JVM,
+            ),
+        )
+        for specified in (2, 4)
+        for deprecated, fetcher in FETCHERS.items()
+    ],
+)
+@one_client
+def test_timestamp_offset_does_not_match_assigned(
+    jvm, world, open_container, deprecated, specified
+):
     topic = world.topic(3)
     times = PartitionOffsets((tp(topic, number), 1_700_000_000_000) for number in range(specified))
     batch = open_container(
@@ -281,26 +302,6 @@ def assert_timestamps_mismatch(
     condition = "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED"
     ours = assert_mismatch(condition, batch, theirs, topic, specified)
     assert "timestamp based start offsets" in ours
-
-
-@peers(
-    "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED error class - partitions assigned: 3, "
-    "specified: 2"
-)
-def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
-    jvm, world, open_container, deprecated
-):
-    assert_timestamps_mismatch(jvm, world, open_container, deprecated, 2)
-
-
-@peers(
-    "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED error class - partitions assigned: 3, "
-    "specified: 4"
-)
-def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
-    jvm, world, open_container, deprecated
-):
-    assert_timestamps_mismatch(jvm, world, open_container, deprecated, 4)
 
 
 @peer(SUITE, "SPARK-55561: fetchPartitionOffsets retries on transient failures", Held.BESIDE_JVM)

@@ -237,22 +237,6 @@ def test_late_binding_start_offsets(sides, world, topic):
     assert tables.numbers() == [*range(6, 10), *range(13, 16)]
 
 
-@peer(SUITE, "bad batch query options", Held.BESIDE_JVM)
-@pytest.mark.parametrize(
-    ("option", "value", "core"),
-    [
-        ("startingOffsets", "latest", "starting offset can't be latest for batch queries on Kafka"),
-        ("startingOffsets", '{"t":{"0":-1}}', "startingOffsets for t-0 can't be latest"),
-        ("endingOffsets", "earliest", "ending offset can't be earliest for batch queries on Kafka"),
-        ("endingOffsets", '{"t":{"0":-2}}', "ending offset for t-0 can't be earliest"),
-        ("subscribePattern", "", "Only one of the following options can be specified"),
-    ],
-)
-@one_client
-def test_bad_batch_query_options(sides, option, value, core):
-    sides.assert_refused_alike(core, **{"subscribe": "t", option: value})
-
-
 @peer(SUITE, "read Kafka transactional messages: read_committed", Held.BESIDE_JVM)
 def test_read_kafka_transactional_messages_read_committed(sides, world):
     topic = world.topic()
@@ -312,56 +296,6 @@ def test_min_partitions(sides, world, ending):
     assert sorted(map(sorted, ours)) == sorted(map(sorted, theirs))
     assert _flat(ours) == everything
     assert tables.numbers() == everything
-
-
-@peer(SUITE, "topic-partition for start offset and end offset must match", Held.BESIDE_JVM)
-@pytest.mark.parametrize("kind", ["Offsets", "OffsetsByTimestamp"])
-@one_client
-def test_topic_partition_for_start_offset_and_end_offset_must_match(sides, topic, kind):
-    few, many = ends(topic, 5, 5), ends(topic, 5, 5, 5)
-    core = "The specified start offset and end offset should have the same topic-partitions."
-    for start, end in ((few, many), (many, few)):
-        sides.assert_refused_alike(
-            core, subscribe=topic, **{f"starting{kind}": start, f"ending{kind}": end}
-        )
-
-
-@peer(SUITE, "topic-partition for start offset and end offset must match", Held.BESIDE_JVM)
-@pytest.mark.parametrize("given", [2, 4])
-@pytest.mark.parametrize(
-    ("option", "core"),
-    [
-        ("startingOffsets", "Partitions specified for Kafka start offsets don't match"),
-        ("endingOffsets", "Partitions specified for Kafka start offsets don't match"),
-        ("startingOffsetsByTimestamp", "Kafka timestamp based start offsets don't match"),
-        ("endingOffsetsByTimestamp", "Kafka timestamp based end offsets don't match"),
-    ],
-)
-@one_client
-def test_offsets_must_be_of_the_partitions_that_there_are(sides, topic, option, core, given):
-    ours, theirs = sides.refusals(subscribe=topic, **{option: ends(topic, *[1] * given)})
-    names = [f"{topic}-{number}" for number in range(max(given, 3))]
-    assert f"Specified: Set({', '.join(names[:given])})" in ours
-    assert f"Assigned: Set({', '.join(names[:3])})" in ours
-    for words in theirs:
-        assert core in words
-        # A set is printed in no order by the JVM connector, and in order here.
-        facts, _, _ = words.partition("Specified:")
-        assert facts in ours
-        assert all(name in words for name in names)
-
-
-@peer(SUITE, "unresolved start offset greater than end offset", Held.BESIDE_JVM)
-@pytest.mark.parametrize(
-    ("kind", "word"), [("Offsets", "offset"), ("OffsetsByTimestamp", "timest")]
-)
-@one_client
-def test_unresolved_start_offset_greater_than_end_offset(sides, kind, word, topic):
-    sides.assert_refused_alike(
-        f"The specified start {word}",
-        subscribe=topic,
-        **{f"starting{kind}": ends(topic, 1, 7, 1), f"ending{kind}": ends(topic, 1, 5, 1)},
-    )
 
 
 RESOLVED = "The resolved start offset {} is greater than the resolved end offset {} for topic {} partition {}."  # noqa: E501

@@ -15,7 +15,7 @@ from ..spark.queries import OURS, PEER
 from ..spark.sinks import Sinks, refusal, refusal_line, rows_of
 from .one_client import one_client
 from .peer import Held, peer
-from .side_by_side import failure, root_cause
+from .side_by_side import failure, root_cause, sql_conf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -336,16 +336,6 @@ def test_batch_unsupported_save_modes(spark, sinks):
     for mode in ("ignore", "errorifexists"):
         assert "cannot be written in the" in of_v2[mode]
         assert words(OURS, mode) == of_v2[mode]
-
-
-@contextmanager
-def sql_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    before = spark.conf.get(name)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(name, before or "")
 
 
 @peer("KafkaContinuousSinkSuite", "generic - write big data with small producer buffer", Held.SPARK)

@@ -23,12 +23,10 @@ from pyspark_kafka.domain.options.source_table import TABLE
 from pyspark_kafka.domain.reading.admission import ReadMaxRows, ReadMinRows
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
-from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from ..spark.queries import OURS, PEER, read_stream
+from ..spark.queries import OURS
 from ..spark.sinks import Sinks, refusal
 from ..unit.bootstrap.test_options_page import WITHOUT_EFFECT, case_of
-from .continuous_runs import Runs, numbered
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import Sides, ends
@@ -185,35 +183,6 @@ def test_batch_queries_follow_options_in_any_case(sides, topics):
     assert both.numbers() == list(range(2, 8))
     assert "headers" in both.ours.columns
     assert both.ours.rdd.getNumPartitions() == both.theirs.rdd.getNumPartitions() == 3
-
-
-@peer(SUITE, MICRO_BATCH_MODE, Held.BESIDE_JVM)
-@one_client
-def test_streams_follow_options_in_any_case(sides, topics, tmp_path):
-    topic = topics.create()
-    topics.numbers(topic, 0, range(7))
-    options = {
-        "SUBSCRIBEPATTERN": topic,
-        "StartingoffSETS": ends(topic, 1),
-        "MAXOFFSETSPERTRIGGER": "4",
-        "FAILONDATALOSS": "FALSE",
-    }
-    chosen = {"CLIENT": sides.client, **options}
-    ours = read_stream(sides.spark, sides.kafka, OURS, **chosen)
-    theirs = read_stream(sides.spark, sides.kafka, PEER, **options)
-    batches = [run_once(stream, tmp_path / name) for name, stream in (("o", ours), ("t", theirs))]
-    assert batches == [[[1, 2, 3, 4], [5, 6]]] * 2
-
-
-@peer(SUITE, CONTINUOUS_MODE, Held.SPARK)
-@one_client
-def test_continuous_queries_follow_options_in_any_case(spark, world, tmp_path):
-    topic = world.topic()
-    world.produce(TopicPartition(topic, 0), numbered([1, 2, 3]))
-    runs = Runs(spark, world, tmp_path)
-    start = ends(topic, 1)
-    with runs.query(SUBSCRIBE=topic, startingOFFSETS=start, INCLUDEKEY="TRUE") as query:
-        runs.await_numbers(query, [2, 3])
 
 
 READS: Final = {QueryKind.BATCH: batch_options, QueryKind.STREAM: stream_options}

@@ -6,17 +6,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-from pyspark.sql import SparkSession
 
-from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record
 
-from ..spark.queries import OURS, PEER, read
+from ..spark.queries import OURS, read
 from .live_queries import LiveQueries
 from .one_client import one_client
 from .peer import Held, peer
-from .side_by_side import Sides, root_cause
+from .side_by_side import Sides
 from .sources import JVM, ONE_TASK, assert_words, with_client
 from .start_offsets import (
     BASE,
@@ -30,7 +28,6 @@ from .start_offsets import (
     filled,
     write,
 )
-from .test_bad_options import NOBODY, refusal, refusal_of_source
 
 CLIENTS = ("confluent", "kafka-python")
 
@@ -168,69 +165,6 @@ def test_spark_53560_an_uncommitted_batch_is_run_again(live, world):
     assert_words(queries.fail(fail_on_7, availableNow=True), "error for 7")
     queries.run(availableNow=True)
     assert queries.results() == [[1, 2, 3, 4, 5, 6, 7], [8, 9], [10]]
-
-
-BAD_OPTIONS: list[tuple[dict[str, str], tuple[str, ...]]] = [
-    ({"endingOffsets": "latest"}, ("ending offset not valid in streaming queries",)),
-    (
-        {"subscribe": "t", "endingOffsetsByTimestamp": '{"t": {"0": 1000}}'},
-        ("ending timestamp not valid in streaming queries",),
-    ),
-    ({}, ("options must be specified", "subscribe", "subscribePattern")),
-    (
-        {"subscribe": "t", "subscribePattern": "t.*"},
-        ("only one", "options can be specified"),
-    ),
-    ({"subscribe": "t", "assign": '{"a":[0]}'}, ("only one", "options can be specified")),
-    ({"assign": ""}, ("no topicpartitions to assign",)),
-    ({"subscribe": ""}, ("no topics to subscribe",)),
-    ({"subscribePattern": ""}, ("pattern to subscribe is empty",)),
-    (
-        {"subscribe": "t", "minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"},
-        ("value of minOffsetPerTrigger(20) is higher than the maxOffsetsPerTrigger(15)",),
-    ),
-]
-
-UNSUPPORTED_SETTINGS = (
-    "auto.offset.reset",
-    "enable.auto.commit",
-    "interceptor.classes",
-    "key.deserializer",
-    "value.deserializer",
-)
-
-UNSUPPORTED: list[dict[str, str]] = [
-    *({f"kafka.{name}": "someValue"} for name in UNSUPPORTED_SETTINGS),
-    *({"kafka.auto.offset.reset": text} for text in ("none", "earliest", "latest")),
-]
-
-
-@peer(BASE, "bad source options", Held.BESIDE_JVM)
-@pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
-def test_bad_source_options(spark, options, words):
-    # Spark asks for a schema first, and does not say that it is a stream's. A missing topic would
-    # be refused then.
-    topic = {"subscribe": "t"} if options.keys() == {"endingOffsets"} else {}
-    assert_both_say(spark, {**options, **topic}, *words)
-
-
-@peer(BASE, "unsupported kafka configs", Held.BESIDE_JVM)
-@pytest.mark.parametrize("setting", UNSUPPORTED)
-def test_unsupported_kafka_configs(spark, setting):
-    assert_both_say(spark, {"subscribe": "topic", **setting}, "not supported")
-
-
-def assert_both_say(spark: SparkSession, options: dict[str, str], *words: str) -> None:
-    given = {**NOBODY, **options}
-    texts = {
-        "ours": refusal_of_source(QueryKind.STREAM, given)[1],
-        "theirs": root_cause(refusal(spark, PEER, QueryKind.STREAM, given)[1]),
-    }
-    missing = {
-        side: [each for each in words if each.lower() not in text.lower()]
-        for side, text in texts.items()
-    }
-    assert missing == {"ours": [], "theirs": []}
 
 
 @peer(BASE, "get offsets from case insensitive parameters", Held.BESIDE_JVM)

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from confluent_kafka import Producer
@@ -236,12 +235,7 @@ class RandomTopics:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._open.close()
 
     @property

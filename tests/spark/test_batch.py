@@ -49,17 +49,6 @@ def test_ends_are_those_of_the_jvm_connector(spark, kafka, topics, client):
     assert_same_rows(read(spark, kafka, OURS, client=client, **options), theirs)
 
 
-def test_a_dataframe_sees_what_came_since_it_was_made(spark, kafka, topics, client):
-    """Open ends are bound when a query runs, not when it was written."""
-    topic = topics.create(2)
-    table = read(spark, kafka, OURS, client=client, subscribe=topic)
-    counts = []
-    for size in (0, 10, 5):
-        topics.fill(topic, {1: size})
-        counts.append(table.count())
-    assert counts == [0, 10, 15]
-
-
 def test_a_schema_chooses_columns(spark, kafka, topics, client):
     topic = topics.create()
     topics.fill(topic, {0: 3})

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 import pytest
-from pyspark.errors import PySparkException
 
 import pyspark_kafka
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -85,24 +84,3 @@ def test_a_stream_writes_letters_and_the_driver_counts_them(spark, kafka, one_cl
     ] * 2
     reasons = {FailureReason.TYPE_MISMATCH: 1, FailureReason.TRUNCATED: 1}
     assert lag.bad_records == BadRecordStats(reasons, 2)
-
-
-def test_a_letter_that_cannot_be_written_fails_the_query(spark, kafka, one_client):
-    world, topic = one_client, topic_in(one_client)
-    missing = world.fresh_name()
-    options = given(world, topic, deadLetterTopic=missing, kafka__max__block__ms="300")
-    with pytest.raises(PySparkException) as caught:
-        read(spark, kafka, OURS, **options).collect()
-    assert f"[KAFKA_UNKNOWN_TOPIC] Topic '{missing}' does not exist" in str(caught.value)
-    assert "'deadLetterTopic'" in str(caught.value)
-
-
-def test_a_query_does_not_read_its_own_letters(spark, kafka, one_client):
-    world, topic = one_client, topic_in(one_client)
-    letters = f"{topic}-letters"
-    world.create(letters)
-    world.produce(TopicPartition(letters, 0), [Record(b"{")])
-    options = given(world, topic, deadLetterTopic=letters)
-    del options["subscribe"]
-    with pytest.raises(PySparkException, match="KAFKA_DEAD_LETTER_LOOP"):
-        read(spark, kafka, OURS, **options, subscribePattern=f"{topic}.*").count()

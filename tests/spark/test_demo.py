@@ -65,25 +65,6 @@ def test_continuous_demo(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_on_a_kafka_that_is_not_there(tmp_path):
-    ended = demo(tmp_path, "--bootstrap-servers", "127.0.0.1:1")
-    assert ended.returncode == 1
-    [line] = ended.stderr.splitlines()
-    assert line.startswith(
-        "error: [KAFKA_BROKER_UNREACHABLE] No Kafka broker answered at 127.0.0.1:1 within "
-    )
-    assert ended.stdout == ""
-
-
-def test_demo_without_java(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    ended = demo(tmp_path)
-    assert ended.returncode == 1
-    [line] = ended.stderr.splitlines()
-    assert line.startswith("error: [JAVA_NOT_USABLE] Java 17 or newer is required")
-    assert ended.stdout == ""
-
-
 def test_demo_of_a_topic(kafka, tmp_path):
     with temporary_topics(kafka.bootstrap_servers, {"demo-mine": 2}, timeout_seconds=30):
         empty = demo(tmp_path, "--bootstrap-servers", kafka.bootstrap_servers, *MINE)

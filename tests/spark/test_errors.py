@@ -45,20 +45,6 @@ def test_a_missing_topic_is_one_clear_error(run, client, fresh_name, kafka):
     assert "'subscribe'" in str(caught.value)
 
 
-def test_a_missing_option_is_one_clear_error(run):
-    with pytest.raises(Exception, match="KAFKA_INVALID_OPTIONS") as caught:
-        run()
-    assert (
-        "One of the following options must be specified for Kafka source: "
-        "subscribe, subscribepattern, assign." in str(caught.value)
-    )
-
-
-def test_an_unknown_client_is_one_clear_error(run):
-    with pytest.raises(Exception, match="Known clients are 'confluent', 'kafka-python'"):
-        run(client="librdkafka", subscribe="t")
-
-
 def test_secrets_are_not_shown(run, client):
     with pytest.raises(Exception, match=r"kafka\.no\.such\.thing") as caught:
         run(

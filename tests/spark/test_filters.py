@@ -75,19 +75,3 @@ def test_push_down_names_the_setting_that_it_needs(spark, kafka, topic):
     table = read(spark, kafka, OURS, subscribe=topic, pushFilters="true")
     with without_push_down(spark), pytest.raises(Exception, match=re.escape(PUSHDOWN)):
         table.where("partition = 1").count()
-
-
-def test_columns_are_left_out_by_options(spark, kafka, topic, client):
-    table = read(
-        spark,
-        kafka,
-        OURS,
-        client=client,
-        subscribe=topic,
-        includeKey="false",
-        includeTimestamp="false",
-        includeTimestampType="false",
-        includeTopic="false",
-    )
-    assert table.columns == ["value", "partition", "offset"]
-    assert table.count() == 400

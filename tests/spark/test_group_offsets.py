@@ -1,11 +1,9 @@
 """A consumer group that shows how far a query is."""
 
-import json
 from contextlib import closing
 from functools import partial
 
-import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
+from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.errors import RetriableError
@@ -75,27 +73,3 @@ def test_a_new_query_begins_where_a_group_is(spark, kafka, topics, client, tmp_p
     assert batches == [[5, 6, 7, 8]]
     rows = read(spark, kafka, OURS, subscribe=topic, **second).collect()
     assert sorted(int(row.value) for row in rows) == [5, 6, 7, 8]
-
-
-def test_a_group_that_committed_nothing_is_an_error(spark, kafka, topics, client):
-    topic, group = topics.create(), topics.fresh_name()
-    options = {"client": client, "kafka.group.id": group, "startingOffsets": "group"}
-    with pytest.raises(Exception, match="KAFKA_NO_COMMITTED_OFFSET") as caught:
-        read(spark, kafka, OURS, subscribe=topic, **options).collect()
-    assert f"'{group}' has committed no offset for Set({topic}-0)" in str(caught.value)
-
-
-def test_a_failing_commit_stops_no_query(spark, kafka, topics, client, tmp_path):
-    topic, group = topics.create(), topics.fresh_name()
-    topics.numbers(topic, 0, range(5))
-    member = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
-    member.subscribe([topic])
-    try:
-        await_until(lambda: member.poll(0.1) is None and bool(member.assignment()), _SECONDS)
-        options = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
-        stream = read_stream(spark, kafka, OURS, subscribe=topic, **options)
-        assert run_once(stream, tmp_path) == [[0, 1, 2, 3, 4]]
-    finally:
-        member.close()
-    ends = json.loads((tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()[2])
-    assert ends == {topic: {"0": 5}}

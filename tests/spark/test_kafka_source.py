@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -89,10 +89,6 @@ def test_a_task_that_fails_says_why(spark, kafka, topics, options):
     assert "adapters/confluent" not in text
 
 
-class CrashError(RuntimeError):
-    """What takes a driver down."""
-
-
 @dataclass
 class Driver:
     """A driver that is restarted for every run, with a checkpoint in a directory."""
@@ -101,7 +97,6 @@ class Driver:
     options: GivesOptions
     topic: str
     directory: Path
-    crashes: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         with self._execution() as execution:
@@ -133,30 +128,8 @@ class Driver:
             container.shutdown_resources()
 
     def _process(self, batch: DataFrame, number: int) -> None:
-        self._crash(f"before {number}")
         # By its number, a batch that is run again takes the place of its first run.
         batch.write.mode("overwrite").parquet(str(self.directory / "output" / str(number)))
-        self._crash(f"after {number}")
-
-    def _crash(self, where: str) -> None:
-        if where in self.crashes:
-            self.crashes.remove(where)
-            raise CrashError(where)
-
-
-def test_nothing_is_lost_and_nothing_twice(spark, topics, options, tmp_path):
-    topic = topics.create(2)
-    topics.numbers(topic, 0, range(20))
-    driver = Driver(spark, options, topic, tmp_path, {"before 0", "after 1", "before 3"})
-    for more in range(20, 50, 10):
-        with pytest.raises(CrashError):
-            driver.run()
-        # What comes while the driver is down does not change the batch that it had planned.
-        topics.numbers(topic, more // 10 % 2, range(more, more + 10))
-    driver.run()
-    assert driver.output() == list(range(50))
-    assert driver.log("offsets").batch_ids() == driver.log("commits").batch_ids()
-    assert len(driver.log("offsets").batch_ids()) > 6
 
 
 def test_spark_takes_the_checkpoint_over(spark, kafka, topics, options, tmp_path):

@@ -1,7 +1,6 @@
 """Tasks that read several partitions."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -41,33 +40,6 @@ def test_a_stream_goes_on_with_another_number_of_tasks(spark, kafka, topics, cli
         {topic: {str(number): (batch + 1) * size for number, size in SIZES.items()}}
         for batch in range(3)
     ]
-
-
-def test_offset_logs_are_the_same(spark, kafka, topics, tmp_path):
-    topic = topics.create(PARTITIONS)
-    topics.fill(topic, SIZES)
-    logs: list[dict[str, bytes]] = []
-    for tasks in ({}, {"maxPartitions": "1"}):
-        stream = read_stream(
-            spark,
-            kafka,
-            OURS,
-            subscribe=topic,
-            startingOffsets="earliest",
-            maxOffsetsPerTrigger="200",
-            **tasks,
-        )
-        run_available_now(stream, tmp_path / str(len(logs)))
-        logs.append(offset_log(tmp_path / str(len(logs))))
-    assert [*logs[0]] == ["0", "1", "2"]
-    assert logs[0] == logs[1]
-
-
-def offset_log(directory: Path) -> dict[str, bytes]:
-    return {
-        log.name: re.sub(rb'"batchTimestampMs":\d+', b"", log.read_bytes())
-        for log in sorted(directory.glob("checkpoint/offsets/[0-9]"))
-    }
 
 
 def logged(directory: Path, batch: int) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 import io
 import json
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -167,36 +165,6 @@ def test_records_of_many_schemas(spark, kafka, topics, schema_registry, client):
     ]
 
 
-def test_errors_of_records(spark, kafka, topics, schema_registry, tmp_path):
-    orders = Orders(topics, schema_registry)
-    own, incompatible = orders.register(AGE), orders.register(OTHER_TYPE, "other")
-    ended = orders.value(own, user="ada", drink="tea", age=9)[:-1]
-    orders.write(
-        id_prefix(UNKNOWN_ID),
-        orders.value(incompatible, user="eve", age="x"),
-        ended,
-    )
-    errors = (
-        describe_failure(FailureReason.UNKNOWN_SCHEMA, "", UNKNOWN_ID),
-        describe_failure(FailureReason.INCOMPATIBLE_SCHEMA, "age", incompatible),
-        describe_failure(FailureReason.TRUNCATED, "age", own),
-    )
-    for offset, error in enumerate(errors):
-        start = json.dumps({orders.topic: {"0": offset}})
-        given = {**typed(orders, schema_registry), "startingOffsets": start}
-        if offset == len(errors) - 1:
-            stream = read_stream(spark, kafka, OURS, **given)
-            run: Callable[[], object] = partial(run_available_now, stream, tmp_path)
-        else:
-            run = read(spark, kafka, OURS, **given).collect
-        with pytest.raises(PySparkException) as caught:
-            run()
-        assert (
-            "[KAFKA_MALFORMED_VALUE] The value of the record at offset "
-            f"{offset} of {orders.topic}-0 cannot be decoded: {error}. To keep"
-        ) in str(caught.value)
-
-
 def test_streams_wait_for_a_registry_that_is_killed_and_started_again(spark, kafka, topics):
     apicurio = Apicurio()
     with apicurio as url:
@@ -227,23 +195,6 @@ def test_streams_wait_for_a_registry_that_is_killed_and_started_again(spark, kaf
         "confluent": good,
         "kafka-python": [*good[:3], (3, None), (4, None), good[3]],
     }
-
-
-def test_a_registry_that_is_down_while_tasks_run(
-    spark, kafka, topics, schema_registry, proxy, client
-):
-    orders = Orders(topics, schema_registry)
-    schema_id = orders.register(USER)
-    orders.write(orders.value(schema_id, user="ada"))
-    url = f"http://{proxy.address}{urlsplit(schema_registry).path}"
-    given = typed(orders, url, client=client, mode="DROPMALFORMED")
-    impatient = read(spark, kafka, OURS, **given, **{TIMEOUT: SHORT_MS})
-    table = read(spark, kafka, OURS, **given)
-    proxy.set(DOWN)
-    with pytest.raises(PySparkException, match="KAFKA_SCHEMA_REGISTRY_UNAVAILABLE"):
-        rows(impatient)
-    proxy.set(OPEN)
-    assert rows(table) == [(0, "ada")]
 
 
 def test_a_stream_goes_on_when_the_registry_is_back(

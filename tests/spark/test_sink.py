@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import random
 import re
 import subprocess
 import sys
@@ -83,37 +82,6 @@ def test_rows_become_the_records_that_the_jvm_connector_makes(spark, sinks, writ
     assert stored == sinks.stored(theirs)
 
 
-def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(spark, sinks, topics):
-    ours, theirs = topics.create(7), topics.create(7)
-    chance = random.Random(1)  # noqa: S311
-    rows = [(chance.randbytes(number % 40), b"%d" % number, None) for number in range(500)]
-    table = rows_of(spark, rows, "key binary, value binary, partition int")
-    sinks.write(table, topic=ours)
-    sinks.write(table, PEER, topic=theirs)
-    stored = sinks.stored(ours)
-    assert {row.partition for row in stored} == set(range(7))
-    assert stored == sinks.stored(theirs)
-
-
-def test_texts_are_written_as_utf_8(spark, sinks, topics):
-    topic = topics.create()
-    rows = [("ключ", "значение"), (None, ""), ("", None)]
-    sinks.write(rows_of(spark, rows, "key string, value string"), topic=topic)
-    assert {(row.key, row.value) for row in sinks.stored(topic)} == {
-        ("ключ".encode(), "значение".encode()),
-        (None, b""),
-        (b"", None),
-    }
-
-
-def test_rows_go_to_the_topics_they_name(spark, sinks, topics):
-    one, other = topics.create(2), topics.create()
-    rows = [(one if number % 3 else other, str(number)) for number in range(30)]
-    sinks.write(rows_of(spark, rows, "topic string, value string"))
-    for topic in (one, other):
-        assert sinks.values(topic) == sorted(value for name, value in rows if name == topic)
-
-
 def test_the_jvm_connector_reads_what_is_compressed(spark, sinks, topics):
     ours, theirs = topics.create(3), topics.create(3)
     for codec in CODECS:
@@ -163,82 +131,16 @@ def test_no_rows_are_no_error(spark, sinks, write, topics):
     assert sinks.stored(topic) == []
 
 
-@pytest.mark.parametrize(
-    ("columns", "has_topic", "words"),
-    [
-        (
-            ("value",),
-            False,
-            (
-                "topic option required when no 'topic' attribute is present. "
-                "Use the topic option for setting a topic."
-            ),
-        ),
-        (("value as key",), True, "Required attribute 'value' not found"),
-        (
-            ("1 as value",),
-            True,
-            "value attribute unsupported type int. value must be a(n) string or binary",
-        ),
-        (
-            ("1 as key", "value"),
-            True,
-            "key attribute unsupported type int. key must be a(n) string or binary",
-        ),
-        (
-            ("1 as topic", "value"),
-            False,
-            "topic attribute unsupported type int. topic must be a(n) string",
-        ),
-        (
-            ("value", "value as partition"),
-            True,
-            "partition attribute unsupported type string. partition must be a(n) int",
-        ),
-        (
-            ("value", "map('a', 1) as headers"),
-            True,
-            (
-                "headers attribute unsupported type map<string,int>. headers must be a(n) "
-                "array<struct<key:string,value:binary>>"
-            ),
-        ),
-    ],
-    ids=["no topic", "no value", "value", "key", "topic", "partition", "headers"],
-)
-def test_a_schema_that_makes_no_records_is_refused_in_the_jvm_connectors_words(
-    spark, one_client, topics, columns, has_topic, words
-):
-    given = {"topic": topics.create()} if has_topic else {}
-    table = texts(spark, "a").selectExpr(*columns)
-    assert refusal(lambda: one_client.write(table, **given)) == f"[KAFKA_SINK_SCHEMA] {words}"
+def test_a_batch_without_a_topic_is_refused_in_the_jvm_connectors_words(spark, one_client):
+    words = (
+        "topic option required when no 'topic' attribute is present. "
+        "Use the topic option for setting a topic."
+    )
+    table = texts(spark, "a")
+    assert refusal(lambda: one_client.write(table)) == f"[KAFKA_SINK_SCHEMA] {words}"
     with pytest.raises(Exception, match=r"attribute") as caught:
-        one_client.write(table, PEER, **given)
+        one_client.write(table, PEER)
     assert words in str(caught.value)
-
-
-@pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
-def test_a_setting_that_is_forbidden_is_refused_in_the_jvm_connectors_words(
-    spark, one_client, setting
-):
-    option = {f"kafka__{setting.replace('.', '__')}": "a.Class"}
-    line = refusal(lambda: one_client.write(texts(spark, "a"), topic="t", **option))
-    with pytest.raises(Exception, match=r"is not supported") as caught:
-        one_client.write(texts(spark, "a"), PEER, topic="t", **option)
-    assert line.startswith("[KAFKA_INVALID_OPTIONS] ")
-    assert line.removeprefix("[KAFKA_INVALID_OPTIONS] ") in str(caught.value)
-
-
-def test_what_a_topic_holds_is_not_replaced(spark, kafka, topics):
-    topic = topics.create()
-    writer = (
-        texts(spark, "a").write.format(OURS).options(topic=topic, **kafka.options).mode("overwrite")
-    )
-    assert refusal(writer.save) == (
-        "[KAFKA_SAVE_MODE] Save mode Overwrite not allowed for Kafka. "
-        "Allowed save modes are Append and ErrorIfExists (default)."
-    )
-    assert read(spark, kafka, PEER, subscribe=topic).count() == 0
 
 
 def test_a_topic_that_does_not_exist_is_named(spark, write, kafka, fresh_name):
@@ -248,16 +150,6 @@ def test_a_topic_that_does_not_exist_is_named(spark, write, kafka, fresh_name):
         f"[KAFKA_UNKNOWN_TOPIC] Topic '{topic}' does not exist at {kafka.bootstrap_servers}."
     )
     assert MARK not in line
-
-
-def test_a_null_topic_in_the_middle_fails_the_query(spark, write, topics):
-    topic = topics.create()
-    rows = [(None if number == 50 else topic, f"{MARK}-{number}") for number in range(100)]
-    table = rows_of(spark, rows, "topic string, value string")
-    assert refusal(lambda: write(table)) == (
-        "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message data sent to the producer contains a null "
-        "topic. Use the `topic` option for setting a default topic."
-    )
 
 
 @pytest.mark.parametrize(
@@ -282,17 +174,6 @@ def test_a_record_that_is_too_large_fails_the_query(
     )
     assert re.match(start, line)
     assert limit in line
-    assert MARK not in line
-
-
-def test_a_partition_that_a_topic_does_not_have_is_named(spark, sinks, topics):
-    topic = topics.create(2)
-    table = texts(spark, MARK).selectExpr("value", "2 as partition")
-    line = refusal(lambda: sinks.write(table, topic=topic))
-    assert line.startswith(
-        f"[KAFKA_UNKNOWN_PARTITION] A record of {len(MARK)} bytes for {topic}-2 "
-    )
-    assert re.search(r"has 2\b|0 to 1", line)
     assert MARK not in line
 
 
@@ -321,13 +202,6 @@ def test_options_of_a_source_are_named_in_a_warning(caplog, kind):
     assert sorted(caplog.messages) == [
         f"{name} option ignored in {what} writes" for name in ("startingOffsets", "subscribe")
     ]
-
-
-def test_a_stream_writes_what_came_since_its_last_run(spark, sinks, topics):
-    topic = topics.create(2)
-    sinks.write_stream(texts(spark, "a", "b"), topic=topic)
-    sinks.write_stream(texts(spark, "c"), topic=topic)
-    assert sinks.values(topic) == ["a", "b", "c"]
 
 
 def test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_asked_for(

@@ -7,13 +7,12 @@ from typing import Any, Final
 import fastavro
 import pytest
 from hypothesis import HealthCheck, given, settings
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pyspark_kafka import continuous
 from pyspark_kafka.adapters.spark.schema import requested_type, spark_type, typed_spark_schema
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.adapters.values.registry.http_registry import HttpSchemaRegistry
@@ -212,35 +211,6 @@ def test_a_users_schema(spark, kafka, topics):
         wrong.load().collect()
 
 
-def test_bad_options_fail_at_load(spark, kafka):
-    options = {"valueFormat": "json", "valueSchema": "a in", "mode": "strict", "subscribe": "t"}
-    with pytest.raises(AnalysisException) as caught:
-        read(spark, kafka, OURS, **options)
-    for problem in ("the type 'in' is not known", "mode must be one of", "KAFKA_INVALID_OPTIONS"):
-        assert problem in str(caught.value)
-
-
-def test_a_stream_of_json_with_dead_letters(spark, kafka, topics, tmp_path):
-    topic, letters = topics.create(), topics.create()
-    topics.values(topic, [ADA, BAD, BOB])
-
-    def run(**more: str) -> DataFrame:
-        given = {"subscribe": topic, "startingOffsets": "earliest", **JSON, **more}
-        stream = read_stream(spark, kafka, OURS, **given)
-        return run_available_now(stream.select("offset", "value.user"), tmp_path)
-
-    with pytest.raises(PySparkException) as caught:
-        run()
-    assert malformed(topic) in str(caught.value)
-    assert rows(run(deadLetterTopic=letters)) == [(0, "ada"), (2, "bob")]
-    written = read(spark, kafka, OURS, subscribe=letters, includeHeaders="true").collect()
-    [letter] = written
-    headers = {header["key"]: bytes(header["value"]) for header in letter["headers"]}
-    assert bytes(letter["value"]) == BAD
-    assert headers["__connect.errors.offset"] == b"1"
-    assert headers["__connect.errors.topic"] == topic.encode()
-
-
 def avro(*fields: str) -> str:
     members = [{"name": name, "type": ["null", "string"], "default": None} for name in fields]
     return json.dumps({"type": "record", "name": "Order", "fields": members})
@@ -302,35 +272,3 @@ def test_the_legacy_source(spark, kafka, topics):
     frame = range_frames(spark, options)([OffsetRange(TopicPartition(topic, 0), 0, 2)])
     assert frame.columns[:2] == ["value", "topic"]
     assert rows(frame.select("offset", "value.id", "value.user")) == [(0, 1, "ada"), (1, 2, "bob")]
-
-
-def test_a_continuous_query(spark, kafka, topics, tmp_path):
-    topic, sink = topics.create(), topics.create()
-    topics.values(topic, [ADA, BAD, BOB])
-
-    def users(records: Any) -> Any:
-        return records.select(["offset"]).set_column(
-            0, "value", records.column("value").field("user")
-        )
-
-    query = continuous.start(
-        spark,
-        users,
-        source={
-            **kafka.options,
-            "subscribe": topic,
-            "startingOffsets": "earliest",
-            "mode": "DROPMALFORMED",
-            **JSON,
-        },
-        sink={**kafka.options, "topic": sink},
-        checkpointLocation=str(tmp_path / "checkpoint"),
-        epoch="200 milliseconds",
-        tasks=1,
-    )
-    try:
-        query.processAllAvailable()
-    finally:
-        query.stop()
-    written = read(spark, kafka, OURS, subscribe=sink)
-    assert [bytes(row["value"]) for row in written.orderBy("offset").collect()] == [b"ada", b"bob"]
