@@ -39,6 +39,13 @@ MIN_ABOVE_MAX = "The value of minOffsetPerTrigger(20) is higher than the maxOffs
 NO_COLUMN = "the options leave no column to read"
 
 
+ACKS: Final = (
+    "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
+    "idempotence."
+)
+RETRIES: Final = "Must set retries to non-zero when using the idempotent producer."
+
+
 def specific(offsets: Mapping[TopicPartition, int], **topics: int) -> Specific:
     """Offsets of partitions and of whole topics."""
     return Specific(PartitionOffsets(offsets), tuple(sorted(topics.items())))

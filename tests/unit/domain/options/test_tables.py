@@ -10,6 +10,8 @@ import pytest
 from pyspark_kafka.domain.options.option import Option, QueryKind
 from pyspark_kafka.domain.options.sink_table import SINK_TABLE, DeliveryGuarantee
 from pyspark_kafka.domain.options.source_table import TABLE
+from pyspark_kafka.domain.options.value_table import SINK_TABLE as WRITTEN_VALUES
+from pyspark_kafka.domain.options.value_table import TABLE as VALUES
 from pyspark_kafka.domain.reading.offset_limits import (
     CommittedOffsets,
     Earliest,
@@ -77,6 +79,16 @@ NO_TIMES: Final = {text: f"{TIMESTAMPS_EXAMPLE}{text}" for text in ("x", '{"t":{
 NO_TIME: Final = {
     text: f"Expected a single long value, got {text}" for text in ("abc", "1.0", str(LONGEST + 1))
 }
+
+COLUMN_OPTIONS: Final = (
+    "Key",
+    "Value",
+    "Topic",
+    "Partition",
+    "Offset",
+    "Timestamp",
+    "TimestampType",
+)
 
 SOURCE_CASES: Final[Mapping[str, Case]] = {
     "client": Case("kafka-python", {" confluent ": "confluent"}),
@@ -163,16 +175,7 @@ SOURCE_CASES: Final[Mapping[str, Case]] = {
     ),
     **{
         f"include{column}": flag(default=column != "Headers")
-        for column in (
-            "Key",
-            "Value",
-            "Topic",
-            "Partition",
-            "Offset",
-            "Timestamp",
-            "TimestampType",
-            "Headers",
-        )
+        for column in (*COLUMN_OPTIONS, "Headers")
     },
     "pushFilters": flag(default=False),
 }
@@ -224,18 +227,12 @@ OPTIONS: Final = [(option, SOURCE_CASES[option.name]) for option in TABLE] + [
     (option, SINK_CASES[option.name]) for option in SINK_TABLE
 ]
 GOOD: Final = [(option, *each) for option, case in OPTIONS for each in case.good.items()]
-SOURCE_BAD: Final = [
+BAD: Final = [
     (option, *each, query)
-    for option in TABLE
-    for each in SOURCE_CASES[option.name].bad.items()
+    for option, case in OPTIONS
+    for each in case.bad.items()
     for query in QueryKind
-    if query in option.queries
-]
-SINK_BAD: Final = [
-    (option, *each, query)
-    for option in SINK_TABLE
-    for each in SINK_CASES[option.name].bad.items()
-    for query in QueryKind
+    if option not in TABLE or query in option.queries
 ]
 
 
@@ -269,23 +266,19 @@ def test_values_are_read_at_their_bounds_and_without_the_space_around_them(optio
     assert option.parse(text) == value
 
 
-@pytest.mark.parametrize(
-    ("option", "text", "problem", "query"), SOURCE_BAD, ids=named_by_its_option
-)
+@pytest.mark.parametrize(("option", "text", "problem", "query"), BAD, ids=named_by_its_option)
 def test_bad_values_are_refused_by_the_option_and_by_queries(option, text, problem, query):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         option.parse(text)
-    assert problems(BASE | {option.name: text}, query) == (named(option.name, problem),)
+    if option in TABLE:
+        assert problems(BASE | {option.name: text}, query) == (named(option.name, problem),)
+    else:
+        assert sink_problems(SERVERS | {option.name: text}, query) == (problem,)
 
 
-@pytest.mark.parametrize(("option", "text", "problem", "query"), SINK_BAD, ids=named_by_its_option)
-def test_bad_values_of_a_sink_are_refused(option, text, problem, query):
-    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
-        option.parse(text)
-    assert sink_problems(SERVERS | {option.name: text}, query) == (problem,)
-
-
-@pytest.mark.parametrize("option", [*TABLE, *SINK_TABLE], ids=named_by_its_option)
+@pytest.mark.parametrize(
+    "option", {*TABLE, *SINK_TABLE, *VALUES, *WRITTEN_VALUES}, ids=named_by_its_option
+)
 def test_documentation(option):
     assert option.doc.endswith(".")
     assert option.values
