@@ -35,10 +35,7 @@ from pyspark_kafka.domain.reading.errors import (
     DataLossError,
     FetchTimeoutError,
     NoOffsetForTimestampError,
-    OffsetsMismatchError,
     StreamOffsetsMismatchError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
 )
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
@@ -65,7 +62,6 @@ def offsets(*ends: int) -> PartitionOffsets:
     [
         (ALL, (101, 11, 1)),
         (ReadMaxRows(10), (8, 1, 1)),
-        (ReadMaxRows(1_000), (101, 11, 1)),
         (ReadMaxRows(2**63 - 1), (101, 11, 1)),
         (ReadMinRows(1_000, 5_000), (101, 11, 1)),
         (CompositeReadLimit((ReadMinRows(5, 5_000), ReadMaxRows(10))), (8, 1, 1)),
@@ -75,9 +71,8 @@ def offsets(*ends: int) -> PartitionOffsets:
     ],
 )
 def test_a_limit_on_rows_cuts_the_first_batch(kit, limit, end):
-    assert admission(kit).end_of_batch(offsets(0, 0, 0), offsets(101, 11, 1), limit) == offsets(
-        *end
-    )
+    found = admission(kit).end_of_batch(offsets(0, 0, 0), offsets(101, 11, 1), limit)
+    assert found == offsets(*end)
 
 
 def test_a_limit_on_rows_over_batches(kit):
@@ -248,16 +243,11 @@ def looking(kit):
     return Looking(reader)
 
 
-def produce_to(kit: Kit, partition: int, count: int, size: int) -> None:
-    for _ in range(count):
-        kit.cluster.produce("t", b"x" * size, partition=partition)
-
-
 def test_the_mean_size_of_records(kit, looking):
-    produce_to(kit, 0, 10, 1_000)
+    produce(kit, 10, 1_000)
     for _ in range(10):
         kit.cluster.produce("t", b"v" * 500, key=b"k" * 200, headers=(("h", b"x" * 300),))
-    produce_to(kit, 1, 4, 50_000)
+    produce(kit, 4, 50_000, partition=1)
     sizes = RecordSizes(lambda: looking).measure(offsets(0, 0), offsets(20, 4))
     assert 1_000 <= sizes[tp(0)] <= 1_050
     assert 50_000 <= sizes[tp(1)] <= 50_050
@@ -265,15 +255,15 @@ def test_the_mean_size_of_records(kit, looking):
 
 
 def test_a_look_takes_a_hundred_offsets(kit, looking):
-    produce_to(kit, 0, 300, 1)
-    produce_to(kit, 1, 30, 1)
+    produce(kit, 300, 1)
+    produce(kit, 30, 1, partition=1)
     RecordSizes(lambda: looking).measure(offsets(50, 20), offsets(300, 30))
     assert looking.looks == [OffsetRange(tp(0), 50, 150), OffsetRange(tp(1), 20, 30)]
 
 
 def test_partitions_without_anything_new_are_not_looked_at(kit, looking):
     """What a batch will not read is not measured, and neither what has no beginning."""
-    produce_to(kit, 0, 5, 1)
+    produce(kit, 5, 1)
     sizes = RecordSizes(lambda: looking)
     assert sizes.measure(offsets(5, 0), offsets(5, 0, 9)) == {}
     assert looking.looks == []
@@ -290,7 +280,7 @@ def test_few_partitions_are_looked_at_before_a_batch(kit, looking):
     """Eight partitions are looked at; then come those that were not, then the oldest measures."""
     kit.cluster.add_partitions("t", 10)
     for number in range(10):
-        produce_to(kit, number, 3, 1)
+        produce(kit, 3, 1, partition=number)
     sizes = RecordSizes(lambda: looking)
     begin, until = offsets(*[0] * 10), offsets(*[3] * 10)
     seen = []
@@ -306,8 +296,8 @@ def test_few_partitions_are_looked_at_before_a_batch(kit, looking):
 
 
 def test_a_later_look_takes_the_place_of_an_earlier_one(kit, looking):
-    produce_to(kit, 0, 2, 10)
-    produce_to(kit, 0, 2, 90_000)
+    produce(kit, 2, 10)
+    produce(kit, 2, 90_000)
     sizes = RecordSizes(lambda: looking)
     assert sizes.measure(offsets(0), offsets(2))[tp(0)] < 100
     assert sizes.measure(offsets(2), offsets(4))[tp(0)] > 80_000
@@ -316,7 +306,7 @@ def test_a_later_look_takes_the_place_of_an_earlier_one(kit, looking):
 @pytest.mark.parametrize("failure", ["the range is gone", "the broker fails"])
 def test_what_cannot_be_read_keeps_its_measure(kit, looking, failure):
     """A look that fails raises no error: the batch itself reports it."""
-    produce_to(kit, 0, 10, 1_000)
+    produce(kit, 10, 1_000)
     sizes = RecordSizes(lambda: looking)
     before = dict(sizes.measure(offsets(0), offsets(5)))
     if failure == "the broker fails":
@@ -330,7 +320,7 @@ def test_what_cannot_be_read_keeps_its_measure(kit, looking, failure):
 def test_offsets_without_records_keep_the_measure(kit):
     """Aborted transactions have no size of their own."""
     container = kit.container({"kafka.isolation.level": "read_committed"})
-    produce_to(kit, 0, 3, 1_000)
+    produce(kit, 3, 1_000)
     transaction = kit.cluster.begin_transaction()
     kit.cluster.produce("t", b"x", transaction=transaction)
     kit.cluster.end_transaction(transaction, commit=False)
@@ -345,7 +335,7 @@ def test_partitions_without_records_give_way_to_others(kit, looking):
     for partition in range(8):
         kit.produce(5, partition)
         kit.cluster.delete_records({tp(partition): 5})
-    produce_to(kit, 8, 3, 1_000)
+    produce(kit, 3, 1_000, partition=8)
     begin, until = offsets(*[0] * 9), offsets(*[5] * 8, 3)
     sizes = RecordSizes(lambda: looking)
     for _ in range(2):
@@ -355,7 +345,7 @@ def test_partitions_without_records_give_way_to_others(kit, looking):
 
 def test_a_part_of_a_batch_counts_alone(kit, looking):
     """A reader may return slices, whose buffers they share."""
-    produce_to(kit, 0, 10, 1_000)
+    produce(kit, 10, 1_000)
     read = looking.reader.read
     looking.reader.read = lambda *given: (
         batch.slice(row, 1) for batch in read(*given) for row in range(batch.num_rows)
@@ -363,7 +353,7 @@ def test_a_part_of_a_batch_counts_alone(kit, looking):
     assert RecordSizes(lambda: looking).measure(offsets(0), offsets(10))[tp(0)] <= 1_100
 
 
-END = PartitionOffsets({tp(0): 2, tp(1): 0})
+END = offsets(2, 0)
 
 
 def test_lag_is_reported_with_each_batch(kit):
@@ -439,7 +429,7 @@ def stream(kit: Kit, options: dict[str, str] | None = None) -> KafkaMicroBatchSt
 def test_a_new_stream_begins_at_the_end(kit):
     kit.produce(3)
     assert stream(kit).initial_offset() == {tp(0): 3, tp(1): 0}
-    assert kit.events.named("initial_offsets") == ((PartitionOffsets({tp(0): 3, tp(1): 0}),),)
+    assert kit.events.named("initial_offsets") == ((offsets(3, 0),),)
 
 
 def test_a_stream_can_begin_at_the_start(kit):
@@ -463,7 +453,7 @@ def test_a_batch_ends_at_the_latest_offsets(kit):
     assert made.report_latest_offset() is None
     kit.produce(4, partition=1)
     assert made.latest_offset(start, ReadAllAvailable()) == {tp(0): 0, tp(1): 4}
-    assert made.report_latest_offset() == PartitionOffsets({tp(0): 0, tp(1): 4})
+    assert made.report_latest_offset() == offsets(0, 4)
 
 
 def test_an_answer_without_partitions_keeps_the_start(kit):
@@ -485,69 +475,38 @@ def test_available_now_stops_at_what_it_found_first(kit):
 
 
 def test_each_partition_with_records_is_a_range(kit):
-    start, end = PartitionOffsets({tp(0): 2, tp(1): 7}), PartitionOffsets({tp(0): 5, tp(1): 7})
+    start, end = offsets(2, 7), offsets(5, 7)
     assert stream(kit).plan_input_partitions(start, end) == (OffsetRange(tp(0), 2, 5),)
 
 
 def test_an_added_partition_is_read_from_its_beginning(kit):
     kit.cluster.add_partitions("t", 3)
     kit.produce(4, partition=2)
-    start = PartitionOffsets({tp(0): 0, tp(1): 0})
+    start = offsets(0, 0)
     ranges = stream(kit).plan_input_partitions(start, start.merge({tp(2): 4}))
     assert ranges == (OffsetRange(tp(2), 0, 4),)
     assert kit.events.named("partitions_added") == ((PartitionOffsets({tp(2): 0}),),)
 
 
-LOSSES = {
-    "an added partition whose start is gone": (
-        PartitionOffsets({tp(0): 0}),
-        PartitionOffsets({tp(0): 0, tp(1): 5}),
-        "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
-        "Added partition t-1 starts from 3 instead of 0.",
-        (OffsetRange(tp(1), 3, 5),),
-    ),
-    "an added partition that went again": (
-        PartitionOffsets({tp(0): 0}),
-        PartitionOffsets({tp(0): 0, tp(9): 5}),
-        "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
-        "Cannot find initial offsets for partitions Set(t-9). They may have been deleted.",
-        (),
-    ),
-    "a partition that was deleted": (
-        PartitionOffsets({tp(0): 0, tp(7): 1}),
-        PartitionOffsets({tp(0): 2}),
-        "PARTITIONS_DELETED",
-        "Partitions Set(t-7) have been deleted.",
-        (OffsetRange(tp(0), 0, 2),),
-    ),
-    "a partition that ends before its start": (
-        PartitionOffsets({tp(0): 5, tp(1): 3}),
-        PartitionOffsets({tp(0): 1, tp(1): 5}),
-        "PARTITION_OFFSET_CHANGED",
-        "Partition t-0 offset was changed from 5 to 1.",
-        (OffsetRange(tp(1), 3, 5),),
-    ),
-}
+LOSSES = [
+    (offsets(0), offsets(0, 5), "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO", (tp(1), 3, 5)),
+    (offsets(0), offsets(0).merge({tp(9): 5}), "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS", None),
+    (offsets(0).merge({tp(7): 1}), offsets(2), "PARTITIONS_DELETED", (tp(0), 0, 2)),
+    (offsets(5, 3), offsets(1, 5), "PARTITION_OFFSET_CHANGED", (tp(1), 3, 5)),
+]
 
 
-@pytest.mark.parametrize("case", LOSSES)
-def test_what_is_lost_fails_the_query(kit, case):
+@pytest.mark.parametrize(("start", "end", "condition", "left"), LOSSES)
+def test_what_is_lost_fails_the_query_or_is_reported(kit, start, end, condition, left):
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 3})
-    start, end, condition, reason, _ = LOSSES[case]
     with pytest.raises(DataLossError) as caught:
         stream(kit).plan_input_partitions(start, end)
     assert caught.value.sub_condition == condition
-    assert f"Reason: {reason}" in str(caught.value)
     assert kit.events.named("data_lost") == ()
-
-
-@pytest.mark.parametrize("case", LOSSES)
-def test_what_is_lost_is_reported_when_the_query_may_go_on(kit, case):
-    kit.produce(5, partition=1)
-    kit.cluster.delete_records({tp(1): 3})
-    start, end, condition, _, ranges = LOSSES[case]
-    assert stream(kit, GO_ON).plan_input_partitions(start, end) == ranges
+    assert stream(kit, GO_ON).plan_input_partitions(start, end) == (
+        () if left is None else (OffsetRange(*left),)
+    )
     [[loss]] = kit.events.named("data_lost")
     assert loss.condition == condition
 
@@ -564,56 +523,25 @@ def test_a_stream_is_named_as_in_the_jvm_connector(kit):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "text"),
+    ("options", "error"),
     [
-        (
-            {"startingOffsets": '{"t":{"0":3}}'},
-            StreamOffsetsMismatchError,
-            "If startingOffsets contains specific offsets, you must specify all TopicPartitions.",
-        ),
-        (
-            {"startingOffsetsByTimestamp": '{"t":{"0":3}}'},
-            TimestampsMismatchError,
-            "timestamp based start offsets",
-        ),
-        (
-            {"startingOffsets": '{"u":"earliest"}'},
-            TopicOffsetsMismatchError,
-            "no assigned partitions: u",
-        ),
-        (
-            {"startingTimestamp": "5"},
-            NoOffsetForTimestampError,
-            "No offset matched from request of topic-partition t-0 and timestamp 5.",
-        ),
+        ({"startingOffsets": '{"t":{"0":3}}'}, StreamOffsetsMismatchError),
+        ({"startingTimestamp": "5"}, NoOffsetForTimestampError),
     ],
 )
-def test_a_beginning_that_does_not_fit(kit, options, error, text):
-    with pytest.raises(error, match=text):
+def test_a_beginning_that_does_not_fit_is_an_error(kit, options, error):
+    with pytest.raises(error):
         stream(kit, options).initial_offset()
     assert kit.events.named("initial_offsets") == ()
-
-
-def test_a_mismatch_of_a_stream_is_a_mismatch(kit):
-    with pytest.raises(OffsetsMismatchError):
-        stream(kit, {"startingOffsets": '{"t":{"0":3}}'}).initial_offset()
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"startingOffsets": '{"t":{"0":3,"1":-1}}'}, (3, 2)),
-        ({"startingOffsets": '{"t":{"0":-2,"1":-2}}'}, (1, 0)),
         # The brokers are not asked whether they hold such an offset.
-        ({"startingOffsets": '{"t":{"0":99,"1":0}}'}, (99, 0)),
+        ({"startingOffsets": '{"t":{"0":99,"1":-1}}'}, (99, 2)),
         ({"startingOffsets": '{"t":"earliest"}'}, (1, 0)),
-        ({"startingOffsets": '{"t":"latest"}'}, (4, 2)),
         ({"startingTimestamp": "30"}, (2, 0)),
-        ({"startingOffsetsByTimestamp": '{"t":{"0":40,"1":31}}'}, (3, 1)),
-        (
-            {"startingTimestamp": "99", "startingOffsetsByTimestampStrategy": "latest"},
-            (4, 2),
-        ),
     ],
 )
 def test_a_beginning_is_bound_when_the_stream_begins(kit, options, expected):
@@ -622,7 +550,7 @@ def test_a_beginning_is_bound_when_the_stream_begins(kit, options, expected):
     for time in (30, 40):
         kit.cluster.produce("t", b"v", partition=1, timestamp=time)
     kit.cluster.delete_records({tp(0): 1})
-    assert stream(kit, options).initial_offset() == dict(zip((tp(0), tp(1)), expected, strict=True))
+    assert stream(kit, options).initial_offset() == offsets(*expected)
 
 
 def test_the_options_make_the_default_limit(kit):
@@ -647,7 +575,7 @@ def test_small_ranges_share_tasks_with_max_partitions(kit):
     kit.produce(3)
     kit.produce(2, partition=1)
     ranges = OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)
-    start, end = PartitionOffsets({tp(0): 0, tp(1): 0}), PartitionOffsets({tp(0): 3, tp(1): 2})
+    start, end = offsets(0, 0), offsets(3, 2)
     assert stream(kit).plan_tasks(start, end) == tuple((one,) for one in ranges)
     assert stream(kit, {"maxPartitions": "1"}).plan_tasks(start, end) == (ranges,)
 
@@ -673,35 +601,6 @@ def test_many_small_tasks_are_reported(kit, partitions, offsets, options, *, is_
     assert kit.events.named("tasks_are_small") == expected
 
 
-def test_a_limit_on_offsets_over_batches(kit):
-    kit.cluster.add_partitions("t", 3)
-    for partition, count in enumerate((101, 11, 1)):
-        kit.produce(count, partition)
-    made = stream(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "10"})
-    start = made.initial_offset()
-    assert sizes(made, start, 2) == [[8, 1, 1], [9, 1]]
-    assert made.latest_offset(start, ReadAllAvailable()) == {tp(0): 101, tp(1): 11, tp(2): 1}
-
-
-def test_limits_together_over_batches_of_a_stream(kit):
-    kit.cluster.add_partitions("t", 3)
-    for partition, count in enumerate((21, 11, 1)):
-        kit.produce(count, partition)
-    made = stream(
-        kit,
-        {
-            "startingOffsets": "earliest",
-            "minOffsetsPerTrigger": "15",
-            "maxOffsetsPerTrigger": "20",
-            "maxTriggerDelay": "5s",
-        },
-    )
-    assert sizes(made, made.initial_offset(), 2) == [[12, 6, 1], []]
-    kit.clock.sleep_ms(5_000)
-    start = PartitionOffsets({tp(0): 12, tp(1): 6, tp(2): 1})
-    assert sizes(made, start, 2) == [[9, 5], []]
-
-
 def test_a_query_over_what_is_available_has_batches_too(kit):
     kit.produce(15)
     made = stream(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"})
@@ -722,54 +621,22 @@ def available_now(
     return made, start, made.latest_offset(start, ReadAllAvailable())
 
 
-def test_the_end_has_the_partitions_that_were_found(kit):
-    made, start, end = available_now(kit)
-    with pytest.raises(PartitionsNotPrefetchedError):
-        made.plan_input_partitions(start, end.merge({tp(2): 0}))
-    with pytest.raises(PartitionsNotPrefetchedError):
-        made.plan_input_partitions(start, PartitionOffsets({tp(0): 5}))
-
-
-def test_the_end_is_not_beyond_what_was_found(kit):
-    made, start, end = available_now(kit)
+@pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
+def test_available_now_fails_when_kafka_changes(kit, fail_on_data_loss):
+    """The end of a batch has to fit the first look, and what Kafka has by now."""
+    made, start, end = available_now(kit, {"failOnDataLoss": fail_on_data_loss})
+    for other in (end.merge({tp(2): 0}), PartitionOffsets({tp(0): 5})):
+        with pytest.raises(PartitionsNotPrefetchedError):
+            made.plan_input_partitions(start, other)
     kit.produce(5)
     with pytest.raises(EndBeyondPrefetchedError):
         made.plan_input_partitions(start, end.merge({tp(0): 6}))
-
-
-@pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
-@pytest.mark.parametrize(
-    ("partitions", "count", "error", "text"),
-    [
-        (
-            1,
-            9,
-            LostPartitionsError,
-            (
-                r"Some of partitions in Kafka topic\(s\) have been lost during running query "
-                r"with Trigger\.AvailableNow\."
-            ),
-        ),
-        (
-            2,
-            4,
-            EndBeyondLatestError,
-            (
-                r"Some of partitions in Kafka topic\(s\) report available offset which is less "
-                r"than end offset during running query with Trigger\.AvailableNow\."
-            ),
-        ),
-    ],
-)
-def test_a_topic_that_is_recreated_fails_the_query(
-    kit, partitions, count, error, text, fail_on_data_loss
-):
-    made, start, end = available_now(kit, {"failOnDataLoss": fail_on_data_loss})
     kit.cluster.delete_topic("t")
-    kit.cluster.create_topic("t", partitions)
-    for partition in range(partitions):
-        kit.produce(count, partition)
-    with pytest.raises(error, match=text):
+    kit.cluster.create_topic("t", 1)
+    with pytest.raises(LostPartitionsError):
+        made.plan_input_partitions(start, end)
+    kit.cluster.add_partitions("t", 2)
+    with pytest.raises(EndBeyondLatestError):
         made.plan_input_partitions(start, end)
 
 
@@ -789,7 +656,7 @@ def test_a_first_batch_that_runs_again_has_the_partitions_of_its_end(kit):
     kit.produce(3)
     kit.cluster.add_partitions("t", 3)
     made = stream(kit, {"startingOffsets": "earliest"})
-    end = PartitionOffsets({tp(0): 3, tp(1): 0})
+    end = offsets(3, 0)
     assert made.plan_input_partitions(made.initial_offset(), end) == (OffsetRange(tp(0), 0, 3),)
 
 
@@ -799,7 +666,7 @@ def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit):
     start = made.initial_offset()
     made.latest_offset(start, ReadAllAvailable())
     with pytest.raises(DataLossError, match="have been deleted"):
-        made.plan_input_partitions(start, PartitionOffsets({tp(0): 0}))
+        made.plan_input_partitions(start, offsets(0))
 
 
 def test_an_empty_batch_of_topics_that_are_gone(kit):
@@ -807,7 +674,7 @@ def test_an_empty_batch_of_topics_that_are_gone(kit):
     kit.cluster.delete_topic("t")
     made = stream(kit, {"subscribePattern": "^t$"})
     made.prepare_for_trigger_available_now()
-    start = PartitionOffsets({tp(0): 5, tp(1): 5})
+    start = offsets(5, 5)
     assert made.latest_offset(start, ReadAllAvailable()) == start
     assert made.plan_input_partitions(start, start) == ()
 
@@ -823,27 +690,19 @@ def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit):
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, [(0, 0, 9), (1, 0, 3)]),
-        ({"minPartitions": "2"}, [(0, 0, 9), (1, 0, 3)]),
-        ({"minPartitions": "4"}, [(0, 0, 3), (0, 3, 6), (0, 6, 9), (1, 0, 3)]),
-        ({"maxRecordsPerPartition": "5"}, [(0, 0, 4), (0, 4, 9), (1, 0, 3)]),
-        ({"maxRecordsPerPartition": "9223372036854775807"}, [(0, 0, 9), (1, 0, 3)]),
-    ],
+    ("options", "ends"),
+    [({"minPartitions": "4"}, [3, 6, 9, 3]), ({"maxRecordsPerPartition": "5"}, [4, 9, 3])],
 )
-def test_a_batch_is_split_into_tasks(kit, options, expected):
-    start, end = PartitionOffsets({tp(0): 0, tp(1): 0}), PartitionOffsets({tp(0): 9, tp(1): 3})
-    assert stream(kit, options).plan_input_partitions(start, end) == tuple(
-        OffsetRange(tp(number), *ends) for number, *ends in expected
-    )
+def test_a_batch_is_split_into_tasks(kit, options, ends):
+    planned = stream(kit, options).plan_input_partitions(offsets(0, 0), offsets(9, 3))
+    assert [one.until_offset for one in planned] == ends
 
 
 def test_metrics_tell_how_far_a_query_is_behind(kit):
     kit.produce(3)
     kit.produce(6, partition=1)
     made = stream(kit)
-    consumed = PartitionOffsets({tp(0): 1, tp(1): 2})
+    consumed = offsets(1, 2)
     assert made.metrics(consumed) == {}
     made.latest_offset(consumed, ReadMaxRows(1))
     assert made.metrics(None) == {}

@@ -144,13 +144,28 @@ class Stage:
         life: Life | None = None,
         offsets: MetadataLog | None = None,
         query_id: str | None = "q",
+        log: MetadataLog | None = None,
+        transactions: Transactions | None = None,
+        now_ms: Callable[[], int] = epoch_ms,
     ) -> KafkaSink:
-        """Start a driver of the query."""
+        """Start a driver of the query, whose log is in the checkpoint if this is given."""
         life = life or Life()
-        transactions = MortalTransactions(self.transactions, life)
-        log = MortalLog(self.log, life)
+        used = transactions or MortalTransactions(self.transactions, life)
+        log = log or MortalLog(self.log, life)
         options = OPTIONS if offsets is None else IN_CHECKPOINT
-        return KafkaSink(log, offsets, lambda: transactions, options, lambda: query_id)
+        return KafkaSink(log, offsets, lambda: used, options, lambda: query_id, now_ms)
+
+    def die(
+        self, last: int, written: Sequence[WriteResult], batch: int = 0, query: str = "q"
+    ) -> None:
+        """Let a driver die before this step of a commit."""
+        with pytest.raises(DiedError):
+            self.driver(Life(last, after=False)).commit(batch, query, written)
+
+    @property
+    def open_ids(self) -> Sequence[str]:
+        """The transactional ids of open transactions."""
+        return self.kit.cluster.open_transactions(PREFIX)
 
     def plant(self, transactional_id: str, state: BatchState = BatchState.PREPARED) -> None:
         """Log a batch with an open transaction, as another program could."""
@@ -222,24 +237,15 @@ def rows(*batches: int) -> list[str]:
     return [f"{batch}-{task}" for batch in batches for task in range(TASKS)]
 
 
-def test_a_batch_is_seen_when_it_is_committed(stage):
+def test_batches_are_seen_as_a_whole_when_they_are_committed(stage):
     driver = stage.driver()
-    written = stage.run_tasks(0)
-    assert stage.visible() == []
-    driver.commit(0, "q", written)
-    assert stage.visible() == rows(0)
-
-
-def test_batches_follow_one_another(stage):
-    driver = stage.driver()
-    for batch in range(5):
-        stage.run_batch(batch, driver)
-    assert stage.visible() == rows(*range(5))
-    assert stage.driver().recover().committed_through == 4
-
-
-def test_a_query_that_never_ran_has_seen_no_batch(stage):
-    assert stage.driver().recover().committed_through == -1
+    assert driver.recover().committed_through == -1
+    for batch in range(3):
+        written = stage.run_tasks(batch)
+        assert stage.visible() == rows(*range(batch))
+        driver.commit(batch, "q", written)
+    assert stage.visible() == rows(0, 1, 2)
+    assert stage.driver().recover().committed_through == 2
 
 
 def test_a_driver_takes_so_many_steps(stage):
@@ -304,7 +310,7 @@ def test_a_batch_that_is_run_again_is_not_written_twice(stage):
     stage.run_batch(0, driver)
     driver.commit(0, "q", stage.run_tasks(0))
     assert stage.visible() == rows(0)
-    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    assert stage.open_ids == []
 
 
 def test_a_driver_ends_what_it_left_itself(stage):
@@ -338,8 +344,7 @@ def test_what_timed_out_while_no_driver_was_there_is_written_again(stage):
     """A batch that was decided, but not committed in any part, is dropped."""
     stage.run_batch(0, stage.driver())
     written = stage.run_tasks(1)
-    with pytest.raises(DiedError):
-        stage.driver(Life(1, after=False)).commit(1, "q", written)
+    stage.die(1, written, batch=1)
     for one in written:
         stage.time_out(one)
     driver = stage.driver()
@@ -355,7 +360,7 @@ def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage):
     with pytest.raises(TransactionLostError, match=r"batch 0 was dropped before a part"):
         stage.driver().commit(0, "q", written)
     assert stage.visible() == []
-    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    assert stage.open_ids == []
     stage.run_batch(0, stage.driver())
     assert stage.visible() == rows(0)
 
@@ -418,7 +423,7 @@ def test_a_second_driver_does_not_fence_the_first(stage):
     first.commit(0, "q", written)
     stage.driver().commit(0, "q", again)
     assert stage.visible() == rows(0)
-    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    assert stage.open_ids == []
 
 
 def test_an_attempt_that_lost_is_not_seen(stage):
@@ -427,7 +432,7 @@ def test_an_attempt_that_lost_is_not_seen(stage):
     written = stage.run_tasks(0)
     stage.driver().commit(0, "q", [written[0], speculative, written[2]])
     assert stage.visible() == rows(0)
-    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    assert stage.open_ids == []
 
 
 def test_abandoned_attempts_are_aborted_with_the_next_commit(stage):
@@ -435,7 +440,7 @@ def test_abandoned_attempts_are_aborted_with_the_next_commit(stage):
     stage.run_task(0, 0, attempt=7)
     stage.run_task(0, 0, query="q2")
     stage.driver().commit(0, "q", stage.run_tasks(0))
-    assert stage.kit.cluster.open_transactions(PREFIX) == [f"{PREFIX}-q2-0-0-0"]
+    assert stage.open_ids == [f"{PREFIX}-q2-0-0-0"]
 
 
 def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage):
@@ -444,13 +449,13 @@ def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage)
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(STEPS, after=False)))
     stage.run_batch(0, stage.driver())
-    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    assert stage.open_ids == []
 
 
 def test_a_batch_that_fails_is_aborted(stage):
     driver = stage.driver()
     driver.abort([stage.run_task(0, 0), None, WriteResult()])
-    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    assert stage.open_ids == []
     stage.run_batch(0, driver)
     assert stage.visible() == rows(0)
 
@@ -520,8 +525,7 @@ def test_without_the_checkpoint_ids_have_the_form_of_a_querys(stage, transaction
 def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage):
     """Its tasks write nothing, and tell the id of the query."""
     query = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a2"
-    with pytest.raises(DiedError):
-        stage.driver(Life(1, after=False)).commit(0, query, stage.run_tasks(0, query=query))
+    stage.die(1, stage.run_tasks(0, query=query), query=query)
     driver = stage.driver(query_id=None)
     assert driver.recover().committed_through == 0
     assert stage.visible() == []
@@ -535,8 +539,7 @@ def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage)
 def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage):
     """Its tasks wrote nothing: the batch fails, and the next run writes it."""
     written = stage.run_tasks(0, query=OTHER)
-    with pytest.raises(DiedError):
-        stage.driver(Life(1, after=False)).commit(0, OTHER, written)
+    stage.die(1, written, query=OTHER)
     for one in written:
         stage.time_out(one)
     driver = stage.driver(query_id=None)
@@ -625,8 +628,7 @@ def test_ids_are_bounded_when_no_batch_is_committed(stage):
 def test_a_commit_that_failed_is_not_undone(stage, query_id):
     """Spark calls ``abort`` after it: what is decided is committed."""
     written = stage.run_tasks(0, query=OTHER)
-    with pytest.raises(DiedError):
-        stage.driver(Life(2, after=False)).commit(0, OTHER, written)
+    stage.die(2, written, query=OTHER)
     driver = stage.driver(query_id=query_id)
     driver.recover()
     driver.abort(written, OTHER)
@@ -639,17 +641,15 @@ def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage):
     stage.log.add(0, b"v2\n{}")
     with pytest.raises(MetadataLogError, match="not an entry"):
         stage.driver().abort(stage.run_tasks(0))
-    assert len(stage.kit.cluster.open_transactions(PREFIX)) == TASKS
+    assert len(stage.open_ids) == TASKS
 
 
 def test_a_batch_that_is_nearly_too_late_is_dropped(stage):
     """Its transactions could time out between the commits of two."""
     written = stage.run_tasks(0)
     now_ms = epoch_ms() + OPTIONS.producer.transaction_timeout_ms - 20_000
-    transactions = stage.transactions
-    driver = KafkaSink(stage.log, None, lambda: transactions, OPTIONS, lambda: "q", lambda: now_ms)
     with pytest.raises(TransactionLostError, match=r"took nearly as long as") as caught:
-        driver.commit(0, "q", written)
+        stage.driver(now_ms=lambda: now_ms).commit(0, "q", written)
     assert "none is lost" in str(caught.value)
     assert stage.entry().state is BatchState.DROPPED
     stage.run_batch(0, stage.driver())
@@ -660,10 +660,7 @@ def test_a_clock_that_is_wrong_drops_no_batch(stage):
     """The batch was planned a second ago by the same clock, which is a year ahead."""
     written = stage.run_tasks(0)
     planned_ms = epoch_ms() + 365 * 24 * 3_600_000
-    transactions = stage.transactions
-    driver = KafkaSink(
-        stage.log, None, lambda: transactions, OPTIONS, lambda: "q", lambda: planned_ms + 1_000
-    )
+    driver = stage.driver(now_ms=lambda: planned_ms + 1_000)
     driver.commit(0, "q", written, SinkPlan(planned_ms=planned_ms))
     assert stage.visible() == rows(0)
 
@@ -690,11 +687,9 @@ def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage):
             super().purge(threshold)
 
     later: list[WriteResult] = []
-    transactions = stage.transactions
-    late = KafkaSink(Overtaken(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")
-    late.commit(0, "q", stage.run_tasks(0))
+    stage.driver(log=Overtaken(stage.log)).commit(0, "q", stage.run_tasks(0))
     [transaction] = [each.transaction for each in later if each.transaction]
-    [described] = transactions.describe([transaction.transactional_id]).values()
+    [described] = stage.transactions.describe([transaction.transactional_id]).values()
     assert end_of(transaction, described) is None
 
 
@@ -760,10 +755,9 @@ def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage):
 
     late: list[tuple[int, bytes]] = []
     for batch in range(2):
-        transactions, written = stage.transactions, stage.run_tasks(batch)
-        driver = KafkaSink(Late(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")  # noqa: B023
+        written = stage.run_tasks(batch)
         with pytest.raises(MetadataLogError, match="did not answer"):
-            driver.commit(batch, "q", written)
+            stage.driver(log=Late(stage.log)).commit(batch, "q", written)
         stage.driver().abort(written, "q")
         assert not stage.log.add(*late.pop())
         assert stage.driver().recover().committed_through == batch - 1
@@ -773,8 +767,7 @@ def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage):
 
 def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage):
     """Its ids were used since, and say nothing about it any more."""
-    with pytest.raises(DiedError):
-        stage.driver(Life(2, after=False)).commit(0, "q", stage.run_tasks(0))
+    stage.die(2, stage.run_tasks(0))
     stale = stage.log.latest()
 
     @final
@@ -790,17 +783,14 @@ def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage):
         stage.run_task(2, task, used_until_ms=INT64_MAX)
         stage.run_task(3, task, used_until_ms=INT64_MAX)
         stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
-    transactions = stage.transactions
-    driver = KafkaSink(Lagging(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")
     with pytest.raises(MetadataLogError, match="Another driver has written entry"):
-        driver.recover()
+        stage.driver(log=Lagging(stage.log)).recover()
 
 
 def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage):
     """The batch may have been committed before, or aborted by a driver that died."""
     written = stage.run_tasks(0)
-    with pytest.raises(DiedError):
-        stage.driver(Life(1, after=False)).commit(0, "q", written)
+    stage.die(1, written)
     assert written[0].transaction is not None
     stage.transactions.abort(written[0].transaction)
     stage.transactions.begin(f"{PREFIX}-q-0-0-0")
@@ -817,8 +807,7 @@ def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage):
 def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(stage, *, is_aborted):
     """An epoch that was raised twice may be one of a transaction that was committed."""
     written = stage.run_tasks(0)
-    with pytest.raises(DiedError):
-        stage.driver(Life(4, after=False)).commit(0, "q", written)
+    stage.die(4, written)
     for task in range(TASKS):
         later = stage.run_task(1, task, used_until_ms=INT64_MAX)
         if is_aborted:
@@ -895,8 +884,7 @@ def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage):
                 stage.run_task(1, 0, used_until_ms=INT64_MAX)
             super().commit(transaction)
 
-    lagging = Lagging(stage.transactions, Life())
-    driver = KafkaSink(stage.log, None, lambda: lagging, OPTIONS, lambda: "q")
+    driver = stage.driver(transactions=Lagging(stage.transactions, Life()))
     with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
         driver.commit(0, "q", written)
     assert stage.visible() == rows(0)
@@ -905,8 +893,7 @@ def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage):
 def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage):
     """Another one has dropped it, and writes it again with the same ids."""
     written = stage.run_tasks(0)
-    with pytest.raises(DiedError):
-        stage.driver(Life(1, after=False)).commit(0, "q", written)
+    stage.die(1, written)
     stage.time_out(written[0])
 
     @final
@@ -918,8 +905,7 @@ def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage):
                     stage.run_task(0, task, used_until_ms=INT64_MAX)
             super().abort(transaction)
 
-    lagging = Lagging(stage.transactions, Life())
-    driver = KafkaSink(stage.log, None, lambda: lagging, OPTIONS, lambda: "q")
+    driver = stage.driver(transactions=Lagging(stage.transactions, Life()))
     with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
         driver.recover()
 
@@ -927,8 +913,7 @@ def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage):
 def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(stage):
     """The log said that it was decided, and another driver has dropped it since."""
     written = stage.run_tasks(0, query=OTHER)
-    with pytest.raises(DiedError):
-        stage.driver(Life(1, after=False)).commit(0, OTHER, written)
+    stage.die(1, written, query=OTHER)
     driver = stage.driver(query_id=None)
     plan = driver.recover()
     assert plan.committed_through == 0
@@ -954,10 +939,7 @@ def test_a_number_that_was_purged_is_not_used_again(stage):
                 stage.driver().commit(batch, "q", [])
             return super().add(batch_id, metadata)
 
-    transactions = stage.transactions
-    driver = KafkaSink(
-        Stalled(stage.log), None, lambda: transactions, OPTIONS, lambda: "q", lambda: now_ms
-    )
+    driver = stage.driver(log=Stalled(stage.log), now_ms=lambda: now_ms)
     with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1\d\d"):
         driver.commit(0, "q", written)
     assert stage.visible() == []
