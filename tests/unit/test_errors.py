@@ -75,6 +75,19 @@ from pyspark_kafka.domain.security.rights import (
     transactional_id_right,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values import errors as value_errors
+from pyspark_kafka.domain.values.errors import (
+    DeadLetterLoopError,
+    DecodedTooLargeError,
+    IncompatibleSchemaError,
+    MalformedValueError,
+    NewSchemaError,
+    RegistryRefusedError,
+    RegistryUnavailableError,
+    UnencodableValueError,
+    UnknownSchemaError,
+)
+from pyspark_kafka.domain.values.registry import Schema, SchemaType, SubjectVersion
 from pyspark_kafka.domain.writing import errors as writing_errors
 from pyspark_kafka.domain.writing.errors import (
     InvalidRecordError,
@@ -91,7 +104,7 @@ from pyspark_kafka.domain.writing.errors import (
 
 MODULES = {
     *(each.__name__ for each in (domain_errors, reading_errors, writing_errors)),
-    *(continuous_errors.__name__, security_errors.__name__),
+    *(continuous_errors.__name__, security_errors.__name__, value_errors.__name__),
     ConcurrentUpdateError.__module__,
     *(kind.__module__ for kind in (SaveModeError, PluginError, JavaError)),
     *(kind.__module__ for kind in (QueryIsRunningError, UnusableOffsetsError)),
@@ -100,6 +113,8 @@ MODULES = {
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
+URL = "http://registry:8081"
+VERSION = SubjectVersion("t-value", 2, 7, Schema(SchemaType.AVRO, "{}"))
 
 ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault]] = [
     (OptionsError(["one"]), ValueError, Fault.USER),
@@ -239,6 +254,15 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault]] = [
         Exception,
         Fault.ENVIRONMENT,
     ),
+    (RegistryUnavailableError(URL, "it is down"), ConnectionError, Fault.CLUSTER),
+    (RegistryRefusedError(URL, "a login", "401"), PermissionError, Fault.USER),
+    (UnknownSchemaError(URL, "subject 's'"), LookupError, Fault.DATA),
+    (IncompatibleSchemaError("The schema of s", "a field is missing"), ValueError, Fault.USER),
+    (MalformedValueError("value", T0, 5, "it ends too early"), ValueError, Fault.DATA),
+    (NewSchemaError("value", T0, 5, VERSION, 3), ValueError, Fault.USER),
+    (DeadLetterLoopError("bad"), ValueError, Fault.USER),
+    (DecodedTooLargeError(3), OverflowError, Fault.DATA),
+    (UnencodableValueError("value", 3, "a.b", "is null"), ValueError, Fault.USER),
 ]
 TEXTS = Path(__file__).with_name("errors.txt").read_text("utf-8").rstrip("\n").split("\n\n")
 """The name and the text of each of them, in their order."""

@@ -150,7 +150,10 @@ SOURCE_CASES: Final[Mapping[str, Case]] = {
     "fetchOffset.retryIntervalMs": Case(
         1_000,
         {"0": 0, str(INT32_MAX): INT32_MAX},
-        {"-1": "fetchOffset.retryIntervalMs must not be negative", **not_a_number("a", "")},
+        {
+            "-1": "fetchOffset.retryIntervalMs must not be negative",
+            **not_a_number("a", "", str(INT32_MAX + 1)),
+        },
     ),
     "partition.metadata.cache.ttl.ms": Case(
         -1,

@@ -1,7 +1,8 @@
+from pathlib import Path
+
 import pytest
 
 from pyspark_kafka.domain.reading.data_loss import (
-    DataLoss,
     added_partition_starts_late,
     earliest_offsets_not_found,
     legacy_partition_offset_changed,
@@ -29,83 +30,27 @@ GROUP_ID = (
     "consumers from the previous query are marked dead by the Kafka group coordinator before the\n"
     "restarted query starts running."
 )
-CAUSES = (
-    "This could be either 1) a user error that the start offset is set beyond available offset "
-    "when starting query, or 2) the kafka topic-partition is deleted and re-created."
-)
+
 
 FINDINGS = [
-    (
-        log_truncated(T0, 30, 20, 25),
-        "LOG_TRUNCATED",
-        (
-            "Partition t-0 was truncated to offset 20 after it was read up to offset 30.\n"
-            "This could be either 1) an unclean leader election, or 2) a leader that lost records "
-            "with its disk."
-        ),
-        (
-            "Partition t-0 was truncated to offset 20 after it was read up to offset 30. The "
-            "records read at offsets [20, 30) are not in Kafka any more; others are read from "
-            "offset 25 on. This could be either 1) an unclean leader election, or 2) a leader that "
-            "lost records with its disk"
-        ),
-    ),
-    (
-        earliest_offsets_not_found([T10, T2, T0]),
-        "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
-        (
-            "Cannot find initial offsets for partitions Set(t-0, t-2, t-10). "
-            "They may have been deleted."
-        ),
-        "Cannot find earliest offsets of Set(t-0, t-2, t-10). Some data may have been missed",
-    ),
-    (
-        added_partition_starts_late(T0, 3),
-        "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
-        "Added partition t-0 starts from 3 instead of 0.",
-        "Added partition t-0 starts from 3 instead of 0. Some data may have been missed",
-    ),
-    (
-        partitions_deleted([T2, T0]),
-        "PARTITIONS_DELETED",
-        "Partitions Set(t-0, t-2) have been deleted.",
-        "Set(t-0, t-2) are gone. Some data may have been missed.",
-    ),
-    (
-        partition_offset_changed(T0, 5, 1),
-        "PARTITION_OFFSET_CHANGED",
-        f"Partition t-0 offset was changed from 5 to 1.\n{CAUSES}",
-        f"Partition t-0's offset was changed from 5 to 1. {CAUSES}",
-    ),
-    (
-        legacy_partition_offset_changed(T0, 5, 1),
-        "PARTITION_OFFSET_CHANGED",
-        f"Partition t-0 offset was changed from 5 to 1.\n{CAUSES}",
-        f"Partition t-0's offset was changed from 5 to 1, some data may have been missed. {CAUSES}",
-    ),
-    (
-        start_offset_reset(T0, 99, 3),
-        "START_OFFSET_RESET",
-        "Starting offset for t-0 was 99 but consumer reset to 3.",
-        "startingOffsets for t-0 was 99 but consumer reset to 3",
-    ),
-    (
-        offset_range_not_read(T0, 5, 100, 42, "my-group"),
-        "COULD_NOT_READ_OFFSET_RANGE",
-        (
-            "Could not read records in offset [5, 100) for topic partition t-0\n"
-            "with consumer group my-group."
-        ),
-        "Skip missing records in [5, 42) of t-0",
-    ),
+    log_truncated(T0, 30, 20, 25),
+    earliest_offsets_not_found([T10, T2, T0]),
+    added_partition_starts_late(T0, 3),
+    partitions_deleted([T2, T0]),
+    partition_offset_changed(T0, 5, 1),
+    legacy_partition_offset_changed(T0, 5, 1),
+    start_offset_reset(T0, 99, 3),
+    offset_range_not_read(T0, 5, 100, 42, "my-group"),
 ]
+TEXTS = Path(__file__).with_name("findings.txt").read_text("utf-8").rstrip("\n").split("\n\n")
+"""The condition, the reason and the warning of each finding, in their order."""
+
+EACH = pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.condition)
 
 
-@pytest.mark.parametrize(
-    ("finding", "condition", "reason", "warning"), FINDINGS, ids=[row[1] for row in FINDINGS]
-)
-def test_a_finding_has_the_jvm_connectors_words(finding, condition, reason, warning):
-    assert finding == DataLoss(condition, reason, warning)
+@pytest.mark.parametrize(("finding", "text"), [*zip(FINDINGS, TEXTS, strict=True)])
+def test_a_finding_has_the_jvm_connectors_words(finding, text):
+    assert f"{finding.condition}\n{finding.reason}\n{finding.warning}" == text
 
 
 def test_oversized_records_that_are_skipped():
@@ -128,7 +73,7 @@ def test_partitions_deleted_under_a_group_id():
     assert finding.warning == "\n ".join(f"Set(t-0) are gone. {GROUP_ID}".split("\n"))
 
 
-@pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
+@EACH
 def test_a_query_that_may_not_lose_data_fails_with_the_reason(finding):
     error = finding.as_error()
     assert isinstance(error, DataLossError)
@@ -144,7 +89,7 @@ def test_a_query_that_may_not_lose_data_fails_with_the_reason(finding):
     )
 
 
-@pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])
+@EACH
 def test_a_query_that_goes_on_logs_the_finding(finding):
     assert finding.as_warning() == (
         f"{finding.warning}. \n"

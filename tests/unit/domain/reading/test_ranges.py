@@ -104,6 +104,12 @@ def cuts(number: int, *offsets: int) -> list[OffsetRange]:
     return [OffsetRange(T[number], start, end) for start, end in pairwise(offsets)]
 
 
+def read_cuts(text: str) -> list[OffsetRange]:
+    """Read the ranges of each partition in turn, as in ``CASES``."""
+    offsets = [[] if word == "." else map(int, word.split("-")) for word in text.split()]
+    return [one for number, each in enumerate(offsets) for one in cuts(number, *each)]
+
+
 backlogs = st.lists(
     st.tuples(st.integers(0, 1_000), st.integers(0, 500) | st.integers(0, 2**40)),
     max_size=4,
@@ -112,133 +118,72 @@ minimums = st.none() | st.integers(1, 50)
 
 
 CASES = [
-    ("N TopicPartitions to N offset ranges", None, None, ((1, 2), (1, 2), (1, 2)), None),
-    (
-        "empty ranges ignored, without minPartitions",
-        None,
-        None,
-        ((1, 2), (1, 1), (1, 2)),
-        [*cuts(0, 1, 2), *cuts(2, 1, 2)],
-    ),
+    ("N TopicPartitions to N offset ranges", None, None, "1-2 1-2 1-2", "1-2 1-2 1-2"),
+    ("empty ranges ignored, without minPartitions", None, None, "1-2 1-1 1-2", "1-2 . 1-2"),
     (
         "N TopicPartitions to N offset ranges, as many as minPartitions",
         3,
         None,
-        ((1, 2), (1, 2), (1, 2)),
-        None,
+        "1-2 1-2 1-2",
+        "1-2 1-2 1-2",
     ),
-    ("1 TopicPartition to N offset ranges", 4, None, ((1, 5),), cuts(0, 1, 2, 3, 4, 5)),
-    (
-        "N skewed TopicPartitions to M offset ranges",
-        4,
-        None,
-        ((1, 5), (1, 21)),
-        [*cuts(0, 1, 5), *cuts(1, 1, 7, 14, 21)],
-    ),
-    (
-        "SPARK-30656: ignore empty ranges and split the rest",
-        4,
-        None,
-        ((1, 1), (1, 21)),
-        cuts(1, 1, 6, 11, 16, 21),
-    ),
+    ("1 TopicPartition to N offset ranges", 4, None, "1-5", "1-2-3-4-5"),
+    ("N skewed TopicPartitions to M offset ranges", 4, None, "1-5 1-21", "1-5 1-7-14-21"),
+    ("SPARK-30656: ignore empty ranges and split the rest", 4, None, "1-1 1-21", ". 1-6-11-16-21"),
     (
         "SPARK-30656: N very skewed TopicPartitions to M offset ranges",
         4,
         None,
-        ((1, 2), (1, 1001)),
-        [*cuts(0, 1, 2), *cuts(1, 1, 334, 667, 1001)],
+        "1-2 1-1001",
+        "1-2 1-334-667-1001",
     ),
     (
         "SPARK-30656: minPartitions less than the length of topic partitions",
         1,
         None,
-        ((1, 5), (1, 21), (1, 1001)),
-        None,
+        "1-5 1-21 1-1001",
+        "1-5 1-21 1-1001",
     ),
-    ("range inexact multiple of minPartitions", 3, None, ((1, 11),), cuts(0, 1, 4, 7, 11)),
-    (
-        "empty ranges ignored",
-        4,
-        None,
-        ((1, 5), (1, 21), (1, 1)),
-        [*cuts(0, 1, 5), *cuts(1, 1, 7, 14, 21)],
-    ),
-    (
-        "SPARK-28489: never drop offsets",
-        6,
-        None,
-        ((0, 10), (0, 10), (0, 1)),
-        [*cuts(0, 0, 3, 6, 10), *cuts(1, 0, 3, 6, 10), *cuts(2, 0, 1)],
-    ),
+    ("range inexact multiple of minPartitions", 3, None, "1-11", "1-4-7-11"),
+    ("empty ranges ignored", 4, None, "1-5 1-21 1-1", "1-5 1-7-14-21 ."),
+    ("SPARK-28489: never drop offsets", 6, None, "0-10 0-10 0-1", "0-3-6-10 0-3-6-10 0-1"),
     (
         "SPARK-36576: 0 small unsplit ranges and 3 large split ranges",
         9,
         None,
-        ((0, 10_000), (0, 15_000), (0, 20_000)),
-        [
-            *cuts(0, 0, 5_000, 10_000),
-            *cuts(1, 0, 5_000, 10_000, 15_000),
-            *cuts(2, 0, 5_000, 10_000, 15_000, 20_000),
-        ],
+        "0-10000 0-15000 0-20000",
+        "0-5000-10000 0-5000-10000-15000 0-5000-10000-15000-20000",
     ),
     (
         "SPARK-36576: 1 small unsplit range and 2 large split ranges",
         6,
         None,
-        ((0, 500), (0, 12_000), (0, 15_001)),
-        [
-            *cuts(0, 0, 500),
-            *cuts(1, 0, 6_000, 12_000),
-            *cuts(2, 0, 5_000, 10_000, 15_001),
-        ],
+        "0-500 0-12000 0-15001",
+        "0-500 0-6000-12000 0-5000-10000-15001",
     ),
     (
         "SPARK-36576: 2 small unsplit ranges and 1 large split range",
         6,
         None,
-        ((0, 1), (0, 1), (0, 10_000)),
-        [*cuts(0, 0, 1), *cuts(1, 0, 1), *cuts(2, 0, 2_500, 5_000, 7_500, 10_000)],
+        "0-1 0-1 0-10000",
+        "0-1 0-1 0-2500-5000-7500-10000",
     ),
-    ("SPARK-49259: 1 TopicPartition to N offset ranges", None, 4, ((1, 6),), cuts(0, 1, 3, 6)),
+    ("SPARK-49259: 1 TopicPartition to N offset ranges", None, 4, "1-6", "1-3-6"),
     (
         "SPARK-49259: N TopicPartition to N offset ranges",
         None,
         20,
-        ((1, 40), (1, 50), (1, 60)),
-        [*cuts(0, 1, 20, 40), *cuts(1, 1, 17, 33, 50), *cuts(2, 1, 20, 40, 60)],
+        "1-40 1-50 1-60",
+        "1-20-40 1-17-33-50 1-20-40-60",
     ),
-    (
-        "SPARK-49259: 1 TopicPartition with low minPartitions value",
-        1,
-        20,
-        ((1, 40),),
-        cuts(0, 1, 20, 40),
-    ),
-    (
-        "SPARK-49259: 1 TopicPartition with high minPartitions value",
-        4,
-        20,
-        ((1, 40),),
-        cuts(0, 1, 10, 20, 30, 40),
-    ),
-    (
-        "halves are rounded up, and what is empty after that vanishes",
-        3,
-        None,
-        ((0, 1), (0, 1)),
-        None,
-    ),
-    (
-        "a part that stays whole keeps its partition from being cut on",
-        3,
-        2,
-        ((0, 3),),
-        cuts(0, 0, 1, 3),
-    ),
-    ("nothing to read", 4, 20, ((5, 5), (7, 7)), []),
-    ("no partition", 4, 20, (), []),
+    ("SPARK-49259: 1 TopicPartition with low minPartitions value", 1, 20, "1-40", "1-20-40"),
+    ("SPARK-49259: 1 TopicPartition with high minPartitions value", 4, 20, "1-40", "1-10-20-30-40"),
+    ("halves are rounded up, and what is empty after that vanishes", 3, None, "0-1 0-1", "0-1 0-1"),
+    ("a part that stays whole keeps its partition from being cut on", 3, 2, "0-3", "0-1-3"),
+    ("nothing to read", 4, 20, "5-5 7-7", ". ."),
+    ("no partition", 4, 20, "", ""),
 ]
+"""The offsets of each partition between dashes, before and after; a dot has no range."""
 
 
 @pytest.mark.parametrize(
@@ -247,9 +192,8 @@ CASES = [
     ids=[case[0] for case in CASES],
 )
 def test_ranges_are_cut_where_spark_cuts_them(min_partitions, max_records, bounds, expected):
-    ranges = ranges_of(*bounds)
-    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
-    assert list(parts) == (ranges if expected is None else expected)
+    parts = split_ranges(read_cuts(bounds), TaskLimits(min_partitions, None, max_records))
+    assert list(parts) == read_cuts(expected)
 
 
 @given(backlogs, minimums, st.none() | st.integers(2**34, 2**40))

@@ -15,40 +15,29 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.values.data_types import StructType
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Pass over a value of a type of a schema, a field that is not wanted."""
-
     name: str
     type: AvroType
     schema: AvroSchema
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadNull:
     """A null, which takes no bytes."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadPrimitive:
-    """A primitive value of the writer."""
-
     kind: Kind
     conversion: Conversion
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadFixed:
-    """Bytes of a fixed number, as a binary."""
-
     size: int
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadDecimal:
     """A decimal of at most ``precision`` digits, in ``size`` bytes or with a length before them.
@@ -61,7 +50,6 @@ class ReadDecimal:
     added_scale: int = 0
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadEnumeration:
     """A symbol, by the writer's numbers; ``None`` is one that the reader does not have."""
@@ -69,7 +57,6 @@ class ReadEnumeration:
     symbols: tuple[str | None, ...]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Step:
     """A value in a record: ``field`` is its place in the struct, or ``None`` if it is skipped."""
@@ -78,7 +65,6 @@ class Step:
     node: Node
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
     """The fields of the writer in their order, then the defaults of fields that it lacks."""
@@ -86,25 +72,18 @@ class ReadRecord:
     steps: tuple[Step, ...]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadArray:
-    """An array, whose elements are written as ``items`` of a schema."""
-
     element: Node
     items: AvroType
     schema: AvroSchema
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadMap:
-    """A map."""
-
     value: Node
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadUnion:
     """A value behind the number of its branch."""
@@ -112,7 +91,6 @@ class ReadUnion:
     branches: tuple[Node, ...]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadMember:
     """A value of the reader's union, which is a struct: one field is set, all others are null."""
@@ -120,11 +98,8 @@ class ReadMember:
     step: Step
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class ReadDefault:
-    """The reader's default, and how to read it."""
-
     data: bytes
     node: Node
 
