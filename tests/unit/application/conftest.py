@@ -1,9 +1,7 @@
 """The use cases over adapters in memory."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +12,6 @@ from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass

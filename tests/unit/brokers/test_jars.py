@@ -33,8 +33,6 @@ def test_an_archive_is_made_once(tmp_path):
 
 @pytest.mark.parametrize("error", [None, BrokerStartError("the broker ended", Path("log"))])
 def test_brokers_start_without_an_archive(tmp_path, error):
-    """Nothing fails if a Java writes none, or its broker does not start."""
-
     def run(_: Sequence[str]) -> None:
         if error:
             raise error

@@ -318,8 +318,7 @@ def test_nothing_is_changed_if_a_batch_was_planned_meanwhile():
     assert made.files() == files
 
 
-def test_a_batch_that_is_planned_at_the_same_time():
-    """The old offsets come back: the query goes on."""
+def test_a_batch_that_is_planned_at_the_same_time_keeps_the_old_offsets():
     made = kept()
     made.writes.before["offsets replace"] = lambda: made.plan(5, 9)
     with pytest.raises(QueryIsRunningError, match="it has planned batch 5"):

@@ -121,7 +121,6 @@ def test_a_micro_batch_query_is_a_rival(checkpoint):
 
 
 def test_a_write_that_seemed_to_fail_counts(checkpoint):
-    """The log has the epoch as it was at the first attempt."""
     run = checkpoint.run("a")
     checkpoint.offsets.fails = 1
     with pytest.raises(MetadataLogError):
@@ -203,8 +202,7 @@ def coordinator():
     return coordinator
 
 
-def test_an_epoch_is_tried_again_after_an_outage(stream, coordinator, caplog):
-    """The warning comes once."""
+def test_an_epoch_is_tried_again_after_an_outage_with_one_warning(stream, coordinator, caplog):
     log = FailingLog(is_stored=False)
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
     log.fails = 2

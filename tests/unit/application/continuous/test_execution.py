@@ -490,8 +490,6 @@ def test_tasks_start_again_from_what_is_acknowledged(query):
 
 
 def test_the_delay_before_a_restart_doubles_until_the_limit_is_reached(query, caplog):
-    """The restarts are 4, 8 and 16 seconds after the failures."""
-
     def script() -> Script:
         for _ in range(4):
             yield 1
@@ -534,8 +532,6 @@ def test_stopping_ends_the_wait_for_a_restart(query, time):
 
 
 def test_what_tasks_reported_before_a_stop_in_a_restart_is_logged(query, time):
-    """A query that is stopped in order leaves no gap, while it waits for a restart as well."""
-
     def script() -> Script:
         query.drain(drains=False)
         query.fail(task(0))
@@ -625,7 +621,6 @@ def test_a_task_that_fails_restarts_all_at_once_if_nothing_runs_it_again(query, 
 
 
 def test_a_failed_task_that_runs_again_takes_over_from_what_is_acknowledged(query):
-    """The other tasks go on."""
     query.runner.runs_again = True
 
     def script() -> Script:
@@ -911,7 +906,6 @@ def test_the_loss_of_one_of_two_topics_names_its_partitions_alone(kit, make):
 
 
 def test_a_missing_topic_is_told_once_and_when_it_is_back(kit, make, caplog):
-    """Partitions are looked for every second."""
     kit.cluster.create_topic("t2", 1)
     query = make({"subscribe": "t,t2", **LENIENT})
 

@@ -47,7 +47,6 @@ def test_rows_and_latencies_add_up_until_they_are_taken():
 
 @pytest.mark.parametrize(("off_ms", "expected"), [(-3_600_000, 0), (3_600_000, 3_600_000)])
 def test_latencies_are_as_wrong_as_the_clock(monkeypatch, off_ms, expected):
-    """Latencies are zero if the clock is behind, and an hour too long if it is an hour ahead."""
     monkeypatch.setattr(continuous_progress, "epoch_ms", lambda: 1_700_000_000_000 + off_ms)
     meter = WorkMeter()
     meter.acknowledged(1, 1, np.array([1_700_000_000_000]))
@@ -121,7 +120,6 @@ def epoch(number: int, offset: int) -> Epoch:
 
 
 def test_the_final_report_has_what_a_short_time_brought(stream):
-    """A query that stops within a second reports its rows, once."""
     notes = Notes()
     recorder = ProgressRecorder(QUERY, "foreach", [notes])
     recorder.add(TaskProgress(2, 1))
@@ -157,7 +155,6 @@ def test_lag_counts_what_was_there_at_the_report_before(stream, cluster, monkeyp
 
 
 def test_bad_records_add_up_over_the_run(stream):
-    """A report has the numbers since the report before, and those of the whole run."""
     recorder = ProgressRecorder(QUERY, "foreach")
     for number in range(2):
         recorder.add(TaskProgress(1, bad_records=BadRecordStats({FailureReason.MALFORMED: 1}, 1)))
@@ -178,7 +175,6 @@ def test_a_function_is_a_listener(stream):
 
 
 def test_a_listener_that_fails_affects_no_other(stream, caplog):
-    """Its errors are logged, and the others are told the reports and the end."""
     listeners = [Notes(fails=True), Notes()]
     recorder = ProgressRecorder(QUERY, "foreach", listeners)
     recorder.add(TaskProgress(1, 1))

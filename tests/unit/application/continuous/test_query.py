@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -22,6 +23,7 @@ from pyspark_kafka.application.continuous.errors import (
     FunctionError,
     TaskFailedError,
 )
+from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.bootstrap.continuous import (
     MEMORY,
@@ -42,16 +44,9 @@ from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
+from pyspark_kafka.ports.continuous import EpochChannel, PolledRecords, RecordFunction, StreamClient
+from pyspark_kafka.ports.lag import ProgressListener
 from pyspark_kafka.testing.world import await_until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from pyspark_kafka.application.continuous.query import ContinuousQuery
-    from pyspark_kafka.ports.continuous import EpochChannel, RecordFunction
-    from pyspark_kafka.ports.lag import ProgressListener
 
 FAST = ExecutionLimits(epoch_s=0.05, stop_timeout_s=10)
 
@@ -313,7 +308,6 @@ def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginnin
 
 
 def test_a_topic_of_a_pattern_may_go_and_come_back(pipeline, monkeypatch, caplog):
-    """The others are read meanwhile; tasks that start again read all of them."""
     monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.1)
     pipeline.cluster.create_topic("in-2", 2)
     pipeline.produce(0, 2)
@@ -351,7 +345,6 @@ def test_progress_has_rates_lag_and_latency(pipeline):
 
 
 def test_a_notebook_shows_a_query(pipeline):
-    """The table has the state, and the progress once there is one; names are escaped."""
     query = pipeline.start(name="<b>orders</b>")
     await_until(lambda: query.status["isTriggerActive"])
     assert f"<td>id</td><td>{query.id}</td>" in query._repr_html_()

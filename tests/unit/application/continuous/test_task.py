@@ -1,11 +1,10 @@
 """A task of a continuous query, with a client and a driver that follow a script."""
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,14 +13,17 @@ from dependency_injector import providers
 from pyspark_kafka.application.continuous import task as continuous_task
 from pyspark_kafka.application.continuous.errors import FunctionError
 from pyspark_kafka.application.continuous.task import ContinuousTask
+from pyspark_kafka.application.values.typed_records import TypedRecords
 from pyspark_kafka.domain.continuous.messages import (
     AssignPartitions,
     RevokePartitions,
     StopTask,
+    TaskCommand,
     TaskDrained,
     TaskFailed,
     TaskId,
     TaskLostData,
+    TaskMessage,
     TaskReport,
     TaskStarted,
 )
@@ -31,6 +33,7 @@ from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
+from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.reading.errors import (
     DataLossError,
     LogTruncatedError,
@@ -39,23 +42,15 @@ from pyspark_kafka.domain.reading.errors import (
 )
 from pyspark_kafka.domain.reading.records import WITHOUT_HEADERS
 from pyspark_kafka.domain.security.errors import AuthenticationError
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
 from pyspark_kafka.domain.writing.errors import RecordTooLargeError
-from pyspark_kafka.ports.continuous import PolledRecords, StreamClient, TaskChannel
+from pyspark_kafka.ports.continuous import PolledRecords, RecordFunction, StreamClient, TaskChannel
 from pyspark_kafka.ports.letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.record_schema import record_schema
 from tests.line_values import VALUE_FORMAT
 
 from ..conftest import Kit, tp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from pyspark_kafka.application.values.typed_records import TypedRecords
-    from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskMessage
-    from pyspark_kafka.domain.reading.data_loss import DataLoss
-    from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.ports.continuous import RecordFunction
 
 TASK = TaskId(2, 1, "a")
 COMMON = {"kafka.bootstrap.servers": "memory", "client": "memory"}
@@ -222,7 +217,6 @@ def test_partitions_are_assigned_sixteen_at_a_time_with_a_report_after_each():
 
 
 def test_a_task_reports_as_often_as_it_was_told_to():
-    """Each report has what changed since the one before."""
     driver, client = reading([polled(0, 2)], [polled(2, 3)])
     run(driver, client, report_every_s=0)
     changed = [report.offsets for report in driver.reports if report.offsets]
@@ -231,7 +225,6 @@ def test_a_task_reports_as_often_as_it_was_told_to():
 
 
 def test_what_was_polled_of_a_revoked_partition_is_dropped():
-    """The client gets nothing to write for it, and its offset is not reported any more."""
     revoked = RevokePartitions(PartitionOffsets({tp(1): 0}))
     driver = ScriptedDriver([AssignPartitions(PartitionOffsets({tp(0): 0, tp(1): 0}))], [revoked])
     client = ScriptedClient(driver, [polled(0, 2, partition=1), polled(0, 1)])
@@ -247,7 +240,6 @@ def test_what_was_polled_of_a_revoked_partition_is_dropped():
 
 @pytest.mark.parametrize("is_revoked", [False, True])
 def test_a_task_takes_no_records_while_too_much_is_not_acknowledged(monkeypatch, is_revoked):
-    """A task goes on when output is acknowledged, or when its partition is revoked."""
     monkeypatch.setattr(continuous_task, "MAX_UNACKNOWLEDGED", 2)
     driver, client = reading([polled(0, 1)], [polled(1, 2)], [polled(2, 3)])
     client.acknowledges = False
@@ -261,7 +253,6 @@ def test_a_task_takes_no_records_while_too_much_is_not_acknowledged(monkeypatch,
 
 
 def test_only_what_is_acknowledged_counts_as_work():
-    """Output that is under way when a task stops is in no report."""
     driver, client = reading([polled(0, 2)])
     client.acknowledges = False
     run(driver, client)
@@ -269,7 +260,6 @@ def test_only_what_is_acknowledged_counts_as_work():
 
 
 def test_a_task_does_not_wait_for_ever_for_acknowledgements(monkeypatch):
-    """The task ends when the time-out has passed."""
     monkeypatch.setattr(continuous_task, "DRAIN_S", 0.05)
     driver, client = reading()
     client.settles = False
@@ -279,7 +269,6 @@ def test_a_task_does_not_wait_for_ever_for_acknowledgements(monkeypatch):
 
 @pytest.mark.parametrize(("options", "group"), [({}, "none"), ({"kafka.group.id": "g"}, "g")])
 def test_offsets_that_are_deleted_are_skipped(options, group):
-    """The driver hears what was lost, and the task reads on where the log begins."""
     driver, client = reading(out_of_range(2, 5, 9), [polled(5, 6)], start=2)
     run(driver, client, options=options)
     assert driver.losses == [data_loss.offset_range_not_read(tp(0), 2, 5, 5, group)]
@@ -304,7 +293,6 @@ def test_a_log_that_ends_before_the_first_offset_is_read_from_its_beginning():
 
 
 def test_a_log_with_other_records_is_read_again_from_where_they_differ():
-    """None of the records that are there now is skipped."""
     driver, client = reading([polled(0, 5)], LogTruncatedError(tp(0), 5, 3), [polled(3, 4)])
     run(driver, client)
     assert driver.losses == [data_loss.log_truncated(tp(0), 5, 3, 3)]
@@ -313,7 +301,6 @@ def test_a_log_with_other_records_is_read_again_from_where_they_differ():
 
 
 def test_a_topic_that_was_created_again_is_read_from_its_beginning():
-    """The driver hears about the offset that was to be read, and the one that is."""
     recreated = TopicRecreatedError(tp(0), 5, earliest=1)
     driver, client = reading([polled(0, 5)], recreated)
     run(driver, client)
@@ -323,7 +310,6 @@ def test_a_topic_that_was_created_again_is_read_from_its_beginning():
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_skipped_records_are_reported(fails):
-    """The driver hears of them, also if the poll that skipped them ends in an error."""
     loss = data_loss.oversized_records_skipped(tp(0), [1], 1, "'maxRecordBytes' (9)")
     driver, client = reading(BrokerUnreachableError("b:1", 1) if fails else [polled(0, 3)])
     client.skipped = [loss]
@@ -346,7 +332,6 @@ def test_a_loss_fails_the_query_unless_the_options_say_otherwise():
 
 
 def test_a_second_loss_at_the_same_offset_fails_the_query():
-    """A third one would follow, without an end."""
     driver, client = reading(out_of_range(2, 5, 9), out_of_range(5, 5, 9), start=2)
     with pytest.raises(DataLossError):
         run(driver, client)
@@ -361,7 +346,6 @@ def test_a_second_loss_at_the_same_offset_fails_the_query():
     ],
 )
 def test_a_loss_elsewhere_or_after_progress_is_another_one(further):
-    """Only a loss without any progress since the last one fails the query."""
     driver, client = reading(out_of_range(2, 5, 9), *further, start=2)
     run(driver, client)
     assert len(driver.losses) == 2
@@ -377,7 +361,6 @@ def test_a_loss_in_a_partition_that_was_revoked_is_ignored():
 
 
 def test_a_restart_may_help_against_a_broker_that_is_away():
-    """The driver hears the error before the task ends, and that it is not permanent."""
     error = BrokerUnreachableError("b:9092", 1)
     driver, client = reading(error)
     with pytest.raises(BrokerUnreachableError):
@@ -396,7 +379,6 @@ def test_a_refused_login_is_not_tried_again():
 
 
 def test_a_task_without_a_driver_ends_without_a_message():
-    """No driver would receive it."""
     driver, client = reading(DriverLostError("it was silent"))
     with pytest.raises(DriverLostError):
         run(driver, client)
@@ -404,8 +386,6 @@ def test_a_task_without_a_driver_ends_without_a_message():
 
 
 def test_an_error_of_the_function_names_the_partition_and_the_offsets():
-    """The message has the offsets of the poll, and then the error's own text."""
-
     def fail(_: pa.RecordBatch) -> None:
         raise ValueError("no number.")
 
@@ -439,7 +419,6 @@ def lines(*values: bytes) -> PolledRecords:
 
 
 def test_a_function_gets_typed_values(kit):
-    """Bad records are counted in the report; what is acknowledged is the whole poll."""
     driver, client = reading([lines(b"1,ada", b"x,eve", b"2,bob")], [lines(b"x,eve")])
     seen: list[object] = []
 
@@ -495,8 +474,6 @@ def test_letters_are_acknowledged_before_the_output_is_sent(kit, monkeypatch):
 
 
 def test_a_letter_that_is_not_delivered_fails_the_task(kit):
-    """Neither the output of its poll is sent, nor is its offset acknowledged."""
-
     class Refused(NotedLetters):
         def flush(self) -> int:
             raise RecordTooLargeError("bad", 0, 9, "it is too large")

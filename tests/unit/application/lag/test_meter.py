@@ -63,7 +63,6 @@ def consumed(first: int = 0, second: int = 0) -> PartitionOffsets:
 
 
 def test_markers_do_not_count(kit):
-    """A query that has read every record has no lag, though markers and aborted records follow."""
     transaction(kit, 3)
     transaction(kit, 2, commit=False)
     lag = meter(kit).measure(consumed(3))
@@ -128,7 +127,6 @@ def test_several_sources_are_measured_at_once(kit):
 
 
 def test_a_count_is_kept_while_nothing_moves(kit):
-    """Markers at the end of an idle topic are read once."""
     transaction(kit, 1)
     measuring, reader = metered(kit)
     for _ in range(3):

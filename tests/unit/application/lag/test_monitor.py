@@ -53,8 +53,7 @@ def test_before_the_first_commit_nothing_is_measured(query):
     assert (look.sources, look.total, look.gone) == ({}, 0, ())
 
 
-def test_a_query_of_several_sources(kit, query):
-    """Each Kafka source is measured from the end of the committed batch, not of a later one."""
+def test_each_kafka_source_is_measured_from_the_end_of_the_committed_batch(kit, query):
     kit.produce(10)
     query.begin(0, "17", '{"t":{"0":4,"1":0}}', '{"t":{"0":9}}')
     query.commit(0)
@@ -132,7 +131,6 @@ def reports(watch: CheckpointWatch) -> dict[str, CheckpointReport]:
 
 
 def test_each_checkpoint_has_a_report(kit, orders):
-    """One that fails has its condition, and does not affect the other."""
     orders.commit()
     empty = Checkpoint(kit, "empty")
     watch = CheckpointWatch([orders.watched, empty.watched], LONG)

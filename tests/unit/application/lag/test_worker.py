@@ -235,7 +235,6 @@ def test_an_exporter_may_close_its_worker():
 
 
 def test_each_time_that_counting_fails_is_logged(cluster, caplog, monkeypatch):
-    """A cluster that fails, recovers and fails again is logged twice, not after every batch."""
     notes = Notes()
     worker = LagWorker([notes], Metering(cluster))
     for batch_id, is_there in enumerate((False, False, True, False)):
@@ -257,7 +256,6 @@ def test_a_source_of_which_nothing_is_known_is_left_out():
 
 
 def test_a_feed_gives_what_comes_and_ends_with_its_run():
-    """A feed begins with the known reports of its run, and ignores other runs."""
     worker = LagWorker([], None)
     known = worker.feed(None)
     worker.progressed(progress(0))

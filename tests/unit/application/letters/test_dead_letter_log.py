@@ -107,7 +107,6 @@ def test_the_summary_counts_each_record_once(world):
 
 
 def test_the_letters_of_a_listed_record_are_counted_beyond_the_limit(world):
-    """The limit is of records."""
     for _ in range(3):
         write(world, {"offset": 7}, reason=FailureReason.MALFORMED)
     summary = LetterSummary(limit=1)
@@ -175,7 +174,6 @@ def test_a_group_begins_where_it_stopped(world):
 
 
 def test_deleted_letters_are_not_read(world):
-    """Also if a group stopped before them."""
     write(world, {"offset": 1}, reason=FailureReason.MALFORMED)
     log = log_of(world)
     [written] = log.ranges()

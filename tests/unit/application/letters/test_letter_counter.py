@@ -51,7 +51,6 @@ def counter(
 
 
 def test_each_query_has_its_letters(world):
-    """By reason; what other programs wrote counts for none."""
     write(world, "a", FailureReason.MALFORMED, FailureReason.BAD_UTF8, FailureReason.MALFORMED)
     write(world, "b", FailureReason.TOO_DEEP)
     world.produce(TOPIC, [Record(b"of another program")])
@@ -105,7 +104,6 @@ class HurriedClock(Clock):
 
 
 def test_a_call_reads_for_a_bounded_time(world):
-    """The next call goes on with the partition that is left."""
     letters = world.container().dead_letters("letters")
     for number in (0, 1):
         rows = [{"key": keys_of_partition(number, 2)[0]}] * (number + 1)

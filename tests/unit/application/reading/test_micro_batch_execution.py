@@ -134,7 +134,6 @@ def test_a_planned_batch_is_run_again_after_a_restart(kit, driver):
 
 
 def test_the_first_batch_is_run_again_from_the_initial_offsets(kit):
-    """Records that arrive between the first look and the crash are read."""
     driver = Driver(kit, {"maxOffsetsPerTrigger": "2"})
     assert driver.source.initial_partition_offsets == {tp(0): 0, tp(1): 0}
     kit.produce(3)
@@ -284,7 +283,6 @@ CRASHES = st.sampled_from(["plan", "process", "commit", None])
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1), CRASHES)))
 def test_wherever_a_driver_goes_down_each_offset_is_done_once(events):
-    """What is stored by a batch's number has no gap and nothing twice, after any events."""
     kit = Kit()
     kit.cluster.create_topic("t", 2)
     driver = Driver(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "3"})

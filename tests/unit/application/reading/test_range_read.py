@@ -211,7 +211,6 @@ def truncate(monkeypatch: pytest.MonkeyPatch, *diverges_at: int) -> None:
 
 
 def test_a_truncated_log_is_read_again_from_where_its_records_are_others(kit, monkeypatch):
-    """What was read before stays read, and what replaced it is read too."""
     kit.produce(10)
     truncate(monkeypatch, 4)
     assert read(kit, OffsetRange(tp(0), 2, 9), **GO_ON) == [2, 3, 4, 5, 4, 5, 6, 7, 8]
@@ -220,7 +219,6 @@ def test_a_truncated_log_is_read_again_from_where_its_records_are_others(kit, mo
 
 
 def test_a_log_that_was_truncated_before_the_range_is_read_from_its_start(kit, monkeypatch):
-    """What is before the range is not read again, also after a second truncation."""
     kit.produce(10)
     truncate(monkeypatch, 5, 1)
     expected = [2, 3, 4, 5, 5, 2, 3, 4, 5, 6, 7, 8]
@@ -260,7 +258,6 @@ def recreate(kit: Kit, records: int, deleted: int = 0) -> None:
 
 @pytest.mark.parametrize(("deleted", "resumed_at"), [(0, 300), (300, 300), (450, 450)])
 def test_a_recreated_topic_is_read_from_the_start_of_the_range(kit, deleted, resumed_at):
-    """What was read of the old topic stays read; after the warning, the new topic's rest comes."""
     kit.produce(2_000)
     batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 300, 1_500), OFFSET)
     assert next(batches)["offset"].to_pylist() == list(range(300, 1_300))

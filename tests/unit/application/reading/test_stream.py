@@ -277,7 +277,6 @@ def test_a_reader_is_made_only_to_read():
 
 
 def test_few_partitions_are_looked_at_before_a_batch(kit, looking):
-    """Eight partitions are looked at; then come those that were not, then the oldest measures."""
     kit.cluster.add_partitions("t", 10)
     for number in range(10):
         produce(kit, 3, 1, partition=number)
@@ -357,7 +356,6 @@ END = offsets(2, 0)
 
 
 def test_lag_is_reported_with_each_batch(kit):
-    """What a batch has read is set against the latest offsets that the stream knows, once."""
     stream = kit.container({"startingOffsets": "earliest"}).micro_batch_stream()
     start = stream.initial_offset()
     kit.produce(5)
@@ -623,7 +621,6 @@ def available_now(
 
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
 def test_available_now_fails_when_kafka_changes(kit, fail_on_data_loss):
-    """The end of a batch has to fit the first look, and what Kafka has by now."""
     made, start, end = available_now(kit, {"failOnDataLoss": fail_on_data_loss})
     for other in (end.merge({tp(2): 0}), PartitionOffsets({tp(0): 5})):
         with pytest.raises(PartitionsNotPrefetchedError):

@@ -82,7 +82,6 @@ def registry():
 
 
 def test_schemas_of_ids_are_kept(registry):
-    """An id, a GUID and a numbered version are requested once; the latest version each time."""
     registry.ids[5] = schema("five")
     registry.subjects["s"] = [schema("one")]
     cache = SchemaCache(registry)
@@ -98,7 +97,6 @@ def test_schemas_of_ids_are_kept(registry):
 
 
 def test_unknown_ids_are_kept_for_a_while(registry):
-    """An unknown id is requested again after some time, and may be known by then."""
     cache = SchemaCache(registry, unknown_s=0.05)
     for _ in range(3):
         with pytest.raises(UnknownSchemaError, match="schema 5"):
@@ -134,7 +132,6 @@ def test_failures_are_not_kept(registry):
 
 @pytest.mark.parametrize("is_known", [True, False])
 def test_threads_share_a_request(registry, is_known):
-    """Threads that need the same id at once wait for one request, and get its answer."""
     if is_known:
         registry.ids[5] = schema("five")
     all_ask = threading.Barrier(THREADS)

@@ -200,8 +200,7 @@ def test_rows_have_the_schemas_of_their_topics():
     assert no_topic["value"].to_pylist() == [None]
 
 
-def test_encoders_of_topics_that_come_and_go(monkeypatch):
-    """The oldest ones are forgotten; a topic that comes again is registered again."""
+def test_the_oldest_encoders_are_forgotten(monkeypatch):
     monkeypatch.setattr(sink_encoding, "MAX_ENCODERS", 2)
     registry = Subjects()
     task = encoding(sink(**REGISTRY), registry)
@@ -240,7 +239,6 @@ def test_ids_may_be_in_headers():
 )
 @pytest.mark.parametrize("framing", ["confluent-header", "confluent"])
 def test_guids_are_in_headers(framing, given):
-    """A header has the GUID if the registry has one; before values there are only ids."""
     registry = Subjects(t_value=str(TYPE))
     registry.guid = "89791762-2336-4186-9674-299b90a802e2"
     options = sink(topic="t", valueFraming=framing, **REGISTRY, **given)

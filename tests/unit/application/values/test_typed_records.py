@@ -110,7 +110,6 @@ BOB = {"id": 2, "user": "bob"}
 
 
 def test_values_become_structs_in_their_place(kit):
-    """Tombstones are null; the other columns stay as they are."""
     produce(kit, b"1,ada", None, b"2,bob", key=b"k")
     rows = Reader(kit, {}).rows()
     assert [*rows[0]][:3] == ["key", "value", "topic"]
@@ -156,7 +155,6 @@ def test_a_bad_first_record_is_not_preceded_by_an_empty_batch(kit):
 
 
 def test_bad_records_are_kept_with_their_errors(kit):
-    """With what could be decoded of them, what is wrong, and their bytes."""
     produce(kit, b"1,ada", b"x,eve", b"short", None)
     rows = Reader(kit, {"includeErrors": "true"}).rows()
     assert [row["value"] for row in rows] == [ADA, {"id": None, "user": None}, None, None]
@@ -250,8 +248,7 @@ def schema(text: str) -> Schema:
     return Schema(SchemaType.AVRO, text)
 
 
-def test_values_with_schemas_of_a_registry(kit):
-    """Values are read as the subject's latest version; an unknown id is that record's error."""
+def test_values_are_read_as_the_subjects_latest_version(kit):
     reader = Reader(kit, REGISTRY | {"includeErrors": "true"})
     number = reader.registry.register("t-value", schema(SCHEMA))
     produce(kit, *framed(number, b"1,ada"), *framed(99, b"2,bob"), b"3,joe")
@@ -265,7 +262,6 @@ def test_values_with_schemas_of_a_registry(kit):
 
 
 def test_a_newer_schema_fails_the_query(kit):
-    """The records before it are returned, and older schemas and those of other subjects read."""
     reader = Reader(kit, REGISTRY | {"onNewSchema": "fail", "valueSchemaVersion": "2"})
     registry = reader.registry
     older = registry.register("t-value", schema(f"{SCHEMA}, old int"))

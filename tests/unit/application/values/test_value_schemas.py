@@ -108,8 +108,7 @@ def test_a_users_schema_chooses_fields_or_is_the_schema():
 @pytest.mark.parametrize(
     ("log", "options"), [(None, {}), (MemoryMetadataLog(), {"valueSchemaVersion": "latest"})]
 )
-def test_the_latest_version_at_each_start(log, options):
-    """Without a log, or where the options say so."""
+def test_without_a_log_each_start_reads_the_latest_version(log, options):
     driver = Driver(log)
     driver.register("a bigint")
     assert driver.version(**options) == 1
@@ -119,7 +118,6 @@ def test_the_latest_version_at_each_start(log, options):
 
 
 def test_a_restart_reads_with_the_version_of_the_first_start():
-    """Until the option is set; that version is kept, too."""
     driver = Driver(MemoryMetadataLog())
     driver.register("a bigint", "a bigint, b string")
     assert driver.version() == 2
@@ -141,8 +139,7 @@ def test_another_subject_has_versions_of_its_own():
     assert driver.version(valueSubject="u") == 2
 
 
-def test_two_queries_with_one_log():
-    """The one that comes second fails, unless it has the same versions."""
+def test_of_two_queries_with_one_log_the_second_has_the_same_versions_or_fails():
     log = MemoryMetadataLog()
     first, second, third = (SchemaVersions(log) for _ in range(3))
     for versions in (first, second, third):
@@ -176,8 +173,7 @@ def test_an_error_names_a_missing_subject_and_its_topic():
         ({"subjectNameStrategy": "RecordNameStrategy"}, "RecordNameStrategy names subjects by"),
     ],
 )
-def test_a_subject_that_is_not_known(options, problem):
-    """The option that names it is part of the message."""
+def test_a_subject_that_is_not_known_names_the_option(options, problem):
     driver = Driver()
     driver.register("a bigint", subject="s")
     with pytest.raises(OptionsError, match=f"{problem}.*: set 'valueSubject' or 'valueSchema'"):

@@ -271,7 +271,6 @@ def test_wherever_a_driver_dies_rows_are_seen_once(stage, last, after):
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("last", range(STEPS))
 def test_a_driver_may_die_of_recovering_too(stage, last, after):
-    """After the second driver died at any step, the third one's rows are seen once."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(1, after=False)))
     life = Life(last, after)
@@ -284,7 +283,6 @@ def test_a_driver_may_die_of_recovering_too(stage, last, after):
 
 
 def test_a_batch_that_was_not_decided_is_written_again(stage):
-    """Before the first entry a driver leaves nothing behind that is ever seen."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(0, after=False)))
     driver = stage.driver()
@@ -385,7 +383,6 @@ def test_a_part_that_is_lost_is_named(stage, lost):
 
 
 def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage):
-    """The batch is neither written again nor skipped before the user has changed the log."""
     stage.plant(f"{PREFIX}-q-0-0")
     stage.kit.cluster.forget_transactional_id(f"{PREFIX}-q-0-0")
     with pytest.raises(TransactionLostError, match=r"whether batch 0 was committed") as caught:
@@ -400,7 +397,6 @@ def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage):
 
 
 def test_of_two_drivers_at_once_the_second_is_reported(stage):
-    """The one that finds the other's entry where its own should go stops, and names the log."""
     late = stage.run_tasks(0)
     other = stage.driver()
 
@@ -417,7 +413,6 @@ def test_of_two_drivers_at_once_the_second_is_reported(stage):
 
 
 def test_a_second_driver_does_not_fence_the_first(stage):
-    """Its tasks take other ids; the driver that commits first has written the batch."""
     first, written = stage.driver(), stage.run_tasks(0)
     again = stage.run_tasks(0)
     first.commit(0, "q", written)
@@ -427,7 +422,6 @@ def test_a_second_driver_does_not_fence_the_first(stage):
 
 
 def test_an_attempt_that_lost_is_not_seen(stage):
-    """The attempt of a task whose message the driver has is committed."""
     speculative = stage.run_task(0, 1, attempt=1)
     written = stage.run_tasks(0)
     stage.driver().commit(0, "q", [written[0], speculative, written[2]])
@@ -461,7 +455,6 @@ def test_a_batch_that_fails_is_aborted(stage):
 
 
 def test_a_batch_without_rows_is_committed(stage):
-    """No transaction is needed for a batch to be done with."""
     driver = stage.driver()
     driver.commit(0, None, [WriteResult(), WriteResult()])
     assert driver.recover().committed_through == 0
@@ -500,7 +493,6 @@ FOREIGN = [
 
 @pytest.mark.parametrize("transactional_id", FOREIGN)
 def test_transactions_of_others_are_not_ended(stage, transactional_id):
-    """A transaction of an entry that is not this query's stays open, and the error names it."""
     stage.plant(transactional_id)
     driver = stage.driver()
     for use in (driver.recover, lambda: driver.commit(1, "q", [])):
@@ -537,7 +529,6 @@ def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage)
 
 
 def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage):
-    """Its tasks wrote nothing: the batch fails, and the next run writes it."""
     written = stage.run_tasks(0, query=OTHER)
     stage.die(1, written, query=OTHER)
     for one in written:
@@ -552,7 +543,6 @@ def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage):
 
 
 def test_a_log_of_another_query_hides_no_batch(stage):
-    """With the log of another query, a batch that it has is an error rather than skipped."""
     stage.plant(f"former-{OTHER}-0-0", BatchState.COMMITTED)
     with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<lane>-<slot>'"):
         stage.driver(query_id=None).commit(0, "q", stage.run_tasks(0))
@@ -599,7 +589,6 @@ def test_an_entry_that_cannot_be_read_is_an_error(stage, content, problem):
 
 
 def test_ids_go_on_with_the_next_batch(stage):
-    """A query needs as many transactional ids as it has tasks, however many batches it runs."""
     for batch in range(3):
         stage.run_batch(batch, stage.driver())
     assert len(stage.kit.cluster._transactional_ids) == TASKS
@@ -607,7 +596,6 @@ def test_ids_go_on_with_the_next_batch(stage):
 
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_no_other_attempt_of_a_batch_takes_an_id(stage, *, is_finished):
-    """Also not one with the same lane, nor after the transaction was committed."""
     written = stage.run_tasks(0)
     if is_finished:
         with pytest.raises(DiedError):

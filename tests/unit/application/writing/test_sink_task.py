@@ -144,7 +144,6 @@ def test_rows_are_written(kit):
 
 
 def test_what_was_delivered_is_reported(kit):
-    """Records and bytes are, once, when all of them are acknowledged."""
     task(kit).write([batch(b"a"), batch(b"bc")])
     assert kit.events.named("records_delivered") == ((DeliveryStats(2, 3),),)
 
@@ -189,7 +188,6 @@ def test_empty_batches_among_others_are_ignored(kit):
 
 
 def test_a_row_that_cannot_be_written_aborts_the_transaction(kit):
-    """Readers need not wait until it times out, and nothing is reported as delivered."""
     doing = SinkTask(MemoryRecordWriter(kit.cluster), transactional(kit), options(), kit.events)
     with pytest.raises(NullTopicError):
         doing.write([batch(b"a", topic=["t"]), batch(b"b", topic=[None])], "one")

@@ -28,8 +28,7 @@ OFFSETS = PartitionOffsets({TopicPartition("kafka-initial-offset-2-1-0", n): 0 f
 JSON = b'{"kafka-initial-offset-2-1-0":{"0":0,"1":0,"2":0}}'
 
 
-def test_bytes():
-    """The file begins with a zero byte and the version's line, as Spark 2.1.0 needs it."""
+def test_the_file_begins_with_a_zero_byte_and_the_version_as_spark_needs_it():
     assert write_initial_offsets(OFFSETS) == b"\0v1\n" + JSON
 
 

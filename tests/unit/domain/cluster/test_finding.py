@@ -80,14 +80,12 @@ def test_a_reader_needs_no_right_to_write():
     assert [each.level for each in none] == [Level.ERROR, Level.ERROR]
 
 
-def test_rights_that_are_not_told():
-    """Old brokers and some clients do not tell rights: that is no error."""
+def test_rights_that_are_not_told_are_no_error():
     assert [each.level for each in check_topic(ADA, "t", None)] == [Level.WARNING] * 2
     assert check_group(ADA, "g", None).summary.endswith("cannot be checked")
 
 
-def test_rights_on_a_group():
-    """To commit offsets takes the right to read the group."""
+def test_to_commit_offsets_takes_the_right_to_read_the_group():
     assert check_group(ADA, "g", frozenset({Operation.READ})).level is Level.OK
     assert check_group(ADA, "g", frozenset()).level is Level.ERROR
 

@@ -339,15 +339,13 @@ def test_only_the_level_of_the_chosen_codec_has_an_effect(codec):
 
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip"])
-def test_no_level_of_a_codec(codec):
-    """Without a level of its own a codec has its default, and that is what gzip's -1 is, too."""
+def test_a_codec_without_a_level_of_its_own_has_its_default(codec):
     settings = {"compression.type": codec, "compression.gzip.level": "-1"}
     found, problems = producer_settings(settings | {"compression.zstd.level": "1"})
     assert (found.compression_level, problems) == (None, [])
 
 
 def test_the_sticky_partitioner_ignores_keys():
-    """Java's UniformStickyPartitioner looks at no key, unlike the partitioner it resembles."""
     sticky = read(partitioner__class=f"{PACKAGE}.UniformStickyPartitioner")
     assert (sticky.partitioner, sticky.ignores_keys) == (None, True)
     assert read(partitioner__class=f"{PACKAGE}.internals.DefaultPartitioner") == read()

@@ -490,7 +490,6 @@ def test_the_principal_is_known_if_the_login_has_a_name(settings, expected):
 
 
 def test_kafka_pythons_own_names_are_read_as_the_common_ones():
-    """Other clients do not have them."""
     given = {"security_protocol": "SSL", "ssl_ciphers": "AES", "ssl_cafile": "/ca.pem"}
     read = read_java_settings(given, "kafka-python")
     assert read.tls == Tls(ciphers="AES")
@@ -498,8 +497,7 @@ def test_kafka_pythons_own_names_are_read_as_the_common_ones():
     assert read_java_settings(given, "confluent").others == given
 
 
-def test_kafka_pythons_check_of_hostnames():
-    """It is the same as Java's algorithm; another text than a truth value is a problem."""
+def test_kafka_pythons_check_of_hostnames_is_javas_algorithm():
     given = {"security.protocol": "SSL"}
     read = read_java_settings(given | {"ssl_check_hostname": "false"}, "kafka-python")
     assert read.tls == Tls(checks_hostname=False)

@@ -45,6 +45,7 @@ def test_records_are_written_at_least_once_to_the_topics_of_rows_by_default(quer
     assert (options.topic, options.guarantee) == (None, DeliveryGuarantee.AT_LEAST_ONCE)
     assert (options.metadata_path, options.checkpoint) == (None, None)
     assert options.producer == ProducerSettings()
+    assert not options.is_exactly_once
     assert options.kafka == (("bootstrap.servers", "b:9092"),)
 
 
@@ -91,7 +92,6 @@ def test_names_in_any_case(spelling):
     ],
 )
 def test_the_checkpoint_holds_the_metadata(location, expected):
-    """Without a path of its own, what exactly-once remembers is a part of the checkpoint."""
     options = parse_sink_options(EXACTLY_ONCE | {"checkpointLocation": location}, QueryKind.STREAM)
     assert options.metadata_path == StoragePath(expected)
     assert options.checkpoint == StoragePath(location.strip())
@@ -372,7 +372,6 @@ def test_no_setting_makes_a_letter_less_safe():
     assert sink(given).producer == sink({}).producer
 
 
-def test_an_invalid_setting_is_refused():
-    """A read ignores settings of producers, but one with dead letters has a producer."""
+def test_an_invalid_setting_of_the_dead_letters_producer_is_refused():
     with pytest.raises(OptionsError, match=r"kafka\.compression\.type"):
         sink({"kafka.compression.type": "rar"})

@@ -567,7 +567,6 @@ def test_options_survive_a_pickle():
 
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_a_login_is_read_once(monkeypatch, is_sent):
-    """Executors get what the driver has read, and no ``repr`` of it shows the password."""
     read_login = Mock(wraps=login.read_login)
     monkeypatch.setattr(client_settings, "read_login", read_login)
     raw = BASE | {
@@ -715,7 +714,6 @@ def test_a_stream_begins_where_its_group_is(given, group):
 @pytest.mark.parametrize("parse", [parse_source_options, parse_sink_options])
 @pytest.mark.parametrize("name", ["group.id", "isolation.level", "transactional.id"])
 def test_underscores_are_checked_as_dots(parse, name):
-    """A setting that is refused with dots is refused with kafka-python's underscores, and twice."""
     with pytest.raises(OptionsError) as twice:
         parse({f"kafka.{name}": "a", f"kafka.{name.replace('.', '_')}": "b"}, QueryKind.BATCH)
     assert twice.value.problems[0] == (
@@ -738,8 +736,7 @@ def test_a_group_needs_a_name(query):
     )
 
 
-def test_the_fallback_of_a_group():
-    """A batch query falls back on its start only, a stream on its end, too."""
+def test_the_fallback_of_a_group_is_the_start_or_in_a_stream_the_end():
     given = BASE | {"startingOffsets": "group", "kafka.group.id": "g"}
     latest = given | {"startingOffsetsGroupFallback": "latest"}
     assert problems(latest, QueryKind.BATCH) == (
@@ -755,7 +752,6 @@ def test_the_fallback_of_a_group():
 
 
 def test_storage_options_are_never_shown():
-    """What opens a storage stands neither in the options' `repr` nor in a complaint about them."""
     given = BASE | {
         "metadataPath": "s3://key:hush@bucket/p",
         "metadataStorageOptions": '{"s":"hush"}',
@@ -763,6 +759,11 @@ def test_storage_options_are_never_shown():
     assert "hush" not in repr(parse_source_options(given, QueryKind.STREAM))
     [problem] = problems(given | {"metadataStorageOptions": "hush"}, QueryKind.STREAM)
     assert problem == "metadataStorageOptions must be a JSON object"
+
+
+def test_a_metadata_path_is_not_empty():
+    [problem] = problems(BASE | {"metadataPath": " "}, QueryKind.STREAM)
+    assert problem == "metadataPath must name a directory"
 
 
 T10 = TopicPartition("t", 10)

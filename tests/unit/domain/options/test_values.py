@@ -184,8 +184,7 @@ def test_framing_is_confluents_where_there_is_a_registry():
     assert [one.framing for one in read(given)] == [Framing.NONE, Framing.CONFLUENT]
 
 
-def test_framing_without_a_registry():
-    """A read skips ids that it cannot look up; a write would have none."""
+def test_framing_without_a_registry_is_for_reads_only():
     given = JSON | {"valueFraming": "confluent"}
     assert [one.framing for one in read(given)] == [Framing.CONFLUENT]
     assert sink_problems(SERVERS | given, QueryKind.STREAM) == (
@@ -202,16 +201,14 @@ def test_a_version_is_a_number_or_the_latest_one(given, version):
 
 
 @pytest.mark.parametrize("path", ["/s/o.avsc", "/s/O.AVSC", "s3://s/o.desc", "/s/o.pb", "/o.proto"])
-def test_a_schema_in_a_file(path):
-    """The path is kept for the driver, with the storage options."""
+def test_the_path_of_a_schema_is_kept_for_the_driver(path):
     given = {"valueFormat": "avro", "valueSchema": path, "metadataStorageOptions": '{"key":"k"}'}
     assert [one.schema for one in read(given | {"valueSchema": '"string"'})] == ['"string"']
     [value] = read(given)
     assert (value.schema, value.schema_file) == (None, StoragePath(path, '{"key": "k"}'))
 
 
-def test_options_of_another_distributions_format():
-    """Such options begin with the format's name, and are passed to it without the name."""
+def test_a_formats_options_are_passed_without_its_name():
     given = {"valueFormat": "thrift", "thrift.protocol": "Compact", "keyFormat": "json"}
     assert [one.settings for one in read(given)] == [(), (("protocol", "Compact"),)]
     assert [one.settings for one in written(given)] == [(), (("protocol", "Compact"),)]

@@ -39,7 +39,6 @@ def answer(
 
 
 def test_records_end_a_series_of_failures(cursor):
-    """The next failure is retried at once again."""
     cursor.back_off(7.0, 0.1)
     assert answer(cursor) is Step.TAKE_RECORDS
     assert cursor.failures == 0
@@ -53,7 +52,6 @@ def test_an_error_that_may_pass_is_one_of_the_leaders(cursor, error):
 
 
 def test_a_refused_id_and_another_one_are_another_topic(cursor):
-    """The cursor tells the topic."""
     cursor.topic.see(UUID(int=1))
     cursor.topic.accept()
     answer(cursor, FetchError.UNKNOWN_ID)
@@ -62,13 +60,11 @@ def test_a_refused_id_and_another_one_are_another_topic(cursor):
 
 
 def test_a_leader_may_say_that_an_offset_is_out_of_range(cursor):
-    """The caller asks for the ends of the log."""
     assert answer(cursor, FetchError.OUT_OF_RANGE) is Step.FIND_LEADER
     assert cursor.is_out_of_range
 
 
 def test_a_broker_that_cannot_read_its_log_is_an_error(cursor):
-    """The error names the offset that was fetched."""
     with pytest.raises(CorruptBatchError, match="its broker cannot read it"):
         answer(cursor, FetchError.CORRUPT)
 
@@ -84,7 +80,6 @@ def test_a_replica_that_lags_is_left(cursor, error, diverging):
 
 @pytest.mark.parametrize("last", [None, FetchError.OUT_OF_RANGE])
 def test_a_leader_is_asked_until_it_has_the_same_records(cursor, last):
-    """The error has the offset that was next, and the one where the log differs."""
     assert answer(cursor, diverging=EpochEndOffset(4, 25)) is Step.FETCH
     assert (cursor.offset, cursor.epochs.last) == (20, 3)
     assert answer(cursor, diverging=EpochEndOffset(2, 15)) is Step.FETCH
@@ -97,20 +92,17 @@ def test_a_leader_is_asked_until_it_has_the_same_records(cursor, last):
 
 
 def test_an_answer_that_tells_nothing_moves_no_offset(cursor):
-    """Another leader may tell more."""
     assert answer(cursor, diverging=EpochEndOffset(-1, NO_OFFSET)) is Step.FIND_LEADER
     assert (cursor.offset, cursor.truncated_from) == (READ_TO, None)
 
 
 def test_a_cursor_is_finished_at_its_end(cursor):
-    """What was fetched may end after it."""
     assert not cursor.is_finished
     cursor.advance(50, None)
     assert (cursor.offset, cursor.is_finished) == (50, True)
 
 
 def test_records_of_another_log_are_not_passed(cursor):
-    """The error says from where on the log is another one, and so do later answers."""
     with pytest.raises(LogTruncatedError) as caught:
         cursor.advance(50, 20)
     assert (caught.value.offset, caught.value.diverges_at) == (READ_TO, 20)
@@ -119,8 +111,7 @@ def test_records_of_another_log_are_not_passed(cursor):
     assert (again.value.offset, again.value.diverges_at) == (READ_TO, 20)
 
 
-def test_pauses_grow_to_a_bound(cursor):
-    """The first failure is retried at once."""
+def test_pauses_grow_from_zero_to_a_bound(cursor):
     pauses = []
     for _ in range(8):
         cursor.back_off(7.0, 0.1)
@@ -141,7 +132,6 @@ def topic():
 
 
 def test_another_id_after_a_refused_one_is_another_topic(topic):
-    """Both the leader and the metadata say so; the id to fetch from stays."""
     topic.refuse()
     topic.see(NEW)
     assert topic.is_recreated
@@ -165,7 +155,6 @@ def test_metadata_with_another_id_may_be_of_a_broker_that_lags(topic):
 
 
 def test_a_leader_may_learn_of_an_id_later(topic):
-    """A refusal says nothing once the id is known again."""
     topic.refuse()
     topic.see(OLD)
     topic.accept()

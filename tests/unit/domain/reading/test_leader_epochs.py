@@ -104,7 +104,6 @@ def test_the_same_log_is_never_taken_for_another(logs, data):
     [EpochEndOffset(-1, -1), EpochEndOffset(3, -1), EpochEndOffset(4, 10), EpochEndOffset(4, 11)],
 )
 def test_an_answer_that_tells_nothing_moves_no_offset(found):
-    """No offset is forgotten, and the leader is not asked again for that epoch."""
     epochs = FetchedEpochs()
     assert epochs.append(5, 0) is None
     assert not epochs.confirm(found, 10, 7)

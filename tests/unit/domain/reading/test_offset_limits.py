@@ -204,6 +204,5 @@ def test_limits_are_distinct():
 @pytest.mark.parametrize(
     ("offset", "expected"), [(7, 7), (0, 5), (99, 9), (-1, 8), (-4, 5), (-100, 5)]
 )
-def test_an_offset_within_what_the_leader_holds(offset, expected):
-    """The nearest offset is taken; a negative one counts from the end."""
+def test_the_nearest_offset_that_the_leader_holds_is_taken(offset, expected):
     assert AtOffset(offset).within(5, 9) == expected

@@ -25,8 +25,7 @@ def test_an_empty_range_is_finished():
     assert progress_of(10, 10).is_finished
 
 
-def test_a_range_is_finished_at_its_end():
-    """A range is finished beyond its end, too, if a fetch passed offsets without a record."""
+def test_a_range_is_finished_at_its_end_and_beyond():
     for reached in (20, 25):
         progress = progress_of()
         assert progress.advance(reached)
@@ -43,7 +42,6 @@ def test_a_fetch_may_bring_nothing():
 
 
 def test_watermarks_are_asked_for_when_something_is_wrong():
-    """The broker does not hold the offset, or the time is up."""
     progress = progress_of()
     progress.poll(100)
     assert not progress.needs_watermarks(102, is_missing=False)
@@ -51,8 +49,7 @@ def test_watermarks_are_asked_for_when_something_is_wrong():
     assert progress.needs_watermarks(102.1, is_missing=False)
 
 
-def test_an_offset_that_the_broker_does_not_hold():
-    """The error says which offsets it does hold, even after the time is up."""
+def test_the_error_says_which_offsets_the_broker_holds():
     progress = progress_of()
     progress.poll(100)
     for earliest, latest in ((11, 20), (0, 10), (10, 10)):
@@ -62,8 +59,7 @@ def test_an_offset_that_the_broker_does_not_hold():
         assert (error.offset, error.earliest, error.latest) == (10, earliest, latest)
 
 
-def test_an_offset_that_the_broker_holds_is_fetched_again():
-    """The offset is fetched until the time is up; each fetch that moved on restarts the time."""
+def test_an_offset_that_the_broker_holds_is_fetched_until_the_time_is_up():
     progress = progress_of()
     progress.poll(100)
     progress.check(10, 11, 102)
@@ -81,7 +77,6 @@ def test_an_offset_that_the_broker_holds_is_fetched_again():
     fetches=st.lists(st.tuples(st.integers(0, 10), st.floats(0, 3)), max_size=30),
 )
 def test_a_read_ends_at_the_end_or_says_why_not(log, start, size, fetches):
-    """With any fetches, offsets ascend, and a read gives up only with a reason."""
     earliest, latest = log
     progress = progress_of(start, start + size)
     now = begun = 0.0
@@ -116,8 +111,7 @@ def test_a_read_ends_at_the_end_or_says_why_not(log, start, size, fetches):
 RANGES = tuple(OffsetRange(TopicPartition("t", number), 7, 9) for number in range(4))
 
 
-def test_what_was_begun_is_not_expected():
-    """Ranges that were passed over are dropped, too."""
+def test_what_was_begun_or_passed_over_is_not_expected():
     queue = RangeQueue(RANGES)
     assert queue.begin(RANGES[0].partition, 7) == ()
     assert queue.begin(RANGES[2].partition, 7) == RANGES[1:2]

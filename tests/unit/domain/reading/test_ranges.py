@@ -352,8 +352,7 @@ def test_open_parts_count_as_what_is_left_of_the_partition():
     ("count", "end", "expected"),
     [(301, 999, True), (300, 999, False), (301, 1_000, False), (301, LATEST, False)],
 )
-def test_small_ranges(count, end, expected):
-    """There are some hundred of them, with little to read, as far as is known."""
+def test_hundreds_of_ranges_with_little_to_read_are_small(count, end, expected):
     assert are_small([of(number, 0, end) for number in range(count)]) is expected
 
 

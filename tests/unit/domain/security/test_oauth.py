@@ -266,8 +266,7 @@ def test_certificates_of_the_endpoint_in_a_jaas_line():
     assert found.ca_location == "/ca.pem"
 
 
-def test_the_identity_of_aws():
-    """A profile or a role is another identity than the default one."""
+def test_a_profile_or_a_role_is_another_identity_of_aws():
     assert not MskIam("eu-west-1").names_identity
     assert MskIam(profile="p").names_identity
     assert MskIam(role_arn="r").names_identity

@@ -1,7 +1,7 @@
 """What an operator forbids, and the names by which queries may try."""
 
 import pickle
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -13,10 +13,7 @@ from pyspark_kafka.domain.security.policy import DEFAULT_POLICY, OptionPolicy, d
 
 from ..options.given import BASE, BOTH, SERVERS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Parse = Callable[[Mapping[str, str], OptionPolicy], object]
+Parse = Callable[[Mapping[str, str], OptionPolicy], object]
 
 
 POLICY = disallowing("Max.Poll.Records, ,ssl.keystore.location", "THE_LIST")
@@ -87,7 +84,6 @@ def test_an_empty_list_forbids_nothing(names):
 
 
 def test_a_policy_is_checked_before_options():
-    """What is forbidden is said before what is wrong, which may be no problem without it."""
     with pytest.raises(OptionsError):
         parse_sink_options({"kafka.max.poll.records": "1"}, QueryKind.BATCH)
     with pytest.raises(DisallowedOptionError):

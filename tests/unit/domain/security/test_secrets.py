@@ -40,8 +40,7 @@ def test_secrets_are_known_by_their_names(name):
     assert is_secret(name)
 
 
-def test_places_of_secrets_are_no_secrets():
-    """These settings of Java's clients hold a secret, and no others."""
+def test_only_these_settings_of_javas_clients_hold_a_secret():
     assert [setting.name for setting in SETTINGS if is_secret(setting.name)] == [
         "sasl.jaas.config",
         "sasl.password",

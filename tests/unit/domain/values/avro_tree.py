@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TypeAlias, final
 
 from pyspark_kafka.domain.values.avro_resolution import Conversion, Emitter, Mismatch, resolve
+from pyspark_kafka.domain.values.avro_schema import AvroSchema, AvroType, Kind
 from pyspark_kafka.domain.values.avro_types import NUMBERED, AvroTypeOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from pyspark_kafka.domain.values.avro_schema import AvroSchema, AvroType, Kind
-    from pyspark_kafka.domain.values.data_types import StructType
+from pyspark_kafka.domain.values.data_types import StructType
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,6 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     ],
 )
 def test_defaults_are_encoded_as_values(type_, default, value):
-    """Fastavro reads an encoded default as the value that it stands for."""
     assert fastavro.schemaless_reader(io.BytesIO(encoded(type_, default)), type_, None) == value
 
 
@@ -92,7 +91,6 @@ def test_numbers_that_are_too_large_are_infinite(default, value):
 
 @pytest.mark.parametrize("number", [0, -1, 63, -64, 64, 2**31, -(2**31), 2**63 - 1, -(2**63)])
 def test_longs_are_zig_zag_varints(number):
-    """Fastavro reads what is written."""
     assert fastavro.schemaless_reader(io.BytesIO(encode_long(number)), "long", None) == number
 
 

@@ -95,7 +95,6 @@ def reason_of(node: Node) -> str:
     ],
 )
 def test_primitive_types_are_read_as_the_readers(writer, reader, kind, conversion):
-    """Promotions are those of the specification."""
     assert value_of(writer, reader) == ReadPrimitive(kind, conversion)
 
 
@@ -137,12 +136,10 @@ def test_other_types_are_mismatches(writer, reader):
     ],
 )
 def test_columns_may_have_the_types_that_spark_allows(type_, wanted, conversion):
-    """A wanted column may have another type than the schema, as ``AvroDeserializer`` allows."""
     assert value_of(type_, type_, wanted).conversion is conversion
 
 
 def test_an_integer_that_is_promoted_to_float_is_rounded_before_it_is_double():
-    """The column's type does not change what the reader's schema makes of a value."""
     expected = ReadPrimitive(Kind.LONG, Conversion.DOUBLE_OF_FLOAT)
     assert value_of("long", "float", "double") == expected
 
@@ -175,7 +172,6 @@ def test_columns_of_other_types_are_mismatches(type_, wanted):
 
 
 def test_a_mismatch_names_the_logical_type():
-    """The texts have what is needed to correct the columns."""
     assert reason_of(value_of(MICROS, MICROS, "date")) == (
         "field 'a': long (timestamp-micros) cannot be read as date"
     )
@@ -267,8 +263,7 @@ def test_fields_are_read_in_the_writers_order():
     )
 
 
-def test_fields_are_found_by_alias():
-    """A field of the same name goes before an alias, and each field is read once."""
+def test_fields_are_found_by_name_before_an_alias_and_once():
     aliased = record(field("a", "int", aliases=["x", "b"]), field("b", "int"))
     assert tree_of(record(field("x", "int"), field("b", "int")), aliased) == ReadRecord(
         (Step(0, INT), Step(1, INT))
@@ -334,7 +329,6 @@ S2 = record(field("y", "int"), name="n.T")
     ],
 )
 def test_a_branch_of_the_readers_union_is_chosen(writer, union, branch):
-    """The same type and name, the same short name or alias, all fields, or a promotion."""
     reader = schema_of(union)
     resolver = avro_resolution._Resolver(schema_of(writer), reader, AvroTypeOptions(), Tree(), [])
     assert resolver._branch(schema_of(writer).type, reader.type) == branch  # type: ignore[arg-type]
@@ -386,7 +380,6 @@ def test_members_are_found_by_name_or_else_by_position():
 
 
 def test_members_have_their_stable_names():
-    """With Spark's option, members have the names of their types."""
     schema = record(field("a", ["int", "string"]))
     tree = tree_of(schema, schema, stable_prefix="m_")
     assert isinstance(tree, ReadRecord)
@@ -408,7 +401,6 @@ def test_recursive_records_are_read_as_deep_as_the_columns():
 
 
 def test_values_that_are_no_structs_are_read_as_records_of_one_field():
-    """Both schemas become records; the bytes are the same."""
     assert tree_of("int", "long") == ReadRecord(
         (Step(0, ReadPrimitive(Kind.INT, Conversion.INT64)),)
     )

@@ -59,7 +59,6 @@ def test_complex_types_are_parsed():
 
 
 def test_records_have_fields_with_defaults_and_aliases():
-    """A default of null differs from none; errors are records."""
     fields = [field("a", "int", default=None, aliases=["b"]), field("c", "bytes")]
     expected = Record("R", (RecordField("a", INT, True, None, ("b",)), RecordField("c", BYTES)))
     assert parsed(record(*fields)) == expected

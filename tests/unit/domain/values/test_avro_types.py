@@ -117,7 +117,6 @@ def test_recursive_records_are_refused_without_a_depth(depth):
 
 
 def test_members_can_be_named_by_their_types():
-    """The names have a prefix and no namespace, and differ in more than case."""
     fixed = [{"type": "fixed", "name": name, "size": 1} for name in ("x.Ab", "y.aB")]
     union = ["int", fixed[0], {"type": "array", "items": "int"}]
     names = "struct<member_int:int,member_Ab:binary,member_array:array<int>>"
@@ -145,7 +144,6 @@ def test_types_are_not_nested_too_deeply():
 
 
 def test_types_have_a_limit(monkeypatch):
-    """Records that are used often multiply; their fields are counted."""
     monkeypatch.setattr(avro_types, "MAX_FIELDS", 8)
     inner = record(field("a", "int"), field("b", "int"), name="S")
     fields = [field("x", inner), field("y", "S")]

@@ -120,7 +120,6 @@ def test_a_schema_has_a_maximum_size():
 
 
 def test_names_are_found_in_any_case_unless_two_differ_in_it_only():
-    """A field of the name itself goes before one in another case."""
     fields = parse_struct("a int, A int, bc int").fields
     assert find_named(fields, "A") is fields[1]
     assert find_named(fields, "BC") is fields[2]

@@ -43,8 +43,7 @@ def refusal(schema: TypedSchema, ddl: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_decoded_columns_stay_in_their_places():
-    """With their errors behind them; the other columns are the records' own."""
+def test_decoded_columns_stay_in_their_places_with_their_errors_behind():
     schema = typed_schema(Projection(("key", "value", "offset")), [value(include_errors=True)])
     assert names(schema) == ["key", "value", "valueError", "valueBytes", "offset"]
     assert [str(column.data_type) for column in schema.columns][1:4] == [
@@ -85,8 +84,7 @@ def test_names_that_clash():
     assert names(typed_schema(Projection(("value",)), [clashing]))[0] == "Offset"
 
 
-def test_the_field_of_corrupt_records():
-    """The field is where the schema has it, or last; its default name is Spark's."""
+def test_corrupt_records_have_a_field_where_the_schema_has_it_or_last():
     plain = with_corrupt_record(JSON, TYPE)
     assert (plain.data_type, plain.corrupt_record) == (TYPE, None)
     assert plain.decoded_type == TYPE
@@ -128,7 +126,6 @@ def test_a_users_schema_selects_flattened_fields():
 
 
 def test_a_users_schema_can_have_errors_alone():
-    """The whole value is decoded for them."""
     for flatten in (False, True):
         schema = typed_schema(WITHOUT_HEADERS, [value(flatten=flatten, include_errors=True)])
         [column] = selected(schema, "valueError string").typed
@@ -159,8 +156,7 @@ def test_headers_are_selected_as_a_whole():
     )
 
 
-def test_the_text_of_corrupt_records_alone():
-    """Without another field nothing would be decoded."""
+def test_corrupt_records_need_another_field_to_decode():
     column = with_corrupt_record(replace(JSON, corrupt_record_column="bad"), TYPE)
     schema = typed_schema(WITHOUT_HEADERS, [column])
     [chosen] = selected(schema, "value struct<bad:string,a:int>").typed

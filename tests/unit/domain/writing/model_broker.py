@@ -5,17 +5,15 @@ from __future__ import annotations
 import struct
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.batch import (
     Failure,
     ProduceError,
     ProducerIdAndEpoch,
     next_sequence,
 )
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.topic_partition import TopicPartition
 
 HEADER: Final = struct.Struct(">qhi?")
 DUPLICATES_KNOWN: Final = 5

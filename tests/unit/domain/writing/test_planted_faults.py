@@ -88,7 +88,6 @@ FAULTS: Final[dict[str, tuple[type[Any], str, Callable[..., object]]]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(monkeypatch, fault):
-    """The machine fails with it."""
     monkeypatch.setattr(*FAULTS[fault])
     with pytest.raises(AssertionError):
         run_state_machine_as_test(ProducerMachine, settings=SEARCH)

@@ -112,8 +112,27 @@ class Client:
         self.sender.received(node, dict.fromkeys(partitions or (P0,)), self.now)
 
 
+def sending(*counts: int, **settings: object) -> Client:
+    """Return a client that has sent batches of so many records."""
+    client = Client(**settings)  # type: ignore[arg-type]
+    client.append(*counts)
+    for _ in counts:
+        client.sent()
+    return client
+
+
+def in_transaction(*counts: int) -> Client:
+    """Return a client that has sent batches of so many records in a transaction."""
+    client = Client()
+    client.sender.join_transaction(TRANSACTION)
+    client.append(*counts)
+    client.next()
+    for _ in counts:
+        client.sent()
+    return client
+
+
 def test_a_producer_id_comes_before_the_first_batch():
-    """Batches are encoded for it, with sequence numbers from 0 on."""
     client = Client()
     client.append(3, 2)
     assert client.sender.next_request(0) == InitProducerId()
@@ -123,10 +142,7 @@ def test_a_producer_id_comes_before_the_first_batch():
 
 
 def test_acknowledged_records_are_reported():
-    client = Client()
-    client.append(3, 2)
-    client.sent()
-    client.sent()
+    client = sending(3, 2)
     assert client.delivered == []
     client.succeed()
     assert client.delivered == [3]
@@ -166,14 +182,11 @@ def test_partitions_that_the_caller_added_are_not_added_again():
 
 
 def test_without_idempotence_there_is_no_producer_id():
-    client = Client(is_idempotent=False)
-    client.append(3)
-    client.sent()
+    client = sending(3, is_idempotent=False)
     assert client.encoded == [(0, ProducerIdAndEpoch())]
 
 
-def test_a_request_has_a_batch_of_each_partition():
-    """A request holds batches of partitions with the same leader, up to ``max.request.size``."""
+def test_a_request_has_batches_of_partitions_with_one_leader_up_to_its_size():
     client = Client(max_request_size=2 * HEADER.size + 8 * 4)
     client.append(2)
     client.append(2, partition=P1)
@@ -193,7 +206,6 @@ def test_each_leader_gets_its_request():
 
 
 def test_requests_in_flight_are_bounded():
-    """``max.in.flight.requests.per.connection`` is the bound; then a response is waited for."""
     client = Client(max_in_flight=2)
     client.append(1, 1, 1)
     client.sent()
@@ -205,10 +217,7 @@ def test_requests_in_flight_are_bounded():
 
 
 def test_acknowledged_batches_are_counted_once():
-    client = Client()
-    client.append(3, 2)
-    client.sent()
-    client.sent()
+    client = sending(3, 2)
     assert (client.sender.has_pending, client.sender.is_settled) == (False, False)
     client.succeed()
     client.fail(ProduceError.DUPLICATE_SEQUENCE)
@@ -219,16 +228,12 @@ def test_acknowledged_batches_are_counted_once():
 
 
 def test_no_response_is_waited_for_without_acknowledgements():
-    """With ``acks=0`` what is sent is done with."""
-    client = Client(acks=0, is_idempotent=False)
-    client.append(3)
-    client.sent()
+    client = sending(3, acks=0, is_idempotent=False)
     assert client.sender.is_settled
     assert client.sender.take_stats() == DeliveryStats(3, 24)
 
 
 def test_memory_is_bounded():
-    """Rows and encoded bytes stay within ``buffer.memory``; a larger batch goes alone."""
     client = Client(buffer_memory=100)
     assert client.sender.has_room(1_000)
     client.append(3)
@@ -242,10 +247,7 @@ def test_memory_is_bounded():
 
 
 def test_batches_of_a_lost_connection_are_sent_again_in_order():
-    client = Client()
-    client.append(3, 2)
-    client.sent()
-    client.sent()
+    client = sending(3, 2)
     client.append(1)
     client.sender.disconnected(NODE, failure(ProduceError.DISCONNECTED), client.now)
     assert client.next() == Sleep(BACKOFF_S)
@@ -268,10 +270,7 @@ def test_a_connection_without_requests_is_lost_without_loss():
 
 def test_what_came_back_waits_for_what_is_in_flight():
     """Only when all is answered is the first of it sent again, or the order would be lost."""
-    client = Client()
-    client.append(3, 2)
-    client.sent()
-    client.sent()
+    client = sending(3, 2)
     client.fail(ProduceError.RETRIABLE)
     client.now += BACKOFF_S
     assert client.next() == Receive((NODE,))
@@ -282,9 +281,7 @@ def test_what_came_back_waits_for_what_is_in_flight():
 
 def test_a_new_leader_waits_for_the_former_one():
     """A partition's batches are in flight to one broker at a time."""
-    client = Client()
-    client.append(3)
-    client.sent()
+    client = sending(3)
     client.leaders = {P0: OTHER}
     client.append(2)
     assert client.next() == Receive((NODE,))
@@ -292,13 +289,19 @@ def test_a_new_leader_waits_for_the_former_one():
     assert client.sent() == (OTHER, [[3, 2]])
 
 
-def test_a_partition_without_a_leader_waits():
-    """Its metadata are asked for again after a pause."""
-    client = Client()
+def looking_for_a_leader(**settings: object) -> Client:
+    client = Client(**settings)  # type: ignore[arg-type]
     client.append(3)
     while not isinstance(request := client.sender.next_request(client.now), FindLeaders):
-        assert isinstance(request, InitProducerId | Encode)
-        _perform(client, request)
+        if isinstance(request, Encode):
+            client.sender.encoded(request.batch, b"bytes")
+        else:
+            client.sender.producer_id_received(PRODUCER)
+    return client
+
+
+def test_a_partition_without_a_leader_waits():
+    client = looking_for_a_leader()
     client.sender.leader_not_found(P0, failure(ProduceError.RETRIABLE), client.now)
     client.sender.leaders_found({}, client.now)
     assert client.next() == Sleep(BACKOFF_S)
@@ -309,38 +312,21 @@ def test_a_partition_without_a_leader_waits():
 
 
 def test_a_partition_that_has_no_leader_for_long_fails():
-    client = Client(delivery_timeout_ms=1_000)
-    client.append(3)
-    while not isinstance(request := client.sender.next_request(client.now), FindLeaders):
-        assert isinstance(request, InitProducerId | Encode)
-        _perform(client, request)
+    client = looking_for_a_leader(delivery_timeout_ms=1_000)
     client.sender.leader_not_found(P0, failure(ProduceError.RETRIABLE), 0)
     with pytest.raises(RecordDeliveryError, match=r"t-0.*RETRIABLE, for 2 s and 2 attempts"):
         client.sender.leader_not_found(P0, failure(ProduceError.RETRIABLE), 2)
 
 
-def _perform(client: Client, request: InitProducerId | Encode[Numbers]) -> None:
-    if isinstance(request, InitProducerId):
-        client.sender.producer_id_received(PRODUCER)
-    else:
-        client.sender.encoded(request.batch, b"bytes")
-
-
 def test_a_response_may_leave_a_batch_out():
-    client = Client()
-    client.append(3)
-    client.sent()
+    client = sending(3)
     client.succeed(NODE, P1)
     client.now += BACKOFF_S
     assert client.sent() == (NODE, [[0, 3]])
 
 
 def test_a_batch_that_is_too_large_is_split():
-    """Its halves take its sequence numbers; what was behind it comes after them."""
-    client = Client()
-    client.append(5, 2)
-    client.sent()
-    client.sent()
+    client = sending(5, 2)
     client.fail(ProduceError.MESSAGE_TOO_LARGE)
     client.fail(ProduceError.SEQUENCE_LOST)
     assert [client.sent() for _ in range(3)] == [
@@ -362,21 +348,14 @@ def test_a_batch_keeps_the_lowest_limit_of_the_settings(name):
 
 
 def test_a_record_that_is_too_large_is_named():
-    """A single record cannot be split."""
-    client = Client()
-    client.append(1)
-    client.sent()
+    client = sending(1)
     with pytest.raises(RecordTooLargeError, match="server will accept") as caught:
         client.fail(ProduceError.MESSAGE_TOO_LARGE)
     assert (caught.value.topic, caught.value.partition, caught.value.size) == ("t", 0, 8)
 
 
 def test_lost_sequence_numbers_restart_under_another_producer_id():
-    """From 0 on, for what came back and what waits, once nothing is in flight."""
-    client = Client()
-    client.append(3, 2)
-    client.sent()
-    client.sent()
+    client = sending(3, 2)
     client.append(1)
     client.fail(ProduceError.SEQUENCE_LOST)
     client.fail(ProduceError.SEQUENCE_LOST)
@@ -416,8 +395,7 @@ def test_other_partitions_keep_their_producer_id():
 
 
 @pytest.mark.parametrize("is_idempotent", [True, False])
-def test_sequence_numbers_are_not_lost_everywhere(is_idempotent):
-    """Within a transaction, or where there are none, it is an error."""
+def test_lost_sequence_numbers_are_an_error_in_a_transaction_and_without_idempotence(is_idempotent):
     client = Client(is_idempotent=is_idempotent)
     if is_idempotent:
         client.sender.join_transaction(TRANSACTION)
@@ -430,7 +408,6 @@ def test_sequence_numbers_are_not_lost_everywhere(is_idempotent):
 
 
 def test_partitions_join_the_transaction_before_they_are_written_to():
-    """Once each, and requests name the transaction."""
     client = Client({P0: NODE, P1: NODE})
     client.sender.join_transaction(TRANSACTION)
     client.append(1)
@@ -446,7 +423,6 @@ def test_partitions_join_the_transaction_before_they_are_written_to():
 
 
 def test_a_partition_that_cannot_join_the_transaction_is_given_up():
-    """The error is of its first record."""
     client = Client({P0: NODE, P1: NODE})
     client.sender.join_transaction(TRANSACTION)
     client.append(1)
@@ -458,7 +434,6 @@ def test_a_partition_that_cannot_join_the_transaction_is_given_up():
 
 
 def test_each_transaction_has_sequence_numbers_of_its_own():
-    """Sequence numbers begin with 0, also for later records without a transaction."""
     client = Client()
     for transaction in (None, TRANSACTION, None):
         client.sender.join_transaction(transaction)
@@ -477,11 +452,7 @@ def test_each_transaction_has_sequence_numbers_of_its_own():
 )
 def test_a_fence_ends_the_transaction(error):
     """Another producer writes under its id."""
-    client = Client()
-    client.sender.join_transaction(TRANSACTION)
-    client.append(1)
-    client.next()
-    client.sent()
+    client = in_transaction(1)
     with pytest.raises(ProducerFencedError, match="'id'"):
         client.fail(error)
 
@@ -498,11 +469,7 @@ def test_a_fence_ends_the_transaction(error):
     ],
 )
 def test_a_missing_right_is_named(error, right):
-    client = Client()
-    client.sender.join_transaction(TRANSACTION)
-    client.append(1)
-    client.next()
-    client.sent()
+    client = in_transaction(1)
     with pytest.raises(AuthorizationError) as raised:
         client.fail(error)
     assert (raised.value.rights, raised.value.principal) == ((right,), PRINCIPAL)
@@ -517,17 +484,13 @@ def test_a_missing_right_is_named(error, right):
     ],
 )
 def test_what_does_not_pass_is_raised(error, kind):
-    """The first record that cannot be delivered is named, and the broker's reason."""
-    client = Client()
-    client.append(2)
-    client.sent()
+    client = sending(2)
     with pytest.raises(kind, match=f"of 8 bytes for t-0 .*: {error.name}"):
         client.fail(error)
 
 
 @pytest.mark.parametrize("error", [ProduceError.RETRIABLE, ProduceError.DISCONNECTED])
 def test_retries_end_with_the_delivery_timeout(error):
-    """The timeout counts from the first failure since the last acknowledgement."""
     client = Client(delivery_timeout_ms=1_000)
     client.append(1, 1)
     client.sent()
@@ -553,25 +516,16 @@ def test_retries_end_with_the_delivery_timeout(error):
 
 def test_a_wait_in_vain_counts_from_its_beginning():
     """A request that was not answered in all of the time is not sent again."""
-    client = Client(delivery_timeout_ms=1_000)
-    client.append(1)
-    client.sent()
+    client = sending(1, delivery_timeout_ms=1_000)
     client.now = 1.5
     with pytest.raises(BrokerUnreachableError, match=f"{SERVERS} within 1.5"):
         client.sender.disconnected(NODE, failure(ProduceError.DISCONNECTED), client.now, since=0)
 
 
 def test_retries_are_bounded():
-    client = Client(retries=1)
-    client.append(1)
-    client.sent()
+    client = sending(1, retries=1)
     client.fail(ProduceError.RETRIABLE)
     client.now += BACKOFF_S
     client.sent()
     with pytest.raises(RecordDeliveryError, match="and 2 attempts"):
         client.fail(ProduceError.RETRIABLE)
-
-
-def test_a_batch_is_never_smaller_than_a_byte():
-    """A ``batch.size`` of 0 stands for a batch for each record."""
-    assert Client(batch_size=0).sender.max_batch_bytes(P0) == 1

@@ -112,8 +112,7 @@ def test_what_is_written_meanwhile_is_the_next_transaction():
     assert succeed(cycle) == [TxnOffsetCommit(TRANSACTION, 9)]
 
 
-def test_the_last_transaction_may_end_slowly():
-    """The next one is begun again after short pauses, which are short again after a success."""
+def test_the_last_transaction_is_asked_for_again_after_short_pauses():
     cycle = new_cycle()
     cycle.append([], 3)
     [request] = cycle.next_requests(0)
