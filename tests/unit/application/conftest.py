@@ -41,7 +41,6 @@ class Kit:
         return container
 
     def produce(self, count: int, partition: int = 0, topic: str = "t") -> None:
-        """Append records."""
         for number in range(count):
             self.cluster.produce(topic, b"%d" % number, partition=partition)
 

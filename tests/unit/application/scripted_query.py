@@ -73,11 +73,9 @@ class VirtualTime:
         return 5_000 + self.seconds
 
     def after(self, seconds: float, call: Callable[[], object]) -> None:
-        """Call a function as soon as a time has passed."""
         self._calls.append((self.seconds + seconds, call))
 
     def advance(self, seconds: float) -> None:
-        """Let a time pass."""
         self.seconds += seconds
         assert self.seconds < MAX_S, "the query does not end"
         due = [call for at_s, call in self._calls if at_s <= self.seconds]
@@ -243,19 +241,15 @@ class ScriptedQuery:
     # What tasks do
 
     def start(self, started: TaskId) -> None:
-        """Let a task start."""
         self.send(TaskStarted(started, "host", 1))
 
     def report(self, reporter: TaskId, acknowledged: PartitionOffsets, rows: int = 0) -> None:
-        """Let a task report what is acknowledged."""
         self.send(TaskReport(reporter, acknowledged, TaskProgress(rows, rows)))
 
     def fail(self, failed: TaskId, text: str = "it broke", *, is_permanent: bool = False) -> None:
-        """Let a task fail."""
         self.send(TaskFailed(failed, "KAFKA_X", text, is_permanent))
 
     def send(self, message: TaskMessage) -> None:
-        """Let a task send anything."""
         self.channel.inbox.append(message)
 
     def drain(self, *, drains: bool) -> None:
@@ -271,21 +265,17 @@ class ScriptedQuery:
         return {number: read_batch_end(self.offset_log.get(number) or b"") for number in ids}
 
     def commands(self, receiver: TaskId) -> list[TaskCommand]:
-        """Return what a task was told."""
         return [command for told, command in self.channel.sent if told == receiver]
 
     def stopped(self) -> set[TaskId]:
-        """Return the tasks that were told to stop."""
         return {told for told, command in self.channel.sent if command == StopTask()}
 
     # What brokers do
 
     def lose_brokers(self, error: PysparkKafkaError) -> None:
-        """Let each request for partitions fail from now on."""
         vars(self.kit.cluster)["topics"] = partial(_raise, error)
 
     def find_brokers(self) -> None:
-        """Let them answer again."""
         del vars(self.kit.cluster)["topics"]
 
     def _run_task(self, generation: int, slot: int, attempt: str) -> None:

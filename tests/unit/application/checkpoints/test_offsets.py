@@ -47,7 +47,6 @@ class Writes:
     before: dict[str, Callable[[], object]] = field(default_factory=dict)
 
     def count(self, what: str) -> None:
-        """Count a write."""
         if not self.left:
             raise Killed
         self.left -= 1
@@ -99,27 +98,22 @@ class Kept:
         assert self.offsets.add(batch_id, text.encode())
 
     def commit(self, batch_id: int) -> None:
-        """Commit a batch."""
         assert self.commits.add(batch_id, b"v1\n{}")
 
     def files(self) -> Mapping[int, bytes | None]:
-        """Return all files of the offset log."""
         return {batch_id: self.offsets.get(batch_id) for batch_id in self.offsets.batch_ids()}
 
     def rewrite(self, offset: int = NEW) -> None:
-        """Change the offset."""
         before = self.checkpoint.read()
         self.checkpoint.change(before, before.moved_to({"0": at(offset)}))
 
     def undo(self) -> None:
-        """Restore the last backup."""
         found = self.checkpoint.backup()
         assert found is not None
         self.checkpoint.undo(self.checkpoint.read(), *found)
 
     @property
     def resumes_at(self) -> int:
-        """The offset at which the query resumes."""
         [offset] = self.checkpoint.read().offsets["0"].values()
         return offset
 

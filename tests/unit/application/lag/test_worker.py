@@ -67,6 +67,13 @@ def progress(
     return QueryProgress("id", run, "name", batch_id, 17, {"0": source})
 
 
+def export(worker: LagWorker, notes: Notes, report: QueryProgress) -> None:
+    """Report the progress of a query, and wait until its lag is exported."""
+    notes.was_called.clear()
+    worker.progressed(report)
+    assert notes.was_called.wait(SECONDS)
+
+
 def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == NAME]
 
@@ -121,8 +128,7 @@ class Metering:
 def test_lag_is_exported_after_each_batch():
     notes = Notes()
     worker = LagWorker([notes], None)
-    worker.progressed(progress(0))
-    assert notes.was_called.wait(SECONDS)
+    export(worker, notes, progress(0))
     worker.progressed(progress(1, consumed=5))
     worker.query_ended("id", "run")
     worker.close()
@@ -148,8 +154,7 @@ def test_of_what_waits_only_the_newest_is_kept():
     notes = Notes()
     notes.may_go_on.clear()
     worker = LagWorker([notes], None)
-    worker.progressed(progress(0))
-    assert notes.was_called.wait(SECONDS)
+    export(worker, notes, progress(0))
     for batch_id in range(1, 1_000):
         worker.progressed(progress(batch_id))
     worker.progressed(progress(7, run="other"))
@@ -172,8 +177,7 @@ def test_a_failing_exporter_harms_no_other(caplog):
 def test_records_are_counted_with_a_meter(cluster):
     metering, notes = Metering(cluster), Notes()
     worker = LagWorker([notes], metering)
-    worker.progressed(progress(0, consumed=3, latest=None))
-    assert notes.was_called.wait(SECONDS)
+    export(worker, notes, progress(0, consumed=3, latest=None))
     worker.progressed(progress(1, consumed=5, latest=5))
     worker.close()
     assert notes.told == ["run 0: 2", "run 1: 0", "closed"]
@@ -190,9 +194,7 @@ def test_what_cannot_be_counted_is_given_in_offsets(cluster, error, caplog):
     metering.error = error
     worker = LagWorker([notes], metering)
     for batch_id in range(2):
-        notes.was_called.clear()
-        worker.progressed(progress(batch_id))
-        assert notes.was_called.wait(SECONDS)
+        export(worker, notes, progress(batch_id))
     metering.error = None
     worker.progressed(progress(2))
     worker.close()
@@ -208,9 +210,7 @@ def test_any_error_of_counting_leaves_the_worker_alive(cluster, caplog, monkeypa
     worker = LagWorker([notes], Metering(cluster))
     monkeypatch.setattr(cluster, "watermarks", lambda *_, **__: 1 / 0)
     for batch_id in range(2):
-        notes.was_called.clear()
-        worker.progressed(progress(batch_id))
-        assert notes.was_called.wait(SECONDS)
+        export(worker, notes, progress(batch_id))
     worker.close()
     assert notes.told == ["run 0: 2?", "run 1: 2?", "closed"]
     [record] = caplog.records
@@ -239,9 +239,7 @@ def test_each_time_that_counting_fails_is_logged(cluster, caplog, monkeypatch):
     worker = LagWorker([notes], Metering(cluster))
     for batch_id, is_there in enumerate((False, False, True, False)):
         monkeypatch.setattr(cluster, "watermarks", cluster_watermarks(cluster, is_there=is_there))
-        notes.was_called.clear()
-        worker.progressed(progress(batch_id))
-        assert notes.was_called.wait(SECONDS)
+        export(worker, notes, progress(batch_id))
     worker.close()
     assert notes.told == ["run 0: 2?", "run 1: 2?", "run 2: 2", "run 3: 2?", "closed"]
     assert len(caplog.records) == 2

@@ -37,7 +37,6 @@ def world():
 
 
 def write(world: MemoryWorld, *rows: dict[str, Any], reason: FailureReason) -> None:
-    """Write letters of rows."""
     letters = world.container().dead_letters("letters")
     letters.write(bad(*({"partition": 1, **row} for row in rows), reasons=[reason] * len(rows)))
     letters.flush()

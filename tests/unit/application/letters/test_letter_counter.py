@@ -35,7 +35,6 @@ def world():
 
 
 def write(world: MemoryWorld, query: str, *reasons: FailureReason) -> None:
-    """Write letters of a query."""
     letters = world.container().dead_letters("letters")
     made = bad(*({} for _ in reasons), reasons=reasons)
     letters.write(replace(made, task=TaskIdentity(query)))

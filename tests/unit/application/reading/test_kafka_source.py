@@ -41,7 +41,6 @@ def offsets(*values: int) -> PartitionOffsets:
 
 
 def ranges(*bounds: tuple[int, int, int]) -> Ranges:
-    """Return ranges of ``t``."""
     return tuple(OffsetRange(tp(number), start, end) for number, start, end in bounds)
 
 

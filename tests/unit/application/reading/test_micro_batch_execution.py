@@ -1,7 +1,6 @@
 """Running a source's batches over two logs, through failures and restarts."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
@@ -40,11 +39,7 @@ class Driver:
     def start(self, retain: int = 100) -> None:
         container = self._kit.container({"startingOffsets": "latest", **self._options})
         container.metadata_log.override(self.initial)
-
-        def load(ranges: Sequence[OffsetRange]) -> Batch:
-            return tuple(ranges)
-
-        self.source = container.kafka_source(load)
+        self.source = container.kafka_source(tuple)
         self.execution: MicroBatchExecution[Batch] = MicroBatchExecution(
             self.source, self.offsets, self.commits, self._process, retain
         )
@@ -55,6 +50,16 @@ class Driver:
         if self.fails:
             self.fails -= 1
             raise CrashError
+
+    def crash(self) -> None:
+        """Let a batch fail."""
+        self.fails = 1
+        with pytest.raises(CrashError):
+            self.execution.run_batch()
+
+    def run_all(self) -> None:
+        while self.execution.run_batch():
+            pass
 
     def go_down(self, crash: str | None) -> None:
         """Run a batch up to a step, or to its end, and restart."""
@@ -84,9 +89,7 @@ def test_the_first_batch_runs_even_if_it_is_empty(driver):
 
 def test_the_logs_are_those_of_spark(kit, driver):
     kit.produce(2)
-    driver.fails = 1
-    with pytest.raises(CrashError):
-        driver.execution.run_batch()
+    driver.crash()
     version, notes, end = (driver.offsets.get(1) or b"").decode().split("\n")
     assert (version, end) == ("v1", '{"t":{"0":2,"1":0}}')
     assert re.match(r'\{"batchWatermarkMs":0,"batchTimestampMs":1\d{12},', notes)
@@ -112,9 +115,7 @@ def test_batches_go_on_though_the_clock_is_set_back(kit, driver, monkeypatch):
 
 def test_a_batch_that_fails_is_run_again_by_the_next_call(kit, driver):
     kit.produce(3)
-    driver.fails = 1
-    with pytest.raises(CrashError):
-        driver.execution.run_batch()
+    driver.crash()
     kit.produce(3)
     assert driver.execution.run_batch()
     assert driver.execution.run_batch()
@@ -123,13 +124,10 @@ def test_a_batch_that_fails_is_run_again_by_the_next_call(kit, driver):
 
 def test_a_planned_batch_is_run_again_after_a_restart(kit, driver):
     kit.produce(3)
-    driver.fails = 1
-    with pytest.raises(CrashError):
-        driver.execution.run_batch()
+    driver.crash()
     kit.produce(3)
     driver.start()
-    while driver.execution.run_batch():
-        pass
+    driver.run_all()
     assert driver.seen[1:] == [(1, [(0, 3)]), (1, [(0, 3)]), (2, [(3, 6)])]
 
 
@@ -137,12 +135,9 @@ def test_the_first_batch_is_run_again_from_the_initial_offsets(kit):
     driver = Driver(kit, {"maxOffsetsPerTrigger": "2"})
     assert driver.source.initial_partition_offsets == {tp(0): 0, tp(1): 0}
     kit.produce(3)
-    driver.fails = 1
-    with pytest.raises(CrashError):
-        driver.execution.run_batch()
+    driver.crash()
     driver.start()
-    while driver.execution.run_batch():
-        pass
+    driver.run_all()
     assert driver.seen == [(0, [(0, 2)]), (0, [(0, 2)]), (1, [(2, 3)])]
 
 
@@ -180,8 +175,7 @@ def test_a_write_that_fails_and_was_done_all_the_same(kit, driver, monkeypatch, 
         with pytest.raises(CrashError):
             driver.execution.run_batch()
     kit.produce(3)
-    while driver.execution.run_batch():
-        pass
+    driver.run_all()
     assert driver.seen[1:] == [(1, [(0, 3)]), (2, [(3, 6)])]
 
 
@@ -220,9 +214,7 @@ def test_old_batches_are_forgotten(kit, driver):
         assert driver.execution.run_batch()
     assert driver.offsets.batch_ids() == driver.commits.batch_ids() == [3]
     kit.produce(1)
-    driver.fails = 1
-    with pytest.raises(CrashError):
-        driver.execution.run_batch()
+    driver.crash()
     driver.start(retain=1)
     assert driver.execution.run_batch()
     assert driver.seen[-2:] == [(4, [(3, 4)])] * 2
@@ -289,8 +281,7 @@ def test_wherever_a_driver_goes_down_each_offset_is_done_once(events):
     for count, number, crash in events:
         kit.produce(count, number)
         driver.go_down(crash)
-    while driver.execution.run_batch():
-        pass
+    driver.run_all()
     stored = [one for _, batch in sorted(driver.stored.items()) for one in batch]
     for partition in (tp(0), tp(1)):
         ranges = [one for one in stored if one.partition == partition]

@@ -268,10 +268,16 @@ def test_a_recreated_topic_is_read_from_the_start_of_the_range(kit, deleted, res
     assert loss == data_loss.partition_offset_changed(tp(0), 1_300, deleted)
 
 
-def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit):
+def half_read(kit: Kit, options: dict[str, str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Return the second batch and what follows, of a read of 1,500 records."""
     kit.produce(1_500)
-    batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
+    batches = kit.container(options).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
     assert next(batches).num_rows == 1_000
+    return batches
+
+
+def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit):
+    batches = half_read(kit, GO_ON)
     recreate(kit, 2_000, 1_500)
     assert list(batches) == []
     [[loss]] = kit.events.named("data_lost")
@@ -280,9 +286,7 @@ def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit):
 
 def test_a_recreated_topic_that_ends_before_the_range_is_read_to_its_end(kit):
     """Its missing offsets are a loss of their own."""
-    kit.produce(1_500)
-    batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
-    assert next(batches).num_rows == 1_000
+    batches = half_read(kit, GO_ON)
     recreate(kit, 3)
     assert [batch["offset"].to_pylist() for batch in batches] == [[0, 1, 2]]
     losses = [loss for [loss] in kit.events.named("data_lost")]
@@ -293,9 +297,7 @@ def test_a_recreated_topic_that_ends_before_the_range_is_read_to_its_end(kit):
 
 
 def test_a_recreated_topic_fails_a_query_that_may_not_lose_data(kit):
-    kit.produce(1_500)
-    batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
-    assert next(batches).num_rows == 1_000
+    batches = half_read(kit)
     recreate(kit, 2_000)
     with pytest.raises(DataLossError, match="t-0 offset was changed from 1000 to 0") as caught:
         next(batches)
@@ -318,9 +320,7 @@ def test_a_topic_that_is_recreated_again_and_again_fails_the_task(kit, monkeypat
 
 
 def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit):
-    kit.produce(1_500)
-    batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
-    assert next(batches).num_rows == 1_000
+    batches = half_read(kit, GO_ON)
     kit.cluster.delete_topic("t")
     assert list(batches) == []
     [[loss]] = kit.events.named("data_lost")
@@ -328,9 +328,7 @@ def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit
 
 
 def test_a_topic_that_is_deleted_under_a_task_is_an_error(kit):
-    kit.produce(1_500)
-    batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
-    next(batches)
+    batches = half_read(kit)
     kit.cluster.delete_topic("t")
     with pytest.raises(UnknownTopicError, match="'t'"):
         next(batches)

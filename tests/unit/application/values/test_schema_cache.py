@@ -77,7 +77,6 @@ class Scripted(SchemaRegistry):
 
 @pytest.fixture
 def registry():
-    """Return a registry without schemas."""
     return Scripted()
 
 

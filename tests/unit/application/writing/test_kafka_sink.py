@@ -136,7 +136,6 @@ class Stage:
 
     @property
     def transactions(self) -> MemoryTransactions:
-        """The cluster's."""
         return MemoryTransactions(self.kit.cluster)
 
     def driver(
@@ -148,7 +147,6 @@ class Stage:
         transactions: Transactions | None = None,
         now_ms: Callable[[], int] = epoch_ms,
     ) -> KafkaSink:
-        """Start a driver of the query, whose log is in the checkpoint if this is given."""
         life = life or Life()
         used = transactions or MortalTransactions(self.transactions, life)
         log = log or MortalLog(self.log, life)
@@ -164,7 +162,6 @@ class Stage:
 
     @property
     def open_ids(self) -> Sequence[str]:
-        """The transactional ids of open transactions."""
         return self.kit.cluster.open_transactions(PREFIX)
 
     def plant(self, transactional_id: str, state: BatchState = BatchState.PREPARED) -> None:
@@ -184,7 +181,6 @@ class Stage:
         query: str = "q",
         used_until_ms: int = -1,
     ) -> WriteResult:
-        """Write one row."""
         container = sink_container_for(OPTIONS)
         container.memory_cluster.override(self.kit.cluster)
         rows = pa.RecordBatch.from_pydict({"value": [b"%d-%d" % (batch, task)]})
@@ -202,7 +198,6 @@ class Stage:
         driver.commit(batch, "q", written, plan)
 
     def visible(self) -> list[str]:
-        """Return the rows that are visible under read_committed."""
         options = {"kafka.isolation.level": "read_committed"}
         container = self.kit.container(options, QueryKind.BATCH)
         return sorted(
@@ -213,7 +208,6 @@ class Stage:
         )
 
     def entry(self) -> SinkLogEntry:
-        """Return the newest entry of the log."""
         latest = self.log.latest()
         assert latest is not None
         return SinkLogEntry.from_bytes(latest[1])
@@ -233,7 +227,6 @@ def stage(kit):
 
 
 def rows(*batches: int) -> list[str]:
-    """Return the visible rows of batches."""
     return [f"{batch}-{task}" for batch in batches for task in range(TASKS)]
 
 

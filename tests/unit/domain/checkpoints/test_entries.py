@@ -46,36 +46,25 @@ def test_offsets_on_several_lines():
     assert read_initial_offsets(b"\0v1\n" + JSON.replace(b",", b",\n")) == OFFSETS
 
 
+NEWER = (
+    "UnsupportedLogVersion: maximum supported log version is {}, but encountered {}. The log file "
+    "was produced by a newer version of Spark and cannot be read by this version. Please upgrade."
+)
+NO_VERSION = "Log file was malformed: failed to read correct log version from {}."
+NO_OFFSETS = 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got '
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (
-            b"\0v99999\n" + JSON,
-            (
-                "UnsupportedLogVersion: maximum supported log version is v1, but encountered "
-                "v99999. The log file was produced by a newer version of Spark and cannot be read "
-                "by this version. Please upgrade."
-            ),
-        ),
-        (
-            b"\0vx\n" + JSON,
-            "Log file was malformed: failed to read correct log version from vx.",
-        ),
-        (
-            b"\0v0\n" + JSON,
-            "Log file was malformed: failed to read correct log version from v0.",
-        ),
-        (
-            b"\0v\n" + JSON,
-            "Log file was malformed: failed to read correct log version from v.",
-        ),
-        (
-            b"\0v1" + JSON,
-            "Log file was malformed: failed to detect the log file version line.",
-        ),
+        (b"\0v99999\n" + JSON, NEWER.format("v1", "v99999")),
+        (b"\0vx\n" + JSON, NO_VERSION.format("vx")),
+        (b"\0v0\n" + JSON, NO_VERSION.format("v0")),
+        (b"\0v\n" + JSON, NO_VERSION.format("v")),
+        (b"\0v1" + JSON, "Log file was malformed: failed to detect the log file version line."),
         (b"\0v1\n\xff", "Log file was malformed: it is not text."),
-        (b"", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got '),
-        (b"\0v1\n[]", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got []'),
+        (b"", NO_OFFSETS),
+        (b"\0v1\n[]", f"{NO_OFFSETS}[]"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_sparks_words(content, problem):
@@ -177,91 +166,56 @@ def test_a_batch_can_be_seen_once_it_is_committed(state, last):
     assert ONE.with_state(state).committed_through == last
 
 
-def _changed(**given: object) -> bytes:
-    return json.dumps({**json.loads(ONE.to_bytes().split(b"\n")[1]), **given}).encode()
+NO_ENTRY = "Log file was malformed: it is not an entry of a sink log."
+V1: dict[str, object] = {"batchId": 1, "state": "prepared", "transactions": []}
+PLANTED: dict[str, object] = {"transactionalId": "i", "producerId": 1, "producerEpoch": 1}
 
 
-def _planted(**given: object) -> bytes:
-    valid = {"transactionalId": "i", "producerId": 1, "producerEpoch": 1}
-    return json.dumps({**valid, **given} if given else {"transactionalId": "i"}).encode()
+def _changes(entry: dict[str, object], **values: list[object]) -> list[dict[str, object]]:
+    return [{**entry, name: value} for name, each in values.items() for value in each]
+
+
+BAD_V1 = [
+    *_changes(V1, state=["lost", ["prepared"]], transactions=[[{}], [1], {}], more=[1]),
+    *_changes(V1, batchId=["x", True, -1, 2**63, float("nan"), 1e2]),
+    *(
+        {**V1, "transactions": [planted]}
+        for planted in (
+            {"transactionalId": "i"},
+            *_changes(PLANTED, producerId=[-1, 2**63, "1"], producerEpoch=[-1, 2**15, None]),
+            *_changes(PLANTED, transactionalId=["", 7, "\ud800", "x" * 2**15], more=[1]),
+        )
+    ),
+    {**V1, "transactions": [PLANTED, PLANTED]},
+]
+BAD_V2 = [
+    V1,
+    *_changes(
+        json.loads(ONE.to_bytes().split(b"\n")[1]), more=[1], queryId=[7, "", "\n", "x" * 250]
+    ),
+    *_changes(
+        json.loads(ONE.to_bytes().split(b"\n")[1]),
+        offsets=[7, DIGEST[1:], DIGEST.upper()],
+        startedMs=[-2, 2**63, True, None],
+    ),
+]
+BAD_TEXTS = [b"", b"\xff", b"[]", b"null", b'{"batchId":1,"state":"prepared"}', b"[" * 100_000]
+BAD_TEXTS += [b'{"batchId":1,"batchId":1,"state":"prepared","transactions":[]}']
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (
-            f"v{SINK_LOG_VERSION + 1}\n{{}}".encode(),
-            (
-                f"UnsupportedLogVersion: maximum supported log version is v{SINK_LOG_VERSION}, but "
-                f"encountered v{SINK_LOG_VERSION + 1}. The log file was produced by a newer "
-                "version of Spark and cannot be read by this version. Please upgrade."
-            ),
-        ),
-        *(
-            (b"v2\n" + text, "Log file was malformed: it is not an entry of a sink log.")
-            for text in (
-                b'{"batchId":1,"state":"prepared","transactions":[]}',
-                _changed(more=1),
-                _changed(queryId=7),
-                _changed(queryId=""),
-                _changed(queryId="\n"),
-                _changed(queryId="x" * 250),
-                _changed(offsets=7),
-                _changed(offsets=DIGEST[1:]),
-                _changed(offsets=DIGEST.upper()),
-                _changed(startedMs=-2),
-                _changed(startedMs=2**63),
-                _changed(startedMs=True),
-                _changed(startedMs=None),
-            )
-        ),
-        (b"", "Log file was malformed: failed to read correct log version from ."),
-        (b"{}", "Log file was malformed: failed to read correct log version from {}."),
-        *(
-            (b"v1\n" + text, "Log file was malformed: it is not an entry of a sink log.")
-            for text in (
-                b"",
-                b"\xff",
-                b"[]",
-                b"null",
-                b'{"batchId":1,"state":"prepared"}',
-                b'{"batchId":"x","state":"prepared","transactions":[]}',
-                b'{"batchId":1,"state":"lost","transactions":[]}',
-                b'{"batchId":1,"state":"prepared","transactions":[{}]}',
-                b'{"batchId":1,"state":"prepared","transactions":[1]}',
-                b'{"batchId":1,"batchId":1,"state":"prepared","transactions":[]}',
-                b'{"batchId":true,"state":"prepared","transactions":[]}',
-                b'{"batchId":-1,"state":"prepared","transactions":[]}',
-                b'{"batchId":9223372036854775808,"state":"prepared","transactions":[]}',
-                b'{"batchId":NaN,"state":"prepared","transactions":[]}',
-                b'{"batchId":1e2,"state":"prepared","transactions":[]}',
-                b'{"batchId":1,"state":["prepared"],"transactions":[]}',
-                b'{"batchId":1,"state":"prepared","transactions":{}}',
-                b'{"batchId":1,"state":"prepared","transactions":[],"more":1}',
-                b"[" * 100_000,
-                *(
-                    b'{"batchId":1,"state":"prepared","transactions":[%s]}' % planted
-                    for planted in (
-                        _planted(),
-                        _planted(producerId=-1),
-                        _planted(producerId=2**63),
-                        _planted(producerId="1"),
-                        _planted(producerEpoch=-1),
-                        _planted(producerEpoch=2**15),
-                        _planted(producerEpoch=None),
-                        _planted(transactionalId=""),
-                        _planted(transactionalId=7),
-                        _planted(transactionalId="\ud800"),
-                        _planted(transactionalId="x" * 2**15),
-                        _planted(more=1),
-                        _planted(producerId=1) + b"," + _planted(producerId=1),
-                    )
-                ),
-            )
-        ),
+        (b"v3\n{}", NEWER.format("v2", "v3")),
+        (b"", NO_VERSION.format("")),
+        (b"{}", NO_VERSION.format("{}")),
+        *((b"v1\n" + text, NO_ENTRY) for text in BAD_TEXTS),
+        *((f"v1\n{json.dumps(entry)}".encode(), NO_ENTRY) for entry in BAD_V1),
+        *((f"v2\n{json.dumps(entry)}".encode(), NO_ENTRY) for entry in BAD_V2),
     ],
 )
 def test_refusals_of_a_sink_log(content, problem):
+    assert SINK_LOG_VERSION == 2
     with pytest.raises(ValueError, match=r"\S") as caught:
         SinkLogEntry.from_bytes(content)
     assert str(caught.value) == problem

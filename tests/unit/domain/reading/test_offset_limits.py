@@ -67,9 +67,7 @@ def test_specific_offsets(offsets):
     [
         "",
         "abc",
-        "not json",
         "earliest,latest",
-        '"earliest"',
         "5",
         "[]",
         '{"t":[0]}',

@@ -23,7 +23,6 @@ from tests.unit.domain.values.strategies import struct_types
 
 
 def struct(**fields: DataType) -> StructType:
-    """Return a struct of these fields."""
     return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.errors import Fault
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import (
     CONNECTOR_NAME,
@@ -22,7 +21,7 @@ from pyspark_kafka.domain.values.dead_letter import (
     Header,
     original_headers,
 )
-from pyspark_kafka.domain.values.errors import DeadLetterLoopError, FailureReason
+from pyspark_kafka.domain.values.errors import FailureReason
 
 ORIGIN: Final[list[Header]] = [(TOPIC, b"orders"), (PARTITION, b"3"), (OFFSET, b"17")]
 STACK_TRACE: Final = "__connect.errors.exception.stacktrace"
@@ -113,14 +112,3 @@ def test_a_letters_headers_are_removed(headers):
 def test_each_reason_has_its_number():
     """Kernels write numbers, which are places in the list of names."""
     assert [FailureReason[name] for name in REASONS] == list(range(len(REASONS)))
-
-
-def test_a_loop_is_the_users_fault():
-    error = DeadLetterLoopError("letters")
-    assert error.fault is Fault.USER
-    assert isinstance(error, ValueError)
-    assert str(error) == (
-        "[KAFKA_DEAD_LETTER_LOOP] The query reads its own dead-letter topic 'letters', so that "
-        "each letter would become another one. Correct the option 'deadLetterTopic', or "
-        "'subscribe', 'subscribePattern' or 'assign' so that the topic is not read."
-    )

@@ -25,7 +25,6 @@ TYPE = parse_struct(FIELDS)
 
 
 def value(data_type: StructType = TYPE, **options: object) -> TypedColumn:
-    """Return the column ``value`` of a type."""
     return TypedColumn(replace(JSON, **options), data_type)  # type: ignore[arg-type]
 
 

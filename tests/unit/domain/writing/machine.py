@@ -126,7 +126,6 @@ class ProducerMachine(RuleBasedStateMachine):
 
     @rule(times=st.integers(1, 10))
     def perform(self, times: int = 1) -> None:
-        """Do what comes next."""
         for _ in range(times):
             if not self.is_dead and not self.sender.is_settled:
                 self._guarded(self.sender.next_request(self.now))
@@ -142,7 +141,6 @@ class ProducerMachine(RuleBasedStateMachine):
 
     @rule(node=nodes)
     def handle(self, node: int) -> None:
-        """Handle a request before its response is awaited."""
         self.cluster.handle(node)
 
     @rule(node=nodes, handled=st.integers(0, 5))
@@ -152,18 +150,15 @@ class ProducerMachine(RuleBasedStateMachine):
 
     @rule(node=nodes)
     def handle_late(self, node: int) -> None:
-        """Handle a request whose connection is closed already."""
         self.cluster.handle_late(node)
 
     @rule(node=nodes)
     def stop_broker(self, node: int) -> None:
-        """Refuse connections."""
         self.cluster.break_connection(node, 0)
         self.cluster.down.add(node)
 
     @rule()
     def start_brokers(self) -> None:
-        """Accept connections again."""
         self.cluster.down.clear()
 
     @rule(partition=partitions, node=nodes, is_known=st.booleans())
@@ -205,7 +200,6 @@ class ProducerMachine(RuleBasedStateMachine):
 
     @rule(seconds=st.floats(0, 3))
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
         self.now += seconds
 
     # Laws

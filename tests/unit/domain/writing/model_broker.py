@@ -31,18 +31,15 @@ class Numbers:
 
     @property
     def payload_bytes(self) -> int:
-        """The bytes of all."""
         return 8 * len(self.values)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def first_record_bytes(self) -> int:
-        """The bytes of one."""
         return 8
 
     def halves(self) -> tuple[Numbers, Numbers]:
-        """Return the first and the second half."""
         half = len(self.values) // 2
         return Numbers(self.values[:half]), Numbers(self.values[half:])
 
@@ -78,7 +75,6 @@ class Log:
     """The requests that are still to be refused with an error that passes."""
 
     def append(self, batch: bytes) -> Failure | None:
-        """Append a batch if its sequence numbers are the next."""
         if len(batch) > self.max_batch_bytes:
             return failure(ProduceError.MESSAGE_TOO_LARGE)
         if self.refusals:
@@ -124,7 +120,6 @@ class Connection:
     is_broken: bool = False
 
     def send(self, request: Request) -> None:
-        """Send a request."""
         self.requests.append(request)
         self.sent.append(
             {partition: (len(batch) - HEADER.size) // 8 for partition, batch in request.items()}
@@ -151,19 +146,16 @@ class ModelCluster:
         return self.known_leaders[partition]
 
     def connect(self, node: int) -> bool:
-        """Connect to a broker, unless it is down."""
         if node not in self.connections and node not in self.down:
             self.connections[node] = Connection()
         return node in self.connections
 
     def handle(self, node: int) -> None:
-        """Handle the oldest request to a broker, if there is one."""
         connection = self.connections.get(node)
         if connection is not None and connection.requests:
             connection.responses.append(self._respond(node, connection.requests.popleft()))
 
     def handle_late(self, node: int) -> None:
-        """Handle the oldest request that came over a closed connection."""
         if self.late.get(node):
             self._respond(node, self.late[node].popleft())
 

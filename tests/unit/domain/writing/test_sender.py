@@ -75,7 +75,6 @@ class Client:
         self.stale: list[TopicPartition] = []
 
     def append(self, *counts: int, partition: TopicPartition = P0) -> None:
-        """Append batches of so many records."""
         for count in counts:
             self.sender.append(partition, Numbers(tuple(range(count))))
 
@@ -104,11 +103,9 @@ class Client:
         return request.node, [[batch.sequence, len(batch.records)] for batch in request.batches]
 
     def fail(self, error: ProduceError, node: int = NODE, partition: TopicPartition = P0) -> None:
-        """Answer the oldest request with an error."""
         self.sender.received(node, {partition: failure(error)}, self.now)
 
     def succeed(self, node: int = NODE, *partitions: TopicPartition) -> None:
-        """Answer the oldest request."""
         self.sender.received(node, dict.fromkeys(partitions or (P0,)), self.now)
 
 

@@ -142,48 +142,38 @@ def test_errors_that_pass_are_ridden_through(error):
     assert cycle.next_requests(BACKOFF_S) == [first]
 
 
-def test_errors_that_last_are_raised():
-    for error, expected, words in (
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
         (TransactionError.RETRIABLE, KafkaRequestError, "AddOffsetsToTxn: it loads"),
-        (
-            TransactionError.DISCONNECTED,
-            BrokerUnreachableError,
-            r"broker:9092 within 11 s \(it loads\)",
-        ),
-    ):
-        cycle = new_cycle()
-        cycle.append([], 3)
-        [request] = cycle.next_requests(0)
-        cycle.failed(request, error, "it loads", 0)
-        [request] = cycle.next_requests(TIMEOUT_S)
-        cycle.failed(request, error, "it loads", TIMEOUT_S)
-        with pytest.raises(expected, match=words):
-            cycle.failed(request, error, "it loads", TIMEOUT_S + 1)
+        (TransactionError.DISCONNECTED, BrokerUnreachableError, r"broker:9092 within 11 s \(it"),
+    ],
+)
+def test_errors_that_last_are_raised(error, kind, text):
+    cycle = new_cycle()
+    cycle.append([], 3)
+    for now in (0, TIMEOUT_S):
+        [request] = cycle.next_requests(now)
+        cycle.failed(request, error, "it loads", now)
+    with pytest.raises(kind, match=text):
+        cycle.failed(request, error, "it loads", TIMEOUT_S + 1)
 
 
-def test_a_refusal_is_raised_at_once():
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (TransactionError.FATAL, KafkaRequestError, "not authorized"),
+        (TransactionError.FENCED, ProducerFencedError, "'id'"),
+        # Repeating the request would not help, and a new task would.
+        (TransactionError.FORGOTTEN, TransactionLostError, r"'id' .*nothing is lost"),
+    ],
+)
+def test_a_refusal_is_raised_at_once(error, kind, text):
     cycle = new_cycle()
     cycle.append([], 3)
     [request] = cycle.next_requests(0)
-    with pytest.raises(KafkaRequestError, match="not authorized"):
-        cycle.failed(request, TransactionError.FATAL, "not authorized", 0)
-
-
-def test_an_id_that_has_expired_is_raised_at_once():
-    """Repeating the request would not help, and a new task would."""
-    cycle = new_cycle()
-    cycle.append([], 3)
-    [request] = cycle.next_requests(0)
-    with pytest.raises(TransactionLostError, match=r"'id' .*nothing is lost"):
-        cycle.failed(request, TransactionError.FORGOTTEN, "", 0)
-
-
-def test_a_fence_is_raised_at_once():
-    cycle = new_cycle()
-    cycle.append([], 3)
-    [request] = cycle.next_requests(0)
-    with pytest.raises(ProducerFencedError, match="'id'"):
-        cycle.failed(request, TransactionError.FENCED, "", 0)
+    with pytest.raises(kind, match=text):
+        cycle.failed(request, error, "not authorized", 0)
 
 
 def test_a_transaction_is_quiet_between_requests_that_were_answered():
