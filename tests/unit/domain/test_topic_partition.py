@@ -1,4 +1,3 @@
-import dataclasses
 import pickle
 
 import pytest
@@ -17,11 +16,6 @@ def test_partitions_are_ordered_by_topic_and_number(left, right):
         pairs[0] == pairs[1],
         pairs[0] > pairs[1],
     )
-
-
-def test_partition_2_is_before_partition_10():
-    first, second, third = (TopicPartition(*pair) for pair in (("a", 2), ("a", 10), ("b", 0)))
-    assert sorted([third, second, first]) == [first, second, third]
 
 
 @given(topic_partitions)
@@ -45,12 +39,6 @@ def test_pickle(partition):
 def test_a_partition_has_a_topic_with_a_name_and_a_number_from_0_on(topic, number, problem):
     with pytest.raises(ValueError, match=f"^{problem}$"):
         TopicPartition(topic, number)
-
-
-@pytest.mark.parametrize("name", ["topic", "partition"])
-def test_immutability(name):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(TopicPartition("t", 0), name, 1)
 
 
 def test_a_partition_is_written_as_kafkas_java_client_writes_it():

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from contextlib import nullcontext
 
 import pytest
@@ -7,9 +6,9 @@ from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.application.checkpoints.logs import CheckpointLogs, CheckpointState
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports.checkpoints import MetadataLog
 
 from ..conftest import tp
+from ..failing_log import PassingLog
 
 
 def begin(log: MemoryMetadataLog, batch_id: int, *ends: str) -> None:
@@ -72,28 +71,14 @@ def test_an_older_batch_without_a_commit_is_not_in_flight():
     assert ids(CheckpointLogs(offsets, commits).state()) == (4, None)
 
 
-class PurgedOnce(MetadataLog):
+class PurgedOnce(PassingLog):
     """Another log that loses a file between the first listing and the first read."""
 
-    def __init__(self, log: MetadataLog) -> None:
-        self._log = log
-        self.reads = 0
-
-    def add(self, batch_id: int, metadata: bytes) -> bool:
-        return self._log.add(batch_id, metadata)
+    reads = 0
 
     def get(self, batch_id: int) -> bytes | None:
         self.reads += 1
-        return None if self.reads == 1 else self._log.get(batch_id)
-
-    def latest(self) -> tuple[int, bytes] | None:
-        return self._log.latest()
-
-    def batch_ids(self) -> Sequence[int]:
-        return self._log.batch_ids()
-
-    def purge(self, threshold: int) -> None:
-        self._log.purge(threshold)
+        return None if self.reads == 1 else super().get(batch_id)
 
 
 def test_a_file_that_is_purged_meanwhile():

@@ -229,20 +229,6 @@ def test_only_the_source_has_the_words_of_the_legacy_source(kit):
         source(kit).get_batch(offsets(5, 0), offsets(1, 0))
 
 
-def test_available_now_ends_with_what_was_found_first(kit):
-    kit.produce(15)
-    made = source(kit, {**EARLIEST, "maxOffsetsPerTrigger": "5"})
-    made.prepare_for_trigger_available_now()
-    sizes, start = [], None
-    for _ in range(4):
-        end = made.get_offset()
-        assert end is not None
-        kit.produce(5)
-        sizes.append([one.size for one in made.get_batch(start, end)])
-        start = end
-    assert sizes == [[5], [5], [5], []]
-
-
 def test_a_planned_batch_is_run_again_under_available_now(kit):
     """A batch of an earlier run is not held against this run's first look (SPARK-53560)."""
     log = MemoryMetadataLog()

@@ -18,8 +18,12 @@ from pyspark_kafka.domain.security.oauth import (
 )
 from pyspark_kafka.domain.security.secrets import Secret
 
-MODULE: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
-MSK_MODULE: Final = "software.amazon.msk.auth.iam.IAMLoginModule"
+KAFKA: Final = "org.apache.kafka.common.security.oauthbearer"
+MODULE: Final = f"{KAFKA}.OAuthBearerLoginModule"
+MSK: Final = "software.amazon.msk.auth.iam"
+SPRING: Final = "com.azure.spring.cloud.service.implementation.kafka"
+BUS: Final = "ns.servicebus.windows.net"
+MSK_MODULE: Final = f"{MSK}.IAMLoginModule"
 HANDLER: Final = "sasl.login.callback.handler.class"
 ENDPOINT: Final = "https://idp.example.com/token"
 OAUTH: Final = {
@@ -75,12 +79,9 @@ def jaas(options: str, module: str = MODULE) -> dict[str, str]:
     "handler",
     [
         "",
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
-        "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
-        (
-            "kafkashaded.org.apache.kafka.common.security.oauthbearer.secured"
-            ".OAuthBearerLoginCallbackHandler"
-        ),
+        f"{KAFKA}.OAuthBearerLoginCallbackHandler",
+        f"{KAFKA}.secured.OAuthBearerLoginCallbackHandler",
+        f"kafkashaded.{KAFKA}.secured.OAuthBearerLoginCallbackHandler",
         "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler",
     ],
 )
@@ -127,19 +128,14 @@ def test_a_source_travels_without_being_shown():
             "boot-x.c1.kafka-serverless.us-east-2.amazonaws.com:9098",
             {
                 "sasl.mechanism": "AWS_MSK_IAM",
-                "sasl.client.callback.handler.class": (
-                    "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
-                ),
+                "sasl.client.callback.handler.class": f"{MSK}.IAMClientCallbackHandler",
                 **jaas('awsRoleArn="arn:aws:iam::1:role/r" awsRoleSessionName=s', MSK_MODULE),
             },
             MskIam("us-east-2", role_arn="arn:aws:iam::1:role/r", session_name="s"),
         ),
         (
             "proxy:9098",
-            {
-                HANDLER: "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler",
-                **jaas("awsProfileName=prod"),
-            },
+            {HANDLER: f"{MSK}.IAMOAuthBearerLoginCallbackHandler", **jaas("awsProfileName=prod")},
             MskIam(profile="prod"),
         ),
         ("proxy:9098", {HANDLER: "msk"}, MskIam()),
@@ -153,21 +149,14 @@ def test_a_source_travels_without_being_shown():
         ),
         ("bootstrap.c.eu.managedkafka.p.cloud.goog:9092", {HANDLER: "google"}, GoogleCredentials()),
         (
-            "ns.servicebus.windows.net:9093",
+            f"{BUS}:9093",
             {
-                HANDLER: (
-                    "com.azure.spring.cloud.service.implementation.kafka"
-                    ".KafkaOAuth2AuthenticateCallbackHandler"
-                ),
+                HANDLER: f"{SPRING}.KafkaOAuth2AuthenticateCallbackHandler",
                 **jaas("clientId=managed"),
             },
-            AzureIdentity("https://ns.servicebus.windows.net/.default", "managed"),
+            AzureIdentity(f"https://{BUS}/.default", "managed"),
         ),
-        (
-            "ns.servicebus.windows.net:9093,",
-            {HANDLER: "azure"},
-            AzureIdentity("https://ns.servicebus.windows.net/.default"),
-        ),
+        (f"{BUS}:9093,", {HANDLER: "azure"}, AzureIdentity(f"https://{BUS}/.default")),
         ("b:9092", {HANDLER: "my.module:token"}, TokenFunction("my.module:token")),
         ("b:9092", {HANDLER: "vault"}, TokenFunction("vault")),
         ("b:9092", {"sasl.oauthbearer.grant.type": "jwt-bearer"}, None),
