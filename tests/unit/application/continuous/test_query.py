@@ -38,7 +38,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskReport
 from pyspark_kafka.domain.continuous.progress import TaskProgress
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
-from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
@@ -209,6 +209,19 @@ def test_stopping_waits_for_records_that_a_function_has(pipeline):
     assert pipeline.written() == [0, 1, 2]
     pipeline.start().processAllAvailable()
     assert pipeline.written() == [0, 1, 2]
+
+
+def test_stopping_says_that_the_last_epoch_could_not_be_logged(pipeline):
+    pipeline.produce(0, 3)
+    query = pipeline.start(limits=replace(FAST, epoch_s=60))
+    await_until(lambda: pipeline.written() == [0, 1, 2])
+    offsets = pipeline.checkpoint / "offsets"
+    offsets.rename(pipeline.checkpoint / "elsewhere")
+    offsets.write_bytes(b"")
+    with pytest.raises(MetadataLogError) as raised:
+        query.stop()
+    assert query.exception() is raised.value
+    query.stop()
 
 
 def test_waiting_for_the_end_of_a_query_may_end_before(pipeline):
