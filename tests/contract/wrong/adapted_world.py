@@ -1,19 +1,14 @@
 """The cluster in memory, with an adapter that tests replace."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from dependency_injector import providers
 
+from pyspark_kafka.bootstrap.container import Container, SinkContainer
+from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.testing import MemoryWorld
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.bootstrap.container import Container, SinkContainer
-    from pyspark_kafka.domain.options.sink import SinkOptions
-    from pyspark_kafka.domain.options.source import SourceOptions
 
 C = TypeVar("C")
 

@@ -1,14 +1,14 @@
 """Wrong adapters of a port, and the suites that test them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, Final, final
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+_NOT_PASSED: Final = frozenset({"expect"})
+"""What a reader may ignore, and is ignored where a wrong one does not look at it."""
 
 
 @final
@@ -26,6 +26,39 @@ class WrongAdapter:
 
     def __str__(self) -> str:
         return self.adapter.__name__
+
+
+class PassesOn:
+    """A base beside a port: passes every call to ``inner``, the right adapter.
+
+    ``seen`` is for what a fault has to remember.
+    """
+
+    def __init__(self, inner: Any, world: Any = None) -> None:
+        self.inner = inner
+        self.world = world
+        self.seen: dict[Any, Any] = {}
+
+    def __init_subclass__(cls) -> None:
+        if PassesOn not in cls.__bases__:
+            return
+        for base in cls.__bases__[1:]:
+            for name in _public(base) - vars(cls).keys() - _NOT_PASSED:
+                is_property = isinstance(getattr(base, name), property)
+                setattr(cls, name, _passed_property(name) if is_property else _passed(name))
+
+
+def _public(port: type) -> set[str]:
+    members = (vars(each) for each in port.__mro__ if each is not object)
+    return {name for each in members for name in each if not name.startswith("_")}
+
+
+def _passed(name: str) -> Any:
+    return lambda self, *given, **named: getattr(self.inner, name)(*given, **named)
+
+
+def _passed_property(name: str) -> property:
+    return property(lambda self: getattr(self.inner, name))
 
 
 class Faults:
@@ -57,7 +90,34 @@ class Faults:
 
         return register
 
-    def __add__(self, others: Faults) -> Faults:
+    def drops_error(
+        self,
+        caught_by: Callable[..., None],
+        method: str,
+        error: type[Exception],
+        result: object = None,
+    ) -> type:
+        """Add an adapter whose method returns a result in place of an error."""
+
+        def dropping(self, *given, **named):
+            with suppress(error):
+                return getattr(self.inner, method)(*given, **named)
+            return result
+
+        dropping.__name__ = f"{method}_drops_{error.__name__}"
+        return self(caught_by, method)(dropping)
+
+    def fails_when_closed_twice(self, caught_by: Callable[..., None]) -> None:
+        """Add an adapter that can be closed once."""
+
+        def fails_when_it_is_closed_twice(self):
+            if vars(self).setdefault("is_closed", False):
+                raise RuntimeError("it is closed")
+            self.is_closed = True
+
+        self(caught_by, "close")(fails_when_it_is_closed_twice)
+
+    def __add__(self, others: "Faults") -> "Faults":
         both = Faults(self._adapter, self._suite, self.right)
         both.wrong = [*self.wrong, *others.wrong]
         return both

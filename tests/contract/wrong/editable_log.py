@@ -1,7 +1,5 @@
 """Logs that break a promise of ``EditableLog``."""
 
-from __future__ import annotations
-
 import time
 from typing import Final
 

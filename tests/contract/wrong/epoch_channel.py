@@ -5,58 +5,44 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from pyspark_kafka.adapters.continuous.threads import MemoryEpochChannel, MemoryTaskChannel
-from pyspark_kafka.domain.continuous.messages import TaskReport
+from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskId, TaskMessage, TaskReport
 from pyspark_kafka.domain.errors import DriverLostError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskChannel
 from pyspark_kafka.testing import EpochChannelContract
 
-from .adapter import Faults
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskId, TaskMessage
+from .adapter import Faults, PassesOn
 
 DRIVER_TIMEOUT_S: Final = 0.2
 
 _drivers: Final[dict[str, PassingDriver]] = {}
 
 
-class PassingDriver(EpochChannel):
+class PassingDriver(PassesOn, EpochChannel):
     """Passes every call to another driver's end, and can be silent."""
 
     def __init__(self, *, is_silent: bool = False) -> None:
-        self.channel = MemoryEpochChannel()
+        super().__init__(MemoryEpochChannel())
         self.is_silent = is_silent
         self.received_at = time.monotonic()
-        _drivers[self.channel.address.location] = self
-
-    @property
-    def address(self) -> ChannelAddress:
-        return self.channel.address
+        _drivers[self.inner.address.location] = self
 
     def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
         self.received_at = time.monotonic()
-        return self.channel.receive(timeout_s)
-
-    def send(self, task: TaskId, command: TaskCommand) -> None:
-        self.channel.send(task, command)
-
-    def close(self) -> None:
-        self.channel.close()
+        return self.inner.receive(timeout_s)
 
 
-class PassingTask(TaskChannel):
+class PassingTask(PassesOn, TaskChannel):
     """Passes every call to another task's end, and loses a driver that is silent."""
 
     def __init__(self, address: ChannelAddress) -> None:
-        self.task = MemoryTaskChannel(address)
+        super().__init__(MemoryTaskChannel(address))
         self.driver = _drivers[address.location]
         self.connected_at = time.monotonic()
 
@@ -66,18 +52,22 @@ class PassingTask(TaskChannel):
 
     def send(self, message: TaskMessage) -> None:
         self._raise_if_lost()
-        self.task.send(message)
+        self.inner.send(message)
 
     def receive(self) -> Sequence[TaskCommand]:
         self._raise_if_lost()
-        return self.task.receive()
-
-    def close(self) -> None:
-        self.task.close()
+        return self.inner.receive()
 
     def _raise_if_lost(self) -> None:
         if self.is_lost():
             raise DriverLostError("nothing was heard from it")
+
+
+def _close_once(channel: PassesOn) -> None:
+    if channel.seen:
+        raise RuntimeError("it is closed")
+    channel.seen["is_closed"] = True
+    channel.inner.close()
 
 
 def _has_passed(since: float) -> bool:
@@ -86,8 +76,8 @@ def _has_passed(since: float) -> bool:
 
 class _ChannelContract(EpochChannelContract):
     driver_timeout_s = DRIVER_TIMEOUT_S
-    driver: type[PassingDriver] = PassingDriver
-    task_end: type[PassingTask] = PassingTask
+    driver: Any = PassingDriver
+    task_end: Any = PassingTask
 
     def open_channel(self) -> EpochChannel:
         return self.driver()
@@ -158,47 +148,42 @@ def receives_what_has_come_and_waits_for_nothing(self, timeout_s):
 
 @wrong_driver(_Suite.test_every_command_arrives_as_it_was_sent, "send")
 def sends_each_command_twice(self, task, command):
-    self.channel.send(task, command)
-    self.channel.send(task, command)
+    self.inner.send(task, command)
+    self.inner.send(task, command)
 
 
 @wrong_driver(_Suite.test_each_task_gets_its_own_commands, "send")
 def sends_each_command_to_every_task(self, _task, command):
-    for each in self.channel._commands:
-        self.channel.send(each, command)
+    for each in self.inner._commands:
+        self.inner.send(each, command)
 
 
 @wrong_driver(_Suite.test_a_command_for_an_unknown_task_is_lost, "send")
 def sends_a_command_to_any_attempt_of_a_slot(self, task, command):
-    for each in self.channel._commands:
+    for each in self.inner._commands:
         if each.slot == task.slot:
-            self.channel.send(each, command)
+            self.inner.send(each, command)
 
 
 @wrong_driver(_Suite.test_a_command_for_an_unknown_task_is_lost, "send")
 def fails_to_send_a_command_to_a_task_that_it_does_not_know(self, task, command):
-    self.channel._commands[task].put(command)
+    self.inner._commands[task].put(command)
 
 
 @wrong_driver(_Suite.test_a_command_for_a_task_that_is_gone_is_lost)
 class SendsLater(PassingDriver):
     """Keeps the commands of a task that is gone for the next attempt."""
 
-    def __init__(self, *, is_silent=False):
-        super().__init__(is_silent=is_silent)
-        self.kept: list[tuple[int, TaskCommand]] = []
-
     def send(self, task, command):
-        if task not in self.channel._commands:
-            self.kept.append((task.slot, command))
-        self.channel.send(task, command)
+        if task not in self.inner._commands:
+            self.seen.setdefault(task.slot, []).append(command)
+        self.inner.send(task, command)
 
     def receive(self, timeout_s):
         received = super().receive(timeout_s)
         for message in received:
-            for slot, command in self.kept:
-                if slot == message.task.slot:
-                    self.channel.send(message.task, command)
+            for command in self.seen.get(message.task.slot, ()):
+                self.inner.send(message.task, command)
         return received
 
 
@@ -209,42 +194,24 @@ def does_not_disconnect_its_tasks_when_it_is_closed(self):
 
 @wrong_driver(_Suite.test_a_closed_channel_cannot_be_joined, "close")
 def lets_tasks_join_when_it_is_closed(self):
-    self.channel._commands.clear()
+    self.inner._commands.clear()
 
 
-@wrong_driver(_Suite.test_a_task_of_a_closed_channel_loses_its_driver)
-class ClosesOnce(PassingDriver):
-    """Fails when it is closed again."""
-
-    is_closed = False
-
-    def close(self):
-        if self.is_closed:
-            raise RuntimeError("it is closed")
-        self.is_closed = True
-        self.channel.close()
+@wrong_driver(_Suite.test_a_task_of_a_closed_channel_loses_its_driver, "close")
+def fails_when_it_is_closed_again(self):
+    _close_once(self)
 
 
-class _Keyed(PassingDriver):
-    """Has a key of its own making."""
-
-    key = bytes(32)
-
-    def __init__(self, *, is_silent: bool = False) -> None:
-        super().__init__(is_silent=is_silent)
-        self.channel._address = replace(self.channel.address, key=self.key)
+@wrong_driver(_Suite.test_every_channel_has_its_own_key, "__init__")
+def has_the_key_of_every_other_channel(self, *, is_silent=False):
+    PassingDriver.__init__(self, is_silent=is_silent)
+    self.inner._address = replace(self.inner.address, key=bytes(32))
 
 
-@wrong_driver(_Suite.test_every_channel_has_its_own_key)
-class OneKey(_Keyed):
-    """Has the key of every other channel."""
-
-
-@wrong_driver(_Suite.test_the_key_is_shown_nowhere)
-class ShortKey(_Keyed):
-    """Has a key that can be guessed."""
-
-    key = b"secret"
+@wrong_driver(_Suite.test_the_key_is_shown_nowhere, "__init__")
+def has_a_key_that_can_be_guessed(self, *, is_silent=False):
+    PassingDriver.__init__(self, is_silent=is_silent)
+    self.inner._address = replace(self.inner.address, key=b"secret")
 
 
 @wrong_driver(_Suite.test_the_key_is_shown_nowhere, "__repr__")
@@ -288,45 +255,31 @@ def waits_until_the_driver_has_received_a_message(self, message):
     time.sleep(0.2)
 
 
-@wrong_task(_Suite.test_a_task_that_closes_sends_the_rest_first)
-class LosesTheRest(PassingTask):
-    """Loses what was not sent when it is closed."""
-
-    def __init__(self, address):
-        super().__init__(address)
-        self.unsent: list[TaskMessage] = []
-
-    def send(self, message):
-        self.unsent.append(message)
-        while len(self.unsent) > 3:
-            super().send(self.unsent.pop(0))
+@wrong_task(_Suite.test_a_task_that_closes_sends_the_rest_first, "send")
+def loses_what_was_not_sent_when_it_is_closed(self, message):
+    unsent = self.seen.setdefault("unsent", [])
+    unsent.append(message)
+    while len(unsent) > 3:
+        PassingTask.send(self, unsent.pop(0))
 
 
 @wrong_task(_Suite.test_a_task_closes_in_time, "close")
 def waits_when_it_is_closed_until_the_driver_has_received_everything(self):
     until = time.monotonic() + 3.5
-    while time.monotonic() < until and not self.driver.channel._inbox._queue.empty():
+    while time.monotonic() < until and not self.driver.inner._inbox._queue.empty():
         time.sleep(0.01)
-    self.task.close()
+    self.inner.close()
 
 
-@wrong_task(_Suite.test_a_task_that_closes_sends_the_rest_first)
-class TaskClosesOnce(PassingTask):
-    """Fails when it is closed again."""
-
-    is_closed = False
-
-    def close(self):
-        if self.is_closed:
-            raise RuntimeError("it is closed")
-        self.is_closed = True
-        super().close()
+@wrong_task(_Suite.test_a_task_that_closes_sends_the_rest_first, "close")
+def a_task_fails_when_it_is_closed_again(self):
+    _close_once(self)
 
 
 @wrong_task(_Suite.test_a_message_of_another_task_is_dropped, "send")
 def sends_messages_of_other_tasks(self, message):
     self._raise_if_lost()
-    self.driver.channel.deliver(message, self.task._commands)
+    self.driver.inner.deliver(message, self.inner._commands)
 
 
 @wrong_task(_Suite.test_a_task_without_the_key_is_refused, "__init__")
@@ -372,17 +325,11 @@ def loses_a_driver_that_does_not_receive(self):
     return PassingTask.is_lost(self) or _has_passed(self.driver.received_at)
 
 
-@wrong_task(_Suite.test_a_busy_task_keeps_its_driver)
-class LosesItWhenBusy(PassingTask):
-    """Loses its driver if it does not look at its channel."""
-
-    def __init__(self, address):
-        super().__init__(address)
-        self.looked_at = time.monotonic()
-
-    def is_lost(self):
-        looked_at, self.looked_at = self.looked_at, time.monotonic()
-        return super().is_lost() or _has_passed(looked_at)
+@wrong_task(_Suite.test_a_busy_task_keeps_its_driver, "is_lost")
+def loses_its_driver_if_it_does_not_look_at_its_channel(self):
+    looked_at = self.seen.get("looked_at", self.connected_at)
+    self.seen["looked_at"] = time.monotonic()
+    return PassingTask.is_lost(self) or _has_passed(looked_at)
 
 
 @wrong_task(_Suite.test_a_task_of_a_closed_channel_loses_its_driver)

@@ -1,11 +1,10 @@
 """Logs that break a promise of ``MetadataLog``."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -14,9 +13,6 @@ from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.testing import MetadataLogContract as Suite
 
 from .adapter import Faults
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SECRET: Final = "not-to-be-seen"  # noqa: S105
 

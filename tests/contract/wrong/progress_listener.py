@@ -1,19 +1,15 @@
 """Listeners that break a promise of ``ProgressListener``."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
+from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
 from pyspark_kafka.ports.lag import ProgressListener
 from pyspark_kafka.testing import ProgressListenerContract as Suite
 
 from .adapter import Faults
-
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
 
 
 class Keeping(ProgressListener):
@@ -132,6 +128,4 @@ class OneThread(Keeping):
         super().progressed(progress)
 
 
-@wrong(Suite.test_closing_twice_is_allowed, "close")
-def fails_when_it_is_closed_twice(self):
-    del self.reports
+wrong.fails_when_closed_twice(Suite.test_closing_twice_is_allowed)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_kafka.adapters.kafka_format.record_columns import RecordColumns
-from pyspark_kafka.adapters.memory.cluster import CREATE_TIME, StoredRecord
+from pyspark_kafka.adapters.memory.cluster import CREATE_TIME
 from pyspark_kafka.adapters.memory.reading import MemoryRecordReader
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
@@ -30,38 +30,16 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.ports.reading import RecordReader
 from pyspark_kafka.ports.record_schema import TYPES
-from pyspark_kafka.testing import MemoryWorld
 from pyspark_kafka.testing import RecordReaderContract as Suite
 
 from .adapted_world import AdaptedWorld
-from .adapter import Faults, suite_with
+from .adapter import Faults, PassesOn, suite_with
 
-if TYPE_CHECKING:
-    from pyspark_kafka.domain.reading.data_loss import DataLoss
-    from pyspark_kafka.domain.topic_partition import TopicPartition
-
-    Batches = Iterator[pa.RecordBatch]
+Batches = Iterator[pa.RecordBatch]
 
 
-class Passing(RecordReader):
+class Passing(PassesOn, RecordReader):
     """Passes every call to another reader."""
-
-    def __init__(self, reader: RecordReader, world: MemoryWorld) -> None:
-        self.reader = reader
-        self.world = world
-
-    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
-        yield from self.reader.read(offset_range, projection)
-
-    def take_skipped(self) -> Iterable[DataLoss]:
-        return self.reader.take_skipped()
-
-    def records(self, partition: TopicPartition) -> list[StoredRecord]:
-        """Return all records of a partition, also aborted and corrupt ones."""
-        return self.world.cluster._log(partition).records
-
-    def close(self) -> None:
-        self.reader.close()
 
 
 def _with_column(batch: pa.RecordBatch, name: str, values: pa.Array[Any]) -> pa.RecordBatch:
@@ -82,120 +60,92 @@ wrong: Final = Faults(Passing, _suite)
 
 @wrong(Suite.test_records_come_in_order_and_once, "read")
 def returns_the_last_record_of_a_batch_first(self, offset_range, projection):
-    for batch in self.reader.read(offset_range, projection):
+    for batch in self.inner.read(offset_range, projection):
         yield batch.take(pa.array(range(batch.num_rows - 1, -1, -1)))
 
 
 @wrong(Suite.test_nothing_outside_of_the_range_is_read, "read")
 def begins_with_the_record_before_the_range(self, offset_range, projection):
     start = max(0, offset_range.from_offset - 1)
-    yield from self.reader.read(replace(offset_range, from_offset=start), projection)
+    yield from self.inner.read(replace(offset_range, from_offset=start), projection)
 
 
 @wrong(Suite.test_only_the_projected_columns_are_read, "read")
 def returns_columns_that_are_not_projected(self, offset_range, projection):
-    yield from self.reader.read(offset_range, ALL_COLUMNS)
+    yield from self.inner.read(offset_range, ALL_COLUMNS)
 
 
-@wrong(Suite.test_batches_belong_to_the_caller)
-class SharesMemory(Passing):
-    """Writes the offsets of each batch to the same memory."""
-
-    def __init__(self, reader, world):
-        super().__init__(reader, world)
-        self._offsets = np.zeros(10_000, np.int64)
-
-    def read(self, offset_range, projection):
-        for batch in super().read(offset_range, projection):
-            shared = self._offsets[: batch.num_rows]
-            shared[:] = batch["offset"].to_numpy()
-            yield _with_column(batch, "offset", pa.array(shared))
+@wrong(Suite.test_batches_belong_to_the_caller, "read")
+def writes_the_offsets_of_each_batch_to_the_same_memory(self, offset_range, projection):
+    memory = self.seen.setdefault("memory", np.zeros(10_000, np.int64))
+    for batch in self.inner.read(offset_range, projection):
+        shared = memory[: batch.num_rows]
+        shared[:] = batch["offset"].to_numpy()
+        yield _with_column(batch, "offset", pa.array(shared))
 
 
-@wrong(Suite.test_an_iterator_can_be_abandoned)
-class NeedsTheEnd(Passing):
-    """Reads no further range until the last one is read to its end."""
-
-    _is_reading = False
-
-    def read(self, offset_range, projection):
-        if self._is_reading:
-            raise RuntimeError("a range is being read")
-        self._is_reading = True
-        yield from super().read(offset_range, projection)
-        self._is_reading = False
+@wrong(Suite.test_an_iterator_can_be_abandoned, "read")
+def reads_no_further_range_until_the_last_one_is_read_to_its_end(self, offset_range, projection):
+    if self.seen:
+        raise RuntimeError("a range is being read")
+    self.seen["range"] = offset_range
+    yield from self.inner.read(offset_range, projection)
+    self.seen.clear()
 
 
-@wrong(Suite.test_a_reader_reads_one_range_after_another)
-class ReadsOn(Passing):
-    """Reads on where the last range of a partition ended."""
+@wrong(Suite.test_a_reader_reads_one_range_after_another, "read")
+def reads_on_where_the_last_range_of_a_partition_ended(self, offset_range, projection):
+    end = self.seen.get(offset_range.partition, 0)
+    start = min(max(end, offset_range.from_offset), offset_range.until_offset)
+    yield from self.inner.read(replace(offset_range, from_offset=start), projection)
+    self.seen[offset_range.partition] = offset_range.until_offset
 
-    def __init__(self, reader, world):
-        super().__init__(reader, world)
-        self._ends: dict[TopicPartition, int] = {}
+
+def _changes(test: Callable[..., None], column: str, change: Callable[[Any], Any]) -> None:
+    """Add a reader that returns a column with other values."""
 
     def read(self, offset_range, projection):
-        end = self._ends.get(offset_range.partition, 0)
-        start = min(max(end, offset_range.from_offset), offset_range.until_offset)
-        yield from super().read(replace(offset_range, from_offset=start), projection)
-        self._ends[offset_range.partition] = offset_range.until_offset
-
-
-class _Changing(Passing):
-    """Returns a column with other values."""
-
-    column = ""
-
-    def change(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
-        for batch in super().read(offset_range, projection):
-            if self.column not in projection:
+        for batch in self.inner.read(offset_range, projection):
+            if column not in projection:
                 yield batch
                 continue
-            values = [self.change(value) for value in batch[self.column].to_pylist()]
-            yield _with_column(batch, self.column, pa.array(values, TYPES[self.column]))
+            values = [change(value) for value in batch[column].to_pylist()]
+            yield _with_column(batch, column, pa.array(values, TYPES[column]))
+
+    read.__name__ = f"changes_{column}"
+    wrong(test, "read")(read)
 
 
-@wrong(Suite.test_append_time_is_told_from_create_time)
-class AlwaysCreateTime(_Changing):
-    """Always says ``timestampType`` 0."""
-
-    column = "timestampType"
-
-    def change(self, value):
-        return CREATE_TIME
-
-
-@wrong(Suite.test_every_column_is_read)
-class Seconds(_Changing):
-    """Cuts timestamps to seconds."""
-
-    column = "timestamp"
-
-    def change(self, value):
-        return value.replace(microsecond=0)
+_changes(Suite.test_append_time_is_told_from_create_time, "timestampType", lambda _: CREATE_TIME)
+_changes(Suite.test_every_column_is_read, "timestamp", lambda value: value.replace(microsecond=0))
+_changes(
+    Suite.test_headers_keep_order_duplicates_and_nulls,
+    "headers",
+    lambda value: value and list({pair["key"]: pair for pair in value}.values()),
+)
+_changes(Suite.test_null_and_empty_differ, "key", lambda value: value or b"")
 
 
-@wrong(Suite.test_headers_keep_order_duplicates_and_nulls)
-class HeadersByKey(_Changing):
-    """Returns the last header of each key."""
+def _ends_with(test: Callable[..., None], *errors: type[Exception]) -> None:
+    """Add a reader that takes errors for the end of the range."""
 
-    column = "headers"
+    def read(self, offset_range, projection):
+        with suppress(*errors):
+            yield from self.inner.read(offset_range, projection)
 
-    def change(self, value):
-        return value and list({pair["key"]: pair for pair in value}.values())
+    read.__name__ = "_".join(("ends_with", *(error.__name__ for error in errors)))
+    wrong(test, "read")(read)
 
 
-@wrong(Suite.test_null_and_empty_differ)
-class NullKeyIsEmpty(_Changing):
-    """Returns an empty key for null."""
-
-    column = "key"
-
-    def change(self, value):
-        return value or b""
+_ends_with(Suite.test_a_range_that_ends_after_the_log_is_out_of_range, OffsetOutOfRangeError)
+_ends_with(
+    Suite.test_a_recreated_topic_that_is_shorter_is_an_error,
+    TopicRecreatedError,
+    OffsetOutOfRangeError,
+)
+_ends_with(Suite.test_a_timestamp_overflow_names_its_record, MalformedTimestampError)
+_ends_with(Suite.test_an_unreachable_cluster_is_an_error, BrokerUnreachableError)
+_ends_with(Suite.test_a_partition_that_does_not_exist_is_an_error, UnknownTopicError)
 
 
 @wrong(Suite.test_aborted_records_are_skipped_under_read_committed, "read")
@@ -215,7 +165,7 @@ def always_reads_committed(self, offset_range, projection):
 @wrong(Suite.test_an_open_transaction_is_out_of_range_under_read_committed, "read")
 def returns_records_of_transactions_that_may_still_be_aborted(self, offset_range, projection):
     try:
-        yield from self.reader.read(offset_range, projection)
+        yield from self.inner.read(offset_range, projection)
     except OffsetOutOfRangeError as error:
         rest = replace(offset_range, from_offset=error.offset)
         reader = MemoryRecordReader(self.world.cluster, self.world.options())
@@ -225,7 +175,7 @@ def returns_records_of_transactions_that_may_still_be_aborted(self, offset_range
 @wrong(Suite.test_a_range_may_end_in_offsets_without_records, "read")
 def takes_an_offset_without_a_record_for_a_deleted_one(self, offset_range, projection):
     position = offset_range.from_offset
-    for batch in self.reader.read(offset_range, projection):
+    for batch in self.inner.read(offset_range, projection):
         for offset in (row["offset"] for row in batch.to_pylist()):
             if offset > position:
                 raise MissingOffsetsError(offset_range.partition, position, offset)
@@ -235,27 +185,21 @@ def takes_an_offset_without_a_record_for_a_deleted_one(self, offset_range, proje
         raise MissingOffsetsError(offset_range.partition, position, offset_range.until_offset)
 
 
-@wrong(Suite.test_a_range_that_ends_after_the_log_is_out_of_range, "read")
-def shortens_a_range_beyond_the_logs_end(self, offset_range, projection):
-    with suppress(OffsetOutOfRangeError):
-        yield from self.reader.read(offset_range, projection)
-
-
 @wrong(Suite.test_a_deleted_start_is_out_of_range, "read")
 def begins_with_the_earliest_offset_if_the_range_begins_before(self, offset_range, projection):
     try:
-        yield from self.reader.read(offset_range, projection)
+        yield from self.inner.read(offset_range, projection)
     except OffsetOutOfRangeError as error:
         if error.offset >= error.earliest:
             raise
-        yield from self.reader.read(replace(offset_range, from_offset=error.earliest), projection)
+        yield from self.inner.read(replace(offset_range, from_offset=error.earliest), projection)
 
 
 @wrong(Suite.test_a_start_after_the_end_is_out_of_range, "read")
 def ends_if_it_starts_later(self, offset_range, projection):
     """Returns no record, and no error, for a range that begins after the log."""
     try:
-        yield from self.reader.read(offset_range, projection)
+        yield from self.inner.read(offset_range, projection)
     except OffsetOutOfRangeError as error:
         if offset_range.from_offset < error.latest:
             raise
@@ -264,11 +208,11 @@ def ends_if_it_starts_later(self, offset_range, projection):
 @wrong(Suite.test_records_that_are_deleted_during_a_read_are_an_error, "read")
 def reads_on_after_what_was_deleted_during_the_read(self, offset_range, projection):
     try:
-        yield from self.reader.read(offset_range, projection)
+        yield from self.inner.read(offset_range, projection)
     except OffsetOutOfRangeError as error:
         if not offset_range.from_offset < error.offset < error.earliest:
             raise
-        yield from self.reader.read(replace(offset_range, from_offset=error.earliest), projection)
+        yield from self.inner.read(replace(offset_range, from_offset=error.earliest), projection)
 
 
 @wrong(Suite.test_a_recreated_topic_is_an_error, "read")
@@ -276,15 +220,9 @@ def takes_records_of_a_new_topic_for_those_of_the_old_topic(self, offset_range, 
     rest = offset_range
     while rest.size > 0:
         # Each read forgets the topic of the one before.
-        batch = next(self.reader.read(rest, projection))
+        batch = next(self.inner.read(rest, projection))
         yield batch
         rest = rest.starting_at(batch["offset"][-1].as_py() + 1)
-
-
-@wrong(Suite.test_a_recreated_topic_that_is_shorter_is_an_error, "read")
-def takes_the_end_of_the_old_topic_for_the_end_of_the_range(self, offset_range, projection):
-    with suppress(TopicRecreatedError, OffsetOutOfRangeError):
-        yield from self.reader.read(offset_range, projection)
 
 
 @wrong(Suite.test_an_expected_range_fails_when_it_is_read)
@@ -298,8 +236,8 @@ class FailsTogether(Passing):
 
     def read(self, offset_range, projection):
         for expected in self._expected:
-            yield from list(super().read(expected, projection))[:0]
-        yield from super().read(offset_range, projection)
+            yield from list(self.inner.read(expected, projection))[:0]
+        yield from self.inner.read(offset_range, projection)
 
 
 @wrong(Suite.test_expected_ranges_are_read_like_others)
@@ -312,31 +250,26 @@ class ReadsInOrder(Passing):
         self._expected = iter(ranges)
 
     def read(self, offset_range, projection):
-        yield from super().read(next(self._expected, offset_range), projection)
+        yield from self.inner.read(next(self._expected, offset_range), projection)
 
 
-@wrong(Suite.test_a_topic_that_is_recreated_before_a_range_is_read)
-class RemembersTopics(Passing):
-    """Refuses a range of a new topic because an earlier one was of the old topic."""
-
-    _topic_id: int | None = None
-
-    def read(self, offset_range, projection):
-        partition = offset_range.partition
-        topic_id = self.world.cluster.topic_id(partition.topic)
-        self._topic_id = self._topic_id or topic_id
-        if self._topic_id != topic_id:
-            raise TopicRecreatedError(partition, offset_range.from_offset, earliest=0)
-        yield from super().read(offset_range, projection)
+@wrong(Suite.test_a_topic_that_is_recreated_before_a_range_is_read, "read")
+def refuses_a_range_of_a_new_topic_after_one_of_the_old_topic(self, offset_range, projection):
+    partition = offset_range.partition
+    topic_id = self.world.cluster.topic_id(partition.topic)
+    if self.seen.setdefault(partition.topic, topic_id) != topic_id:
+        raise TopicRecreatedError(partition, offset_range.from_offset, earliest=0)
+    yield from self.inner.read(offset_range, projection)
 
 
 @wrong(Suite.test_a_corrupt_batch_is_an_error, "read")
 def returns_records_of_corrupt_batches(self, offset_range, projection):
     try:
-        yield from self.reader.read(offset_range, projection)
+        yield from self.inner.read(offset_range, projection)
     except CorruptBatchError as error:
         partition = offset_range.partition
-        [corrupt] = [each for each in self.records(partition) if each.offset == error.offset]
+        records = self.world.cluster._log(partition).records
+        [corrupt] = [each for each in records if each.offset == error.offset]
         yield RecordColumns.of([corrupt]).to_record_batch(partition, projection)
         yield from self.read(replace(offset_range, from_offset=error.offset + 1), projection)
 
@@ -345,7 +278,7 @@ def returns_records_of_corrupt_batches(self, offset_range, projection):
 def skips_oversized(self, offset_range, projection):
     """Reads on after an oversized record, even if the options forbid it."""
     try:
-        yield from self.reader.read(offset_range, projection)
+        yield from self.inner.read(offset_range, projection)
     except OversizedRecordError as error:
         yield from self.read(replace(offset_range, from_offset=error.offset + 1), projection)
 
@@ -358,30 +291,8 @@ def reports_no_record_that_it_skipped(self):
 @wrong(Suite.test_headers_that_are_not_read_have_no_limit, "read")
 def refuses_a_record_for_headers_that_are_not_read(self, offset_range, projection):
     wider = Projection(tuple({*projection.columns, "headers"}))
-    for batch in self.reader.read(offset_range, wider):
+    for batch in self.inner.read(offset_range, wider):
         yield batch.select(projection.columns)
 
 
-@wrong(Suite.test_a_timestamp_overflow_names_its_record, "read")
-def takes_a_timestamp_that_overflows_for_the_end_of_the_range(self, offset_range, projection):
-    with suppress(MalformedTimestampError):
-        yield from self.reader.read(offset_range, projection)
-
-
-@wrong(Suite.test_an_unreachable_cluster_is_an_error, "read")
-def returns_nothing_if_no_broker_answers(self, offset_range, projection):
-    with suppress(BrokerUnreachableError):
-        yield from self.reader.read(offset_range, projection)
-
-
-@wrong(Suite.test_a_partition_that_does_not_exist_is_an_error, "read")
-def missing_is_empty(self, offset_range, projection):
-    """Returns no record, and no error, for a partition that does not exist."""
-    with suppress(UnknownTopicError):
-        yield from self.reader.read(offset_range, projection)
-
-
-@wrong(Suite.test_closing_twice_is_allowed, "close")
-def fails_when_it_is_closed_twice(self):
-    self.reader.close()
-    del self.reader
+wrong.fails_when_closed_twice(Suite.test_closing_twice_is_allowed)

@@ -1,8 +1,7 @@
 """The wrong adapters of every port, and wrong worlds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from pyspark_kafka.ports.checkpoints import EditableLog, MetadataLog
 from pyspark_kafka.ports.clock import Clock
@@ -42,9 +41,6 @@ from . import (
     world,
 )
 from .adapter import Faults
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FAULTS: Final[Mapping[type, Faults]] = {
     Clock: clock.wrong,

@@ -1,42 +1,27 @@
 """The base of clients that break a promise of ``StreamClient``, and the suite on them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dependency_injector import providers
 
+from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
+from pyspark_kafka.bootstrap.container import Container
+from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 from pyspark_kafka.testing import MemoryWorld, StreamClientContract
 
-from .adapter import suite_with
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
-
-    from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
-    from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.domain.options.source import SourceOptions
-    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-    from pyspark_kafka.domain.reading.data_loss import DataLoss
-    from pyspark_kafka.domain.topic_partition import TopicPartition
+from .adapter import PassesOn, suite_with
 
 
-class Passing(StreamClient):
+class Passing(PassesOn, StreamClient):
     """Passes every call to another client."""
 
     def __init__(self, client: MemoryStreamClient) -> None:
+        super().__init__(client)
         self.client = client
         self.cluster = client._cluster
-
-    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        return self.client.assign(offsets)
-
-    def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        self.client.revoke(partitions)
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         polled = self.client.poll(timeout_s, takes_records=takes_records)
@@ -45,21 +30,6 @@ class Passing(StreamClient):
     def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
         """Return what is returned for polled records."""
         return [polled]
-
-    def take_skipped(self) -> Iterable[DataLoss]:
-        return self.client.take_skipped()
-
-    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        self.client.write(polled, outputs)
-
-    def acknowledged(self) -> Mapping[TopicPartition, int]:
-        return self.client.acknowledged()
-
-    def is_settled(self) -> bool:
-        return self.client.is_settled()
-
-    def close(self) -> None:
-        self.client.close()
 
 
 class _StreamWorld(MemoryWorld):

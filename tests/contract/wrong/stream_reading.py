@@ -1,11 +1,10 @@
 """Clients that break a promise of ``StreamClient`` about reading."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -22,11 +21,6 @@ from pyspark_kafka.testing import StreamClientContract
 
 from .adapter import Faults
 from .stream_client import Passing, suite
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.domain.topic_partition import TopicPartition
 
 
 class _Cluster:
@@ -90,25 +84,19 @@ def returns_empty_batches_where_there_are_only_offsets_without_records(self, pol
     return [replace(polled, records=empty if polled.records is None else polled.records)]
 
 
-@wrong(_Suite.test_records_belong_to_the_caller)
-class ReusesMemory(Passing):
-    """Overwrites the records of the previous poll."""
+@wrong(_Suite.test_records_belong_to_the_caller, "remade")
+def overwrites_the_records_of_the_previous_poll(self, polled):
+    memory = self.seen.setdefault("memory", bytearray(64))
 
-    def __init__(self, client):
-        super().__init__(client)
-        self.memory = bytearray(64)
-
-    def remade(self, polled):
-        return [_with_records(polled, self._in_memory)]
-
-    def _in_memory(self, records):
+    def in_memory(records):
         values = records["value"]
         _, offsets, data = values.buffers()
-        assert data is not None
-        self.memory[: len(data)] = memoryview(data)
-        shared = pa.py_buffer(memoryview(self.memory))
+        memory[: len(data)] = memoryview(data)
+        shared = pa.py_buffer(memoryview(memory))
         copied = pa.Array.from_buffers(values.type, len(values), [None, offsets, shared])
         return records.set_column(records.schema.get_field_index("value"), "value", copied)
+
+    return [_with_records(polled, in_memory)]
 
 
 @wrong(_Suite.test_a_record_that_arrives_ends_a_poll, "poll")
@@ -155,17 +143,13 @@ def reads_on_where_a_partition_is_assigned_again(self, offsets):
 class ResumesRevoked(Passing):
     """Reads on where a partition was revoked, wherever it is assigned."""
 
-    def __init__(self, client):
-        super().__init__(client)
-        self.revoked: dict[TopicPartition, int] = {}
-
     def revoke(self, partitions):
-        self.revoked = dict(self.client._offsets)
+        self.seen = dict(self.client._offsets)
         self.client.revoke(partitions)
 
     def assign(self, offsets):
         assigned = self.client.assign(offsets)
-        self.client._offsets.update(self.revoked)
+        self.client._offsets.update(self.seen)
         return assigned
 
 
@@ -226,20 +210,17 @@ def loses_with_an_error(self, timeout_s, *, takes_records=True):
         raise
 
 
-@wrong(_Suite.test_an_error_of_a_revoked_partition_is_not_raised)
-class RemembersAnError(Passing):
-    """Raises an error of a partition again, whether it is still assigned or not."""
-
-    error: OversizedRecordError | None = None
-
-    def poll(self, timeout_s, *, takes_records=True):
-        if self.error is not None:
-            raise self.error
-        try:
-            return super().poll(timeout_s, takes_records=takes_records)
-        except OversizedRecordError as error:
-            self.error = error
-            raise
+@wrong(_Suite.test_an_error_of_a_revoked_partition_is_not_raised, "poll")
+def raises_an_error_again_whether_its_partition_is_still_assigned_or_not(
+    self, timeout_s, *, takes_records=True
+):
+    if self.seen:
+        raise self.seen["error"]
+    try:
+        return Passing.poll(self, timeout_s, takes_records=takes_records)
+    except OversizedRecordError as error:
+        self.seen["error"] = error
+        raise
 
 
 @wrong(_Suite.test_a_recreated_topic_is_an_error, "poll")
@@ -264,15 +245,6 @@ def forgets_partitions_that_do_not_exist(self, timeout_s, *, takes_records=True)
     return Passing.poll(self, timeout_s, takes_records=takes_records)
 
 
-@wrong(_Suite.test_a_corrupt_batch_is_an_error, "poll")
-def skips_corrupt_batches(self, timeout_s, *, takes_records=True):
-    try:
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    except CorruptBatchError as error:
-        self.client._offsets[error.partition] = error.offset + 1
-        return [PolledRecords(error.partition, None, error.offset + 1)]
-
-
 @wrong(_Suite.test_a_timestamp_overflow_names_its_record, "poll")
 def skips_records_whose_timestamp_overflows(self, timeout_s, *, takes_records=True):
     try:
@@ -283,33 +255,30 @@ def skips_records_whose_timestamp_overflows(self, timeout_s, *, takes_records=Tr
         return [PolledRecords(partition, None, 2)]
 
 
-@wrong(_Suite.test_an_oversized_record_is_an_error, "poll")
-def skips_oversized(self, timeout_s, *, takes_records=True):
-    """Reads on after an oversized record, even if the options forbid it."""
-    try:
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    except OversizedRecordError as error:
-        self.client._offsets[error.partition] = error.offset + 1
-        return [PolledRecords(error.partition, None, error.offset + 1)]
-
-
 @wrong(_Suite.test_oversized_records_are_skipped, "take_skipped")
 def reports_no_record_that_it_skipped(self):
     return ()
 
 
-@wrong(_Suite.test_closing_twice_is_allowed)
-class ClosesOnce(Passing):
-    """Fails when it is closed again."""
-
-    is_closed = False
-
-    def close(self):
-        if self.is_closed:
-            raise RuntimeError("it is closed")
-        self.is_closed = True
-
-
 @wrong(_Suite.test_nothing_is_read_after_close, "close")
 def reads_on_when_it_is_closed(self):
     pass
+
+
+def _skips(test: Callable[..., None], kind: type[CorruptBatchError | OversizedRecordError]) -> None:
+    """Add a client that reads on after an error."""
+
+    def poll(self, timeout_s, *, takes_records=True):
+        try:
+            return Passing.poll(self, timeout_s, takes_records=takes_records)
+        except kind as error:
+            self.client._offsets[error.partition] = error.offset + 1
+            return [PolledRecords(error.partition, None, error.offset + 1)]
+
+    poll.__name__ = f"skips_{kind.__name__}"
+    wrong(test, "poll")(poll)
+
+
+_skips(_Suite.test_a_corrupt_batch_is_an_error, CorruptBatchError)
+_skips(_Suite.test_an_oversized_record_is_an_error, OversizedRecordError)
+wrong.fails_when_closed_twice(_Suite.test_closing_twice_is_allowed)

@@ -1,7 +1,5 @@
 """Clients that break a promise of ``StreamClient`` about exactly-once delivery."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any, Final
 

@@ -1,25 +1,19 @@
 """Clients that break a promise of ``StreamClient`` about writing."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+import pyarrow as pa
+
+from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
+from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import StreamClientContract
 
 from . import record_writer as writers
 from .adapter import Faults
 from .stream_client import Passing, suite
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
-    from pyspark_kafka.domain.topic_partition import TopicPartition
-    from pyspark_kafka.ports.continuous import PolledRecords
 
 
 def _client_with(adapter: type[writers.Passing]) -> type[Passing]:
@@ -68,15 +62,10 @@ for _test, _adapter in (
     wrong(_test)(_client_with(_adapter))
 
 
-@wrong(_Suite.test_partitions_are_written_at_once)
-class FirstPolledOnly(Passing):
-    """Writes the outputs of one partition only."""
-
-    first: TopicPartition | None = None
-
-    def write(self, polled, outputs):
-        self.first = self.first or polled.partition
-        self.client.write(polled, outputs if polled.partition == self.first else ())
+@wrong(_Suite.test_partitions_are_written_at_once, "write")
+def writes_the_outputs_of_one_partition_only(self, polled, outputs):
+    first = self.seen.setdefault("first", polled.partition)
+    self.client.write(polled, outputs if polled.partition == first else ())
 
 
 @wrong(_Suite.test_an_offset_is_acknowledged_after_all_outputs_before_it)
@@ -86,11 +75,10 @@ class AcknowledgesEarly(Passing):
     def __init__(self, client):
         super().__init__(client)
         self.unsent: list[tuple[PolledRecords, Sequence[pa.RecordBatch]]] = []
-        self.early: dict[TopicPartition, int] = {}
 
     def write(self, polled, outputs):
         self.unsent.append((polled, outputs))
-        self.early[polled.partition] = polled.next_offset
+        self.seen[polled.partition] = polled.next_offset
 
     def poll(self, timeout_s, *, takes_records=True):
         while self.unsent:
@@ -98,7 +86,7 @@ class AcknowledgesEarly(Passing):
         return super().poll(timeout_s, takes_records=takes_records)
 
     def acknowledged(self):
-        early, self.early = self.early, {}
+        early, self.seen = self.seen, {}
         return early
 
 
@@ -106,30 +94,19 @@ class AcknowledgesEarly(Passing):
 class AcknowledgesPolled(Passing):
     """Acknowledges records when they are polled."""
 
-    def __init__(self, client):
-        super().__init__(client)
-        self.polled: dict[TopicPartition, int] = {}
-
     def remade(self, polled):
-        self.polled[polled.partition] = polled.next_offset
+        self.seen[polled.partition] = polled.next_offset
         return [polled]
 
     def acknowledged(self):
-        acknowledged, self.polled = self.polled, {}
+        acknowledged, self.seen = self.seen, {}
         return acknowledged
 
 
-@wrong(_Suite.test_a_change_is_returned_once)
-class AcknowledgesAgain(Passing):
-    """Returns offsets that have not changed since the last call."""
-
-    def __init__(self, client):
-        super().__init__(client)
-        self.all: dict[TopicPartition, int] = {}
-
-    def acknowledged(self):
-        self.all |= self.client.acknowledged()
-        return self.all
+@wrong(_Suite.test_a_change_is_returned_once, "acknowledged")
+def returns_offsets_that_have_not_changed_since_the_last_call(self):
+    self.seen |= self.client.acknowledged()
+    return self.seen
 
 
 @wrong(_Suite.test_records_without_outputs_are_acknowledged, "write")
@@ -174,16 +151,12 @@ def forgets_what_was_written_of_revoked_partitions(self, partitions):
 class AcknowledgesMoved(Passing):
     """Acknowledges what was read before a partition was moved."""
 
-    def __init__(self, client):
-        super().__init__(client)
-        self.before: dict[TopicPartition, int] = {}
-
     def assign(self, offsets):
-        self.before.update(self.client.acknowledged())
+        self.seen.update(self.client.acknowledged())
         return self.client.assign(offsets)
 
     def acknowledged(self):
-        before, self.before = self.before, {}
+        before, self.seen = self.seen, {}
         return {**before, **self.client.acknowledged()}
 
 

@@ -1,15 +1,9 @@
 """The suites on wrong adapters, as tests of a pytest that ``test_wrong_adapters.py`` starts."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
+from .adapter import WrongAdapter
 from .registry import FAULTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .adapter import WrongAdapter
 
 
 def right_name(port: type) -> str:

@@ -1,9 +1,8 @@
 """Runners that break a promise of ``TaskRunner``."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
 
@@ -12,45 +11,27 @@ from pyspark_kafka.ports.continuous import TaskRunner
 from pyspark_kafka.testing import TaskRunnerContract as Suite
 from pyspark_kafka.testing import await_until
 
-from .adapter import Faults
+from .adapter import Faults, PassesOn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[[int, str], None]
+Run = Callable[[int, str], None]
 
 WAIT_SECONDS: Final = 1.0
 """How long the tests of wrong runners, and their tasks, wait for what does not come."""
 
 
-class Passing(TaskRunner):
+class Passing(PassesOn, TaskRunner):
     """Passes every call to another runner."""
 
-    def __init__(self) -> None:
-        self.runner = ThreadTaskRunner()
 
-    def start(self, tasks: int, run: Run) -> None:
-        self.runner.start(tasks, run)
-
-    def is_running(self) -> bool:
-        return self.runner.is_running()
-
-    def failure(self) -> str | None:
-        return self.runner.failure()
-
-    def cancel(self, timeout_s: float) -> None:
-        self.runner.cancel(timeout_s)
-
-
-def _suite(adapter: type[Passing], seconds: float = WAIT_SECONDS) -> type:
+def _suite(adapter: Callable[[Any], Any], seconds: float = WAIT_SECONDS) -> type:
     class Held(Suite):
         max_seconds = seconds
 
         @pytest.fixture
         def runner(self):
-            made = adapter()
+            made = adapter(ThreadTaskRunner())
             yield made
-            await_until(lambda: not made.runner.is_running())
+            await_until(lambda: not made.inner.is_running())
 
     return Held
 
@@ -64,46 +45,46 @@ def runs_a_task_when_the_one_before_has_ended(self, tasks, run):
         for slot in range(tasks):
             run(slot, attempt)
 
-    self.runner.start(1, run_all)
+    self.inner.start(1, run_all)
 
 
 @wrong(Suite.test_a_job_runs_until_its_tasks_end, "start")
 def returns_from_the_start_when_the_job_has_ended(self, tasks, run):
-    self.runner.start(tasks, run)
+    self.inner.start(tasks, run)
     while self.is_running():
         time.sleep(0.01)
 
 
 @wrong(Suite.test_a_task_that_fails_ends_the_job, "start")
 def does_not_run_the_last_slot_of_several(self, tasks, run):
-    self.runner.start(max(1, tasks - 1), run)
+    self.inner.start(max(1, tasks - 1), run)
 
 
 @wrong(Suite.test_every_slot_runs_once_and_all_at_once, "start")
 def begins_with_slot_1(self, tasks, run):
-    self.runner.start(tasks, lambda slot, attempt: run(slot + 1, attempt))
+    self.inner.start(tasks, lambda slot, attempt: run(slot + 1, attempt))
 
 
 @wrong(Suite.test_every_slot_runs_once_and_all_at_once, "start")
 def runs_each_slot_twice(self, tasks, run):
-    self.runner.start(2 * tasks, lambda slot, attempt: run(slot // 2, attempt))
+    self.inner.start(2 * tasks, lambda slot, attempt: run(slot // 2, attempt))
 
 
 @wrong(Suite.test_a_job_can_follow_another, "start")
 def gives_the_tasks_of_each_job_the_same_attempts(self, tasks, run):
-    self.runner.start(tasks, lambda slot, _attempt: run(slot, f"attempt-{slot}"))
+    self.inner.start(tasks, lambda slot, _attempt: run(slot, f"attempt-{slot}"))
 
 
 @wrong(Suite.test_a_second_job_at_the_same_time_is_refused, "start")
 def starts_a_job_beside_another(self, tasks, run):
     if self.is_running():
-        self.runner = ThreadTaskRunner()
-    self.runner.start(tasks, run)
+        self.inner = ThreadTaskRunner()
+    self.inner.start(tasks, run)
 
 
 @wrong(Suite.test_nothing_runs_before_the_start, "failure")
 def has_failed_before_it_runs_a_job(self):
-    return "No job was started." if not self.runner._threads else self.runner.failure()
+    return "No job was started." if not self.inner._threads else self.inner.failure()
 
 
 @wrong(Suite.test_a_task_that_fails_ends_the_job, "failure")
@@ -113,12 +94,12 @@ def does_not_know_why_a_task_failed(self):
 
 @wrong(Suite.test_a_task_that_fails_ends_the_job, "failure")
 def does_not_say_why_a_task_failed(self):
-    return self.runner.failure() and "A task failed."
+    return self.inner.failure() and "A task failed."
 
 
 @wrong(Suite.test_a_task_that_fails_ends_the_job, "failure")
 def returns_a_failure_on_several_lines(self):
-    failure = self.runner.failure()
+    failure = self.inner.failure()
     return failure and failure.replace(" on purpose", "\non purpose")
 
 
@@ -126,28 +107,24 @@ def returns_a_failure_on_several_lines(self):
 class KeepsFailures(Passing):
     """Returns the failure of an earlier job, too."""
 
-    def __init__(self):
-        super().__init__()
-        self._last: str | None = None
-
     def failure(self):
-        self._last = super().failure() or self._last
-        return self._last
+        self.seen["last"] = self.inner.failure() or self.seen.get("last")
+        return self.seen["last"]
 
     def start(self, tasks, run):
         self.failure()
-        super().start(tasks, run)
+        self.inner.start(tasks, run)
 
 
 @wrong(Suite.test_a_job_runs_until_its_last_task_ends, "is_running")
 def says_that_the_job_has_ended_when_its_first_task_has(self):
-    threads = self.runner._threads
+    threads = self.inner._threads
     return bool(threads) and all(thread.is_alive() for thread in threads)
 
 
 @wrong(Suite.test_a_task_that_fails_ends_the_job, "is_running")
 def does_not_notice_the_end_of_a_job(self):
-    return bool(self.runner._threads)
+    return bool(self.inner._threads)
 
 
 @wrong(Suite.test_a_failed_task_is_run_again_only_where_that_is_known, "start")
@@ -158,7 +135,7 @@ def runs_a_task_that_fails_again_and_does_not_say_so(self, tasks, run):
         except ValueError:
             run(slot, f"{attempt}-2")
 
-    self.runner.start(tasks, run_again)
+    self.inner.start(tasks, run_again)
 
 
 @wrong(Suite.test_it_has_slots, "available_slots")
@@ -169,37 +146,33 @@ def has_no_slots(self):
 @wrong(Suite.test_a_cancelled_job_ends_without_failure, "cancel")
 def returns_from_a_cancellation_at_once(self, timeout_s):
     del timeout_s
-    self.runner.cancel(0)
+    self.inner.cancel(0)
 
 
 @wrong(Suite.test_a_cancellation_ends_in_time, "cancel")
 def waits_longer_for_the_end_of_a_job_than_it_is_told_to(self, timeout_s):
-    self.runner.cancel(timeout_s + 2 * WAIT_SECONDS)
+    self.inner.cancel(timeout_s + 2 * WAIT_SECONDS)
 
 
 @wrong(Suite.test_a_cancelled_job_ends_without_failure, "cancel")
 def takes_what_happens_after_a_cancellation_for_a_failure(self, timeout_s):
-    for thread in self.runner._threads:
+    for thread in self.inner._threads:
         thread.join(timeout_s)
 
 
 @wrong(Suite.test_a_failure_is_kept, "cancel")
 def forgets_a_failure_when_it_is_cancelled(self, timeout_s):
-    self.runner.cancel(timeout_s)
-    self.runner._failures.clear()
+    self.inner.cancel(timeout_s)
+    self.inner._failures.clear()
 
 
 @wrong(Suite.test_a_job_can_follow_a_cancelled_one)
 class StaysCancelled(Passing):
     """Has no failures after a cancellation."""
 
-    def __init__(self):
-        super().__init__()
-        self._is_cancelled = False
-
     def failure(self):
-        return None if self._is_cancelled else super().failure()
+        return None if self.seen.get("is_cancelled") else self.inner.failure()
 
     def cancel(self, timeout_s):
-        self._is_cancelled = self.is_running()
-        super().cancel(timeout_s)
+        self.seen["is_cancelled"] = self.is_running()
+        self.inner.cancel(timeout_s)

@@ -1,9 +1,8 @@
 """Decoders that break a promise of ``ValueDecoder``."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +15,6 @@ from pyspark_kafka.testing import ValueDecoderContract
 from pyspark_kafka.testing.value_decoder_contract import DECODED_TYPE
 
 from .adapter import Faults, suite_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Row = tuple[Any, int, int]
 """A value, its ``FailureReason``, and the number of its field."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -12,9 +13,6 @@ from pyspark_kafka.ports.values.value_format import ValueEncoder
 from pyspark_kafka.testing import ValueEncoderContract
 
 from .adapter import Faults, suite_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Passing(ValueEncoder):

@@ -1,15 +1,10 @@
 """Worlds that do not declare what their client supports, so that tests are skipped."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from pyspark_kafka.testing import ALL, Capability, MemoryWorld, StreamClientContract
+from pyspark_kafka.testing import ALL, Capability, MemoryWorld, StreamClientContract, World
 
 from .adapter import Faults, suite_with
-
-if TYPE_CHECKING:
-    from pyspark_kafka.testing import World
 
 
 class _PinnedContract(StreamClientContract):
