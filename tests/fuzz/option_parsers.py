@@ -103,55 +103,29 @@ def _lines(*lines: str) -> bytes:
 
 def _all() -> Iterator[Parser]:
     limits = ("maxOffsetsPerTrigger=10", "minOffsetsPerTrigger=5", "maxTriggerDelay=1m")
-    yield Parser(
-        "source-options",
-        _source,
-        (PysparkKafkaError,),
-        [
-            _lines(_SERVERS, 'assign={"t":[0,1]}', 'startingOffsets={"t":{"0":23,"1":-2}}'),
-            _lines(_SERVERS, "subscribe=t,u", "startingOffsets=earliest", *limits),
-            _lines(_SERVERS, "subscribePattern=t.*[0-9]{2}", "endingTimestamp=17"),
-            _lines(_SERVERS, "subscribe=t", 'startingOffsetsByTimestamp={"t":{"0":17}}'),
-            _lines(_SERVERS, "subscribe=t", 'startingOffsets={"t":"latest"}', "minPartitions=3"),
-            _lines(
-                _SERVERS,
-                "subscribe=t",
-                "metadataPath=s3://bucket/path",
-                'metadataStorageOptions={"key":"k"}',
-                "startingOffsets=group",
-                "kafka.group.id=g",
-            ),
-        ],
-    )
-    yield Parser(
-        "sink-options",
-        _sink,
-        (PysparkKafkaError,),
-        [
-            _lines(_SERVERS, "topic=t", "deliveryGuarantee=exactly-once", "metadataPath=/m"),
-            _lines(_SERVERS, "kafka.acks=all", "kafka.linger.ms=5", "kafka.compression.type=zstd"),
-        ],
-    )
+    storage = ("metadataPath=s3://bucket/path", 'metadataStorageOptions={"key":"k"}')
+    sources = [
+        _lines(_SERVERS, 'assign={"t":[0,1]}', 'startingOffsets={"t":{"0":23,"1":-2}}'),
+        _lines(_SERVERS, "subscribe=t,u", "startingOffsets=earliest", *limits),
+        _lines(_SERVERS, "subscribePattern=t.*[0-9]{2}", "endingTimestamp=17"),
+        _lines(_SERVERS, "subscribe=t", 'startingOffsetsByTimestamp={"t":{"0":17}}'),
+        _lines(_SERVERS, "subscribe=t", 'startingOffsets={"t":"latest"}', "minPartitions=3"),
+        _lines(_SERVERS, "subscribe=t", *storage, "startingOffsets=group", "kafka.group.id=g"),
+    ]
+    yield Parser("source-options", _source, (PysparkKafkaError,), sources)
+    sinks = [
+        _lines(_SERVERS, "topic=t", "deliveryGuarantee=exactly-once", "metadataPath=/m"),
+        _lines(_SERVERS, "kafka.acks=all", "kafka.linger.ms=5", "kafka.compression.type=zstd"),
+    ]
+    yield Parser("sink-options", _sink, (PysparkKafkaError,), sinks)
+    server = "bootstrap.servers=b:9092"
     tls = ("security.protocol=SSL", "ssl.enabled.protocols=TLSv1.2", "ssl.cipher.suites=TLS_AES_1")
-    yield Parser(
-        "settings",
-        _settings,
-        (PysparkKafkaError,),
-        [
-            _lines(
-                "bootstrap.servers=b:9092",
-                "security.protocol=SASL_PLAINTEXT",
-                f"sasl.mechanism={mechanism}",
-                f"sasl.jaas.config={jaas}",
-            )
-            for mechanism, jaas in (
-                ("SCRAM-SHA-256", _SCRAM),
-                ("OAUTHBEARER", _OAUTH),
-                ("GSSAPI", _KERBEROS),
-            )
-        ]
-        + [_lines("bootstrap.servers=b:9092", *tls, "reconnect.backoff.ms=7")],
-    )
+    logins = (("SCRAM-SHA-256", _SCRAM), ("OAUTHBEARER", _OAUTH), ("GSSAPI", _KERBEROS))
+    settings = [_lines(server, *tls, "reconnect.backoff.ms=7")]
+    for mechanism, jaas in logins:
+        login = (f"sasl.mechanism={mechanism}", f"sasl.jaas.config={jaas}")
+        settings.append(_lines(server, "security.protocol=SASL_PLAINTEXT", *login))
+    yield Parser("settings", _settings, (PysparkKafkaError,), settings)
     lines = [_SCRAM.encode(), _OAUTH.encode(), _KERBEROS.encode(), b"/* x */ a.B optional; // y"]
     yield Parser("jaas", _jaas, (ValueError,), lines)
     block = b"-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n"

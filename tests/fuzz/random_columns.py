@@ -28,19 +28,9 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = np.ndarray[Any, Any]
 
 ATOMS: Final = (
-    types.BOOLEAN,
-    types.BYTE,
-    types.SHORT,
-    types.INTEGER,
-    types.LONG,
-    types.FLOAT,
-    types.DOUBLE,
-    types.STRING,
-    types.STRING,
-    types.BINARY,
-    types.DATE,
-    types.TIMESTAMP,
-    types.TIMESTAMP_NTZ,
+    *(types.BOOLEAN, types.BYTE, types.SHORT, types.INTEGER, types.LONG),
+    *(types.FLOAT, types.DOUBLE, types.STRING, types.STRING, types.BINARY),
+    *(types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ),
 )
 TEXTS: Final = tuple(
     text.encode()

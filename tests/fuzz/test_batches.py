@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 
 from pyspark_kafka.adapters.kafka_format import status
-from pyspark_kafka.domain.values.errors import FailureReason
 
 from .avro_batches import ROWS
 from .batches import TRIALS
@@ -15,17 +14,10 @@ from .inputs import Case
 from .kernel_cases import damaged_batch
 from .trial import try_case
 
-AVRO = (
-    FailureReason.MALFORMED,
-    FailureReason.TRUNCATED,
-    FailureReason.TRAILING_BYTES,
-    FailureReason.BAD_UTF8,
-    FailureReason.BAD_VARINT,
-    FailureReason.BAD_LENGTH,
-    FailureReason.BAD_UNION,
-    FailureReason.BAD_ENUM,
-    FailureReason.INCOMPATIBLE_SCHEMA,
-)
+AVRO = {
+    *("MALFORMED", "TRUNCATED", "TRAILING_BYTES", "BAD_UTF8", "BAD_VARINT", "BAD_LENGTH"),
+    *("BAD_UNION", "BAD_ENUM", "INCOMPATIBLE_SCHEMA"),
+}
 RECORDS = (
     status.TRUNCATED,
     status.BAD_VARINT,
@@ -44,7 +36,7 @@ def test_damaged_values_in_avro_reach_the_kernel():
     """They meet each common reason, and many are read nevertheless."""
     found = outcomes("avro", 40)
     assert found.total() == 40 * ROWS
-    assert {reason.name for reason in AVRO} <= set(found)
+    assert set(found) >= AVRO
     assert found["NONE"] > found.total() / 10
 
 

@@ -26,10 +26,7 @@ class InstallError(Exception):
 
 
 def make_environment(environment: Environment, python: Path, project: Project) -> Path:
-    """Make an environment, or bring it up to date, and return its Python.
-
-    :raises InstallError: if pip or uv fails.
-    """
+    """Make an environment, or bring it up to date, and return its Python."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     if environment.is_of_wheel:
         return _with_wheel(environment, python)

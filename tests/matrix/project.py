@@ -48,10 +48,7 @@ class Project:
         return frozenset(map(package_name, (*self.dependencies, *chosen)))
 
     def lowest(self, package: str) -> str:
-        """Return the lower bound of the version of a package.
-
-        :raises LookupError: if it has none, or the project does not name it.
-        """
+        """Return the lower bound of the version of a package."""
         every = (*self.dependencies, *(each for extra in self.extras.values() for each in extra))
         for requirement in every:
             bound = re.search(r">=([\w.]+)", requirement)
@@ -70,10 +67,7 @@ def _group(groups: dict[str, Any], name: str) -> Iterator[str]:
 
 
 def package_name(requirement: str) -> str:
-    """Return the name of the package of a requirement.
-
-    :raises ValueError: if it does not begin with one.
-    """
+    """Return the name of the package of a requirement."""
     match = _NAME.match(requirement)
     if match is None:
         raise ValueError(f"not a requirement: {requirement}")

@@ -97,10 +97,7 @@ class Scheduler:
             self.kill(self.current)
 
     def run(self) -> None:
-        """Run until nothing is left to happen.
-
-        :raises BaseException: that of a process or of an event.
-        """
+        """Run until nothing is left to happen; raise what a process or an event has raised."""
         self._resume_next()
         self._hub.acquire()
         if self._crash is not None:
