@@ -23,7 +23,7 @@ from typing import Final, final
 
 from . import batches
 from .corpus import VALID, read_covering, write_covering
-from .findings import SUFFIX
+from .findings import SUFFIX, say
 from .parsers import MAX_BYTES, encode_input, try_input
 from .targets import TARGETS, parsers_of
 
@@ -77,20 +77,19 @@ class Run:
             (self.corpus / f"{VALID}{number}").write_bytes(data)
 
     def _run_process(self, seconds: float) -> None:
-        limits = [f"-max_total_time={int(seconds)}", f"-seed={self.seed + 1}", "-reload=0"]
-        self._run_libfuzzer(*limits, str(self.corpus))
-
-    def _run_libfuzzer(self, *arguments: str) -> None:
         command = [sys.executable, "-m", "tests.fuzz.guided", self.target, str(self.findings)]
         limits = [
             f"-timeout={_HUNG_S}",
             "-rss_limit_mb=0",
             f"-max_len={_MAX_BYTES.get(self.target, MAX_BYTES)}",
+            f"-artifact_prefix={self.findings}/ended-",
+            f"-max_total_time={int(seconds)}",
+            f"-seed={self.seed + 1}",
+            "-reload=0",
         ]
-        limits += [f"-artifact_prefix={self.findings}/ended-"]
         tried = 0
         with subprocess.Popen(
-            [*command, *limits, *arguments], stderr=subprocess.PIPE, text=True
+            [*command, *limits, str(self.corpus)], stderr=subprocess.PIPE, text=True
         ) as process:
             assert process.stderr is not None
             with (self.folder / f"{self.target}.log").open("a") as log:
@@ -125,15 +124,15 @@ def main() -> int:
         return 0
     run.fuzz(60 * chosen.minutes)
     if not run.tried:
-        _say(f"No input was tried, without atheris perhaps: {run.folder}/{chosen.target}.log")
+        say(f"No input was tried, without atheris perhaps: {run.folder}/{chosen.target}.log")
         return 1
     found = sorted([*run.findings.glob(f"*{SUFFIX}"), *run.findings.glob("ended-*")])
-    _say(
+    say(
         f"{run.tried} inputs; coverage {run.first_lines} -> {run.lines}; {run.kept} inputs kept; "
         f"{len(found)} findings"
     )
     for path in found:
-        _say(f"replay: {sys.executable} -m tests.fuzz --target {chosen.target} --replay {path}")
+        say(f"replay: {sys.executable} -m tests.fuzz --target {chosen.target} --replay {path}")
     return min(len(found), 1)
 
 
@@ -144,11 +143,6 @@ def _fuzz_batches(chosen: argparse.Namespace) -> int:
         return 0
     chosen.keep.mkdir(parents=True, exist_ok=True)
     return min(batches.parent(chosen.target, chosen.seed, chosen.minutes, chosen.keep), 1)
-
-
-def _say(what: str) -> None:
-    sys.stdout.write(f"{what}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

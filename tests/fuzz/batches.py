@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from . import avro_batches, encoder_batches, kernel_cases
-from .findings import place_of
+from .findings import place_of, say
 
 TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
     "kernels": kernel_cases.try_batch,
@@ -80,7 +80,7 @@ def parent(target: str, seed: int, minutes: float, keep: Path) -> int:
             name, _, count = pair.partition("=")
             reasons[name] += int(count)
     findings = len(list(keep.glob(f"{target}-*.finding")))
-    _say(f"{reasons.total()} values, {findings} findings: {dict(reasons.most_common())}")
+    say(f"{reasons.total()} values, {findings} findings: {dict(reasons.most_common())}")
     return findings
 
 
@@ -118,12 +118,7 @@ def _watch(target: str, seed: int, first: int, keep: Path, deadline: float) -> s
 def _report(target: str, seed: int, number: int, keep: Path, what: str) -> None:
     path = keep / f"{target}-{seed}-{number}.finding"
     path.write_text(what, encoding="utf-8")
-    _say(f"{what}\nreplay: {sys.executable} -m tests.fuzz --target {target} --replay {path}")
-
-
-def _say(what: str) -> None:
-    sys.stdout.write(f"{what}\n")
-    sys.stdout.flush()
+    say(f"{what}\nreplay: {sys.executable} -m tests.fuzz --target {target} --replay {path}")
 
 
 def main() -> None:

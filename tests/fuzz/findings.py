@@ -1,6 +1,7 @@
 """What fuzzers find, in files: one for each place where an error is raised."""
 
 import hashlib
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -70,3 +71,9 @@ def place_of(error: BaseException) -> str:
         frames = traceback.StackSummary(frames[:6])
     lines = [f"{frame.filename}:{frame.name}:{frame.line}" for frame in frames[-4:]]
     return "\n".join((type(error).__name__, *lines))
+
+
+def say(what: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()

@@ -3,9 +3,7 @@ import pytest
 from benchmarks.results import (
     MILLISECONDS,
     RECORDS_PER_SECOND,
-    Comparison,
     Latencies,
-    LatencyComparison,
     Percentiles,
     Samples,
 )
@@ -16,9 +14,10 @@ def test_the_median_and_the_extent_of_samples():
     assert (samples.min, samples.median, samples.max) == (1.0, 3.0, 9.0)
 
 
-def test_no_samples():
+@pytest.mark.parametrize("kind", [Samples, Latencies])
+def test_what_was_never_measured(kind):
     with pytest.raises(ValueError, match="'ours' was never measured"):
-        Samples("ours", ())
+        kind("ours", ())
 
 
 def test_a_higher_rate_is_the_better_one():
@@ -29,21 +28,6 @@ def test_a_shorter_time_is_the_better_one():
     assert MILLISECONDS.times_as_good(50.0, peer=100.0) == 2.0
 
 
-def test_samples_by_competitor():
-    peer, ours = Samples("peer", (1.0,)), Samples("ours", (2.0,))
-    assert Comparison("a case", (peer, ours)).of("ours") is ours
-
-
 def test_the_median_of_latencies():
     rounds = Percentiles(1, 5, 6, 9), Percentiles(2, 3, 8, 8), Percentiles(3, 4, 7, 70)
     assert Latencies("ours", rounds).median == Percentiles(2, 4, 7, 9)
-
-
-def test_no_latencies():
-    with pytest.raises(ValueError, match="'ours' was never measured"):
-        Latencies("ours", ())
-
-
-def test_latencies_by_competitor():
-    peer, ours = (Latencies(name, (Percentiles(1, 2, 3, 4),)) for name in ("peer", "ours"))
-    assert LatencyComparison("a case", (peer, ours)).of("ours") is ours
