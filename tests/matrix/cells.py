@@ -30,7 +30,6 @@ _STREAM: Final = "tests/spark/test_stream.py"
 SPARK_TESTS: Final = (
     "tests/spark/test_batch.py::test_rows_are_those_of_the_jvm_connector",
     f"{_STREAM}::test_rows_are_those_of_the_jvm_connector",
-    f"{_STREAM}::test_a_query_goes_on_from_its_checkpoint",
     f"{_STREAM}::test_the_jvm_connector_takes_a_checkpoint_over_and_gives_it_back",
     f"{_SINK}::test_rows_become_the_records_that_the_jvm_connector_makes",
     f"{_SINK}::test_our_source_feeds_our_sink",
