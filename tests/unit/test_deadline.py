@@ -13,7 +13,6 @@ def test_without_a_limit_a_call_waits_forever():
 
 
 def test_nothing_is_left_when_the_time_is_up():
-    """The remaining time is never negative."""
     deadline = Deadline.after(-1)
     assert (deadline.remaining, deadline.has_passed) == (0.0, True)
 

@@ -333,8 +333,7 @@ def test_long_error(error, builtin, fault, start):
 
 
 @pytest.mark.parametrize("error", [row[0] for row in (*ERRORS, *LONG_ERRORS)], ids=name)
-def test_pickle(error):
-    """An error survives the pickle between Spark's processes, and a copy, with all of its facts."""
+def test_an_error_survives_the_pickle_between_sparks_processes(error):
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
         assert type(twin) is type(error)
         assert str(twin) == str(error)
@@ -383,13 +382,11 @@ def test_what_a_caller_needs_to_act_on_stands_on_the_error_as_attributes(error, 
     ],
     ids=name,
 )
-def test_sql_state(error, state):
-    """An error has the SQL state that Spark gives its condition, if it gives one."""
+def test_an_error_has_the_sql_state_that_spark_gives_its_condition_if_it_gives_one(error, state):
     assert error.sql_state == state
 
 
 def test_no_problem_is_no_error():
-    """Options without a problem cannot be complained about."""
     with pytest.raises(ValueError, match=r"^an OptionsError names at least one problem$"):
         OptionsError([])
 

@@ -107,12 +107,10 @@ def test_a_replaced_method_is_called(owner, name):
 
 
 def test_an_admin_client_has_the_manager():
-    """A client cannot be made without a broker, so that only its source can tell."""
     assert "self._manager = " in inspect.getsource(KafkaAdminClient.__init__), _advice("_manager")
 
 
 def test_every_private_name_is_known_here():
-    """Another one that the adapter begins to use has to be added."""
     known = set(ATTRIBUTES) - OF_SUBCLASSES | {name for _, name in PARAMETERS}
     used = {
         name

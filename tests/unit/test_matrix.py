@@ -13,7 +13,6 @@ CELLS = all_cells(PROJECT)
 
 
 def test_each_spark_runs_with_each_python():
-    """Each minor release has its newest patch, and the newest is what is allowed."""
     pairs = {
         (one.environment.python, one.environment.spark)
         for one in CELLS
@@ -30,7 +29,6 @@ def test_each_broker_is_tested():
 
 
 def test_the_lowest_versions_are_of_every_package():
-    """Only gssapi is left out, which has to be compiled."""
     extras = {
         extra for one in CELLS if one.environment.is_lowest for extra in one.environment.extras
     }
@@ -38,14 +36,12 @@ def test_the_lowest_versions_are_of_every_package():
 
 
 def test_each_extra_is_installed_alone():
-    """From the wheel; only gssapi is left out here, too."""
     installed = {one.environment.extras for one in CELLS if one.environment.is_of_wheel}
     alone = {(name,) for name in (*PROJECT.extras, "all") if name not in {"kerberos", "confluent"}}
     assert installed == {(), ("spark", "confluent"), *alone}
 
 
 def test_each_test_of_an_extra_runs_in_a_cell():
-    """Tests of an extra run nowhere else."""
     text = (ROOT / "tests" / "packaging" / "test_extras.py").read_text()
     named = {test.rpartition("::")[2] for cell in CELLS for test in cell.tests}
     assert {*re.findall(r"^def (test_\w+)", text, re.MULTILINE)} <= named
@@ -73,7 +69,6 @@ def test_cells_are_chosen_by_patterns(patterns, count):
 
 
 def test_each_package_has_a_lower_bound_and_a_note():
-    """The note says what it is for, or why no older version will do."""
     assert all(map(PROJECT.lowest, PROJECT.packages(PROJECT.extras)))
     named = {*PROJECT.dependencies, *(one for extra in PROJECT.extras.values() for one in extra)}
     assert named <= notes_of((ROOT / "pyproject.toml").read_text()).keys()

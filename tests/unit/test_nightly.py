@@ -42,7 +42,6 @@ def test_parts_are_chosen_by_pattern(capsys):
     ],
 )
 def test_what_runs_every_night_only(nodeid, *, is_nightly):
-    """It is what the table names, and most of Spark's tests with the second client."""
     assert runs_nightly(nodeid) == is_nightly
 
 

@@ -138,7 +138,6 @@ def test_any_bytes_as_the_metadata_of_a_checkpoint(tmp_path_factory, content):
 
 @given(content=trees)
 def test_any_offsets_from_sparks_checkpoint(content):
-    """Spark passes the JSON of its own log to the source without a check."""
     options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
     reader = KafkaStreamReader(
         ContainerUseCases(), parse_source_options(options, QueryKind.STREAM), Projection(("value",))
@@ -160,7 +159,6 @@ def test_any_offsets_from_sparks_checkpoint(content):
     ],
 )
 def test_offsets_that_no_checkpoint_has(content, problem):
-    """What Kafka cannot have is named."""
     with pytest.raises(ValueError, match=problem) as caught:
         PartitionOffsets.from_checkpoint_object(content)
     assert len(str(caught.value)) < 1_000

@@ -30,7 +30,6 @@ PASSES = "def test_passes(): pass"
     ("cores", "gib", "processes"), [(2, 24, 4), (8, 64, 16), (8, 24, 6), (4, 16, 3), (1, 4, 1)]
 )
 def test_a_machine_has_as_many_processes_as_it_carries(cores, gib, processes):
-    """There are two for a core, unless the memory is too small for their Sparks."""
     assert processes_for(cores, gib * 1024**3) == processes
 
 

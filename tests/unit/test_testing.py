@@ -110,7 +110,6 @@ def test_a_missing_pytest_names_the_extra():
 
 
 def test_a_missing_librdkafka_names_the_extra(monkeypatch):
-    """Without confluent-kafka a world of a real Kafka says what to install."""
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     # It is not started.
     cluster = KafkaCluster()

@@ -215,7 +215,6 @@ def test_errors_of_options_are_not_chained():
 
 
 def test_no_log_shows_a_secret_of_changed_files(caplog, tmp_path):
-    """A password of a URL in place of a file is left out of the warning that it cannot be used."""
     file = tmp_path / "store"
 
     def read() -> None:
@@ -276,7 +275,6 @@ def test_no_error_shows_a_key_in_place_of_a_file_of_a_registry():
 
 
 def test_partitions_have_no_options():
-    """Spark pickles readers with their options, and partitions without them."""
     given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "kafka.sasl.password": SECRET}
     options = parse_source_options(given, QueryKind.BATCH)
     ranges = [OffsetRange(TopicPartition("t", 0), 0, 5)]

@@ -14,7 +14,6 @@ TASK = TaskId(1, 0, "0.0")
 
 @pytest.mark.parametrize("kind", ["directory", "memory", "socket"])
 def test_a_task_connects_to_the_address_of_a_channel(kind, tmp_path):
-    """The address is enough, after pickling too."""
     channel = open_channel(kind, directory=StoragePath(str(tmp_path)))
     task = connect_task(pickle.loads(pickle.dumps(channel.address)), TASK)  # noqa: S301
     task.send(TaskDrained(TASK))

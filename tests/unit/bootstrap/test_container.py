@@ -38,7 +38,6 @@ def test_clients_connect_when_they_are_used(client):
 
 @pytest.mark.parametrize("client", ["confluent", "kafka-python"])
 def test_a_setting_that_a_client_does_not_know_is_refused(client):
-    """Each client names an unknown option before it connects."""
     given = {
         "kafka.bootstrap.servers": "h:1",
         "subscribe": "t",
@@ -71,7 +70,6 @@ def test_any_provider_can_be_overridden():
 
 
 def test_embedding_needs_neither_spark_nor_a_client():
-    """A pipeline in memory imports no vendor except Arrow and dependency-injector."""
     script = (
         "import sys\n"
         "import pyspark_kafka.bootstrap.container\n"

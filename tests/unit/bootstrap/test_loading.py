@@ -43,7 +43,6 @@ def arrow():
 
 
 def test_finding_the_format_loads_nothing_else(arrow):
-    """Spark looks for formats in a process of its own, in every new session."""
     found = loaded("from pyspark_kafka import DefaultSource; DefaultSource.name()")
     assert not found & (CLIENTS | KERNELS | CONTAINERS | arrow)
     assert not {"pyspark_kafka.domain.options", "pyspark_kafka.domain.values"} & found
@@ -56,7 +55,6 @@ def test_making_a_source_loads_no_container_and_no_arrow(client, arrow):
 
 
 def test_parsing_options_loads_no_arithmetic():
-    """Every process of Spark parses options or unpickles them; few share a limit in bytes."""
     found = loaded("from pyspark_kafka import parse_sink_options, parse_source_options")
     assert not found & {"statistics", "fractions", "html"}
 
@@ -128,7 +126,6 @@ def test_a_worker_of_the_daemon_imports_nothing_to_build_batches():
 
 
 def test_a_pandas_that_cannot_be_imported_does_not_stop_the_daemon(tmp_path):
-    """As with a numpy that it was not built for; a task that needs it reports it."""
     (tmp_path / "pandas.py").write_text("raise ValueError('numpy.dtype size changed')\n")
     program = f"""
     sys.path.insert(0, {str(tmp_path)!r})
@@ -170,7 +167,6 @@ def test_archives_of_another_spark_stay_first(home):
 
 
 def test_the_daemon_imports_the_installed_pyspark():
-    """As Spark starts it, with its archive first on the path."""
     package = Path(pyspark.__file__).parent
     archives = sorted((package / "python" / "lib").glob("*.zip"))
     assert archives

@@ -54,7 +54,6 @@ def test_without_a_list_nothing_is_forbidden(monkeypatch):
 
 
 def test_the_environment_and_a_session_forbid(monkeypatch):
-    """What the environment lists is forbidden, and what Spark's setting lists as well."""
     monkeypatch.setenv(VARIABLE, "sasl.kerberos.kinit.cmd, Acks")
     environment = disallowing("sasl.kerberos.kinit.cmd,acks", VARIABLE)
     assert operator_policy() == ContainerUseCases().option_policy() == environment
@@ -65,8 +64,7 @@ def test_the_environment_and_a_session_forbid(monkeypatch):
             policy.check([name])
 
 
-def test_the_environment_allows(monkeypatch):
-    """Each list of the environment allows what it names, and an invalid one lets no query run."""
+def test_each_list_of_the_environment_allows_what_it_names(monkeypatch):
     monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_OPTIONS", "SSL_Providers")
     monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_FILES", "/opt/x.so")
     monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_URLS", URL)
@@ -197,7 +195,6 @@ def test_every_entry_honours_the_lists(monkeypatch, tmp_path, name, value, error
 
 
 def test_a_session_s_list_holds_for_continuous_queries(tmp_path):
-    """Spark's setting is read where there is a session."""
     source = {**GIVEN, "subscribe": "t"}
     spark = session(disallowedOptions="fetch.min.bytes")
     with pytest.raises(DisallowedOptionError, match=f"is listed in {SETTING}"):

@@ -231,7 +231,6 @@ def test_a_client_writes_if_it_has_a_writer(install):
 
 
 def test_a_client_that_only_reads_is_refused_by_its_name(install):
-    """The error is raised before anything is written."""
     install("brought", WRITERS, "clients", mine="brought:reader")
     with pytest.raises(OptionsError, match="Client 'mine' only reads"):
         sink_container_for(sink_options("mine"))

@@ -94,7 +94,6 @@ def test_the_same_options_get_the_same_client(new_pool, closed):
 
 
 def test_the_order_of_options_does_not_matter(new_pool):
-    """Two queries with the same login share a client, however their options are written."""
     given = {f"kafka.{name}": value for name, value in LOGIN.items()}
     given |= {"subscribe": "t", "client": "memory"}
     pool = new_pool()
@@ -121,7 +120,6 @@ def test_a_client_serves_one_task_at_a_time(new_pool):
 
 
 def test_a_client_of_a_failed_task_is_not_reused(new_pool, closed):
-    """A client is closed after an error, with its state."""
     pool = new_pool()
     failed = fail_within(pool)
     assert closed == [failed]
@@ -243,7 +241,6 @@ def test_idle_clients_are_closed_without_a_further_lease(evictors, evicting, clo
 def test_the_thread_that_closes_idle_clients_ends_and_starts_again(
     evictors, evicting, clock, closed
 ):
-    """There is one while anything is idle, however many clients are, and none otherwise."""
     assert not evictors()
     for _time in range(2):
         borrow_each(evicting, "ab")
@@ -350,7 +347,6 @@ def pool(clock):
 
 @pytest.mark.parametrize("options", [source(), source(fetch_min_bytes="2"), sink()])
 def test_a_refused_login_is_not_tried_again(pool, options):
-    """The next task with the same login fails before it gets a client, with the same error."""
     with pytest.raises(AuthenticationError, match=r"'ada' by PLAIN .*: wrong password"):
         pool.lease(options).__enter__()
 

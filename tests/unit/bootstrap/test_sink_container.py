@@ -43,7 +43,6 @@ def test_transactions_connect_when_they_are_used():
 
 
 def test_a_setting_that_a_client_does_not_know_is_refused(client):
-    """Each client names an unknown option before it connects."""
     container = sink_container_for(options(client, kafka__no__such__thing="1"))
     with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing' is not known"):
         container.record_writer()
@@ -63,7 +62,6 @@ def test_exactly_once_needs_a_client_with_transactions(name):
 
 
 def test_confluent_has_no_transactions():
-    """A librdkafka producer cannot join a transaction of another process."""
     assert client_named("confluent", MemoryCluster).transactions is None
 
 

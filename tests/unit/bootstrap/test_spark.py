@@ -35,7 +35,6 @@ def test_a_writer_connects_no_client(client):
     ],
 )
 def test_what_a_client_cannot_do_is_refused_on_the_driver(client, settings, problem):
-    """A client that does not know or support a setting says so before the first task."""
     source = DefaultSource(OPTIONS | settings | {"client": client})
     for write in (source.writer, source.streamWriter):
         with pytest.raises(OptionsError, match=problem):

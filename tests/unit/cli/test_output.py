@@ -20,7 +20,6 @@ def test_lines_in_a_file():
 
 
 def test_lines_on_a_terminal():
-    """On a terminal the live line is erased before the next line."""
     out = Terminal()
     console = Console(out)
     console.live("one moment")

@@ -181,7 +181,6 @@ def test_help_tells_what_is_written_where(capsys):
 
 
 def test_client_settings_are_read_from_a_file(tmp_path):
-    """A file has client settings without their prefix; options of the command line come after."""
     file = tmp_path / "client.properties"
     file.write_text(
         "# a comment\n"
@@ -209,7 +208,6 @@ def test_an_invalid_settings_file_is_refused(text, tmp_path, capsys):
 
 
 def test_clients_of_other_distributions_can_be_chosen(monkeypatch):
-    """A plug-in's client can be named on the command line; the one in memory cannot."""
     names = ["confluent", "kafka-python", "memory", "mine"]
     monkeypatch.setattr("pyspark_kafka.cli.arguments.client_names", lambda: names)
     assert parsed(*LAG, "--client", "mine")["client"] == "mine"

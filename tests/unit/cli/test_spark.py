@@ -48,7 +48,6 @@ pyspark_kafka.domain.errors.{name}: {error}
 @pytest.mark.parametrize("text", [DRIVER, DRIVER_TWICE, TASK])
 @pytest.mark.parametrize("error", [UNKNOWN_TOPIC, TWO_OPTIONS, STARTING_OFFSETS])
 def test_only_our_error_is_kept(text, error):
-    """The text of this library's error is kept with its condition, without Spark's text around."""
     kept = SparkQueryError.from_spark(text.format(name=type(error).__name__, error=error))
     assert (str(kept), kept.fault) == (str(error), error.fault)
 

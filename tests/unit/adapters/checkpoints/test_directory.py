@@ -40,7 +40,6 @@ def test_a_negative_batch_has_no_name():
 
 
 def test_temporary_names_are_unique():
-    """A temporary name is new each time, hidden, and unlike Spark's own."""
     names = {temporary_name("3") for _ in range(100)}
     assert len(names) == 100
     assert all(name.startswith(".3.") and is_temporary(name) for name in names)

@@ -59,7 +59,6 @@ def test_a_failure_says_what_it_means(error, meaning):
     ],
 )
 def test_secrets_are_left_out(said):
-    """Values of the options and the URL are hidden, however they are quoted."""
     shown = problem_of(OSError(said), PATH)
     for secret in ("hush", "p%40ss", "deep", "proxied"):
         assert secret not in shown

@@ -162,7 +162,6 @@ def test_a_rename_of_nothing_fails(tmp_path):
 @pytest.mark.usefixtures("no_links")
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS])
 def test_a_filesystem_without_either_is_refused(log, tmp_path, monkeypatch, number):
-    """A filesystem that cannot arbitrate between writers is refused, and no file is left."""
     monkeypatch.setattr(local, "_rename", lambda *_: number)
     with pytest.raises(UnsupportedFeatureError, match="neither hard links nor exclusive renames"):
         log.add(0, b"x")
@@ -201,7 +200,6 @@ def test_a_file_is_no_directory(tmp_path):
 
 @pytest.mark.parametrize(("listed", "latest"), [([0, 1, 2, 3], (1, b"1")), ([2, 3], None)])
 def test_batches_deleted_since_the_listing_are_skipped(log, monkeypatch, listed, latest):
-    """The latest batch is one that still exists, and what a log has written needs no listing."""
     for batch_id in (0, 1):
         log.add(batch_id, b"%d" % batch_id)
     monkeypatch.setattr(FsspecMetadataLog, "batch_ids", lambda _: listed)

@@ -148,7 +148,6 @@ def group_reader(unreached: Cluster) -> Callable[[], None]:
     [consumer_handle, collected_consumer, producer_handle, committer, admin_client, group_reader],
 )
 def test_a_client_that_does_not_end_is_left_to_itself(client, stuck, unreached, caplog):
-    """Closing it returns after the deadline, with one line in the log."""
     unreached.library = cast("ctypes.CDLL", stuck)
     client(unreached)()
     await_until(lambda: stuck.closed == 1)

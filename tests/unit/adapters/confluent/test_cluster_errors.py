@@ -170,14 +170,12 @@ def test_a_login_that_is_renewed_too_soon():
     ],
 )
 def test_what_fails_a_handshake(code, text, failure):
-    """TLS fails for a reason that the texts of OpenSSL name; a lost connection is none."""
     assert is_tls_failure(KafkaError(code, text)) is (failure is not None)
     if failure is not None:
         assert tls_error("b:9092", text, {}).failure is failure
 
 
 def test_a_reason_is_openssls_alone():
-    """What librdkafka puts around it names its own settings and threads."""
     told = str(tls_error("b:9092", ALERT, {}))
     assert (
         "No TLS connection to b:9092: ssl/tls alert bad certificate: SSL alert number 42. The"

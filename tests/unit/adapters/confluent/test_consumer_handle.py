@@ -24,7 +24,6 @@ MIB = 1024 * 1024
     ],
 )
 def test_a_response_may_hold_a_fetch_and_a_record(given, limit):
-    """The limit is no less than librdkafka asks for, with any size of fetches."""
     servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     options = parse_source_options(servers | given, QueryKind.BATCH)
     cluster = Cluster(options)
@@ -35,7 +34,6 @@ def test_a_response_may_hold_a_fetch_and_a_record(given, limit):
 
 
 def test_a_size_that_is_not_a_number_is_refused_by_the_client():
-    """The error names the setting, as with any other that librdkafka does not accept."""
     servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     given = {"kafka.message.max.bytes": "soon"}
     cluster = Cluster(parse_source_options(servers | given, QueryKind.BATCH))

@@ -81,7 +81,6 @@ def test_a_leader_that_is_not_available_is_no_missing_right(errors, code):
 
 
 def test_a_record_that_was_rejected_itself_is_reported():
-    """The other records of its batch fail as well, with an error of librdkafka's."""
     another, rejected = (
         undelivered(code) for code in (ANOTHER_INVALID_RECORD, KafkaError.INVALID_RECORD)
     )
@@ -104,7 +103,6 @@ def test_why_a_record_waited_is_said(errors):
 
 
 def test_a_producer_that_can_go_no_further_says_why(errors):
-    """What librdkafka calls fatal is a request that failed, and no fault of the record's."""
     error = produce_error(errors, undelivered(FATAL, "an epoch too old"))
     assert isinstance(error, KafkaRequestError)
     assert "an epoch too old" in str(error)
@@ -143,7 +141,6 @@ def test_a_topic_that_is_about_to_be_is_waited_for(errors):
 
 
 def test_a_topic_that_does_not_come_is_unknown(errors):
-    """After the time that there is, and not before."""
     with pytest.raises(UnknownTopicError, match="'t'"):
         TopicPartitions(errors, 0.1, 1_000).count(Cluster(0), "t")
 

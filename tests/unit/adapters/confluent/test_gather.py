@@ -164,7 +164,6 @@ def test_every_part_of_a_message_is_written():
 
 
 def test_a_message_without_a_timestamp_has_kafkas_type_for_that():
-    """The type is -1, and the timestamp is a millisecond before the epoch."""
     gathering = Gathering([Sent(0, timestamp=(-1, 0))], Projection(("timestampType", "timestamp")))
     assert gathering.run() == status.DONE
     [row] = gathering.rows()
@@ -189,7 +188,6 @@ def test_what_lies_outside_of_the_range_is_not_written():
 
 
 def test_a_message_that_is_none_is_left_for_the_caller():
-    """What stands before it is written, and it is not destroyed."""
     gathering = Gathering([Sent(0), Sent(1, error=-191), Sent(2)])
     assert gathering.run() == EVENT
     assert gathering.builder.cursor[at.RECORD] == 1
@@ -199,7 +197,6 @@ def test_a_message_that_is_none_is_left_for_the_caller():
 
 @pytest.mark.parametrize("beyond", [2**63 // 1_000 + 1, -(2**63 // 1_000) - 1])
 def test_a_timestamp_that_does_not_fit_is_reported(beyond):
-    """The rows before it are returned, and projections without it are unaffected."""
     sent = [Sent(0), Sent(1, timestamp=(beyond, 1)), Sent(2)]
     gathering = Gathering(sent)
     assert gathering.run() == status.BAD_TIMESTAMP
@@ -211,7 +208,6 @@ def test_a_timestamp_that_does_not_fit_is_reported(beyond):
 
 
 def test_headers_that_cannot_be_read_are_reported():
-    """Headers that cannot be read are an error, and not null."""
     gathering = Gathering([Sent(0), Sent(1, headers_error=BAD_MESSAGE)])
     assert gathering.run() == BAD_HEADERS
     assert gathering.builder.rows == 1

@@ -77,7 +77,6 @@ def test_a_broker_that_lags_behind_says_nothing_new(ids):
 
 
 def test_a_broker_without_ids_says_nothing(ids):
-    """One of Kafka before 2.8, while the others are upgraded."""
     assert ids.read_line(line("t", OLD, NONE)) is None
     assert ids.read_line(line("t", NONE, OLD)) is None
     assert ids.recreations("t") == 0
@@ -114,7 +113,6 @@ def test_an_error_says_where_a_log_was_truncated():
 
 @pytest.mark.parametrize("offset", [0, 499, 500])
 def test_what_was_only_fetched_ahead_is_no_loss(offset):
-    """The truncated records were in librdkafka's queue, and never read."""
     require_same_log(PARTITION, offset, KafkaError(CODE, TRUNCATED))
 
 

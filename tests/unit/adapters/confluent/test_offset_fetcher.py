@@ -124,7 +124,6 @@ def test_a_response_that_leaves_out_a_partition_is_invalid(monkeypatch):
 
 
 def test_a_request_that_hangs_leaves_time_for_another(monkeypatch):
-    """A new client asks again when a third of the time is up, however short the time is."""
     timeouts: list[float] = []
     monkeypatch.setattr(admin_sessions, "OffsetsAdmin", lambda _config, **_: StuckAdmin(timeouts))
     monkeypatch.setattr(offset_fetcher, "RETRY_S", 0.0)

@@ -59,7 +59,6 @@ def client_config(**settings: str) -> dict[str, str]:
     ids=str,
 )
 def test_javas_settings_are_librdkafkas(settings, changed):
-    """Each one changes what it is about, to what librdkafka can have."""
     made = producer_config(settings)
     assert {name: made[name] for name in made if DEFAULTS.get(name) != made[name]} == changed
 
@@ -111,12 +110,10 @@ def test_the_buffer_holds_a_record(memory, largest, kilobytes, messages):
     ids=str,
 )
 def test_librdkafka_accepts_the_configuration(settings):
-    """The native client accepts every setting that Java's producer accepts."""
     Producer({**SERVERS, **producer_config(settings)})
 
 
 def test_what_is_consumers_alone_is_left_out():
-    """Nothing of it reaches librdkafka, and neither does what follows from it."""
     plain = client_config()
     given = {"fetch.max.bytes": "2000", "isolation.level": "read_committed", "group.id": "g"}
     assert client_config(**given) == plain
@@ -132,7 +129,6 @@ def test_reports_of_what_was_delivered_are_not_to_be_had():
 
 
 def test_all_settings_of_consumers_are_known(tmp_path):
-    """Settings of consumers are those that librdkafka's own table marks with a C."""
     library = load()
     process = ctypes.CDLL(None)
     process.fopen.restype = ctypes.c_void_p

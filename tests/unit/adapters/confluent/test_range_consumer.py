@@ -63,7 +63,6 @@ def test_a_fetch_is_taken_by_its_reader(ahead, handle):
 
 @pytest.mark.parametrize(("offset", "epoch"), [(8, NO_EPOCH), (7, 3)])
 def test_a_fetch_from_elsewhere_is_stopped(ahead, handle, offset, epoch):
-    """A partition has one fetch, and one that compares an epoch has to be started so."""
     assert ahead.take(tp(0), offset, epoch) is None
     assert handle.running == ["t1 from 7", "t2 from 7"]
 

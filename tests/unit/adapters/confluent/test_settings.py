@@ -368,7 +368,6 @@ def test_what_jks_stores_hold_comes_as_pem_which_librdkafka_uses(stores):
 
 @pytest.mark.parametrize("suffix", ["p12", "jks"])
 def test_secrets_are_hidden_where_settings_are_represented(stores, suffix):
-    """As by tools that show the variables of a traceback; librdkafka gets the texts."""
     login = {"security.protocol": "SASL_SSL", "sasl.username": "ann", "sasl.password": "hush"}
     passwords = {"sasl.mechanism": "PLAIN", "ssl.key.password": PASSWORD}
     made = client_config(SERVERS | ssl(stores, suffix) | login | passwords)

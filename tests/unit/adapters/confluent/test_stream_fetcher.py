@@ -93,7 +93,6 @@ def test_all_queues_have_a_limit_together_however_partitions_are_assigned(consum
 def test_one_consumer_is_made_for_partitions_that_are_assigned_one_after_the_other(
     consumer, settings
 ):
-    """The first one of a task is replaced before it has fetched anything."""
     for partition in PARTITIONS:
         consumer.assign({partition: 0})
     for _ in range(2):

@@ -33,7 +33,6 @@ def decode(*received: bytes) -> list[bytes]:
 
 @given(st.lists(st.binary(max_size=20), max_size=5), st.integers(1, 50))
 def test_frames_arrive_in_pieces_of_any_size(payloads, size):
-    """Payloads are returned in order, however the bytes are cut."""
     stream = b"".join(encode(*payloads))
     pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
     assert decode(*pieces) == payloads
@@ -89,7 +88,6 @@ def test_a_proof_is_of_one_side_key_and_connection():
 
 
 def test_each_direction_has_its_own_key():
-    """A side's frames cannot be sent back to it."""
     handshake = Handshake(KEY, new_nonce(), new_nonce())
     assert len({handshake.frame_key(role) for role in Role} | {KEY}) == 3
 

@@ -76,14 +76,12 @@ def test_two_that_begin_alike():
 
 @pytest.mark.parametrize("first", range(8))
 def test_begun_before_the_range(first):
-    """What stands before the range in a stretch counts, though it is not read."""
     batches = (plain(0), sent(2, 1), Batch.marker(4, 1, ABORT), sent(5, 1))
     offsets = [offset for offset in (0, 1, 5, 6) if offset >= first]
     assert visible([(2, 1)], *batches, first=first) == offsets
 
 
 def test_begun_before_the_stretch():
-    """A transaction that began before the stretch is aborted from its first batch on."""
     assert visible([(3, 1)], sent(10, 1), Batch.marker(12, 1, ABORT), sent(13, 1)) == [13, 14]
 
 

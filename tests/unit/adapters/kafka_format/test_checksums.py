@@ -95,7 +95,6 @@ def test_each_bit_of_a_message(magic, codec):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_each_bit_in_the_midst(codec):
-    """Behind a wrong bit, offsets do not go back, and the rows before it are right."""
     before, after = Batch.of([Record(0, b"before")], codec), Batch.of([Record(3)], codec)
     fetched = log(before, Batch.of(RECORDS, codec), after)
     right = rows(fetched)

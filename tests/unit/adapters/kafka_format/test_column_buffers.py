@@ -147,7 +147,6 @@ def test_memory_that_a_large_record_needed_is_used_once():
 
 
 def test_memory_is_used_again():
-    """A batch that is released before the next one is reused for it."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     places = set()
     for number in range(50):

@@ -80,8 +80,7 @@ def test_lz4_stands_in_the_frame_that_java_writes(level):
 
 
 @pytest.mark.parametrize("codec", LEVELS)
-def test_levels(codec):
-    """Every level of Kafka's is taken, and the highest makes less than the lowest."""
+def test_every_level_of_kafkas_is_taken_and_the_highest_makes_less_than_the_lowest(codec):
     levels = LEVELS[codec]
     tried = {*levels[:3], *levels[-3:], 9}
     packed = {level: Compressor(codec, level).compress(memoryview(TEXT)) for level in tried}
@@ -109,6 +108,5 @@ def test_without_a_level_it_is_the_one_that_java_has_without_one(codec, level):
     ],
 )
 def test_levels_that_there_are_not(codec, level):
-    """A level that Kafka does not have is refused."""
     with pytest.raises(ValueError, match=f"^the codec {codec.name.lower()} has no level {level}$"):
         Compressor(codec, level)

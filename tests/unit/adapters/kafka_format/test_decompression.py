@@ -130,7 +130,6 @@ def test_lengths_of_blocks_that_do_not_fit_fail(framed):
 
 
 def test_a_block_that_announces_too_much():
-    """A block of snappy is not given the memory that it announces, if it cannot fill it."""
     with pytest.raises(ValueError, match="declares a larger size than it can have"):
         read(SNAPPY, b"\xff\xff\xff\xff\x0f" + bytes(100))
 

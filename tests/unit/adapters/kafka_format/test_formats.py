@@ -156,7 +156,6 @@ def test_the_first_and_the_last_millisecond_that_fit_sparks_microseconds_are_rea
 @pytest.mark.parametrize("timestamp", [LAST + 1, -LAST - 1, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("magic", [1, 2])
 def test_timestamps_that_do_not_fit(magic, timestamp):
-    """A timestamp that overflows fails by its offset, and what stands before it is read."""
     late = raw_batch(raw_record(), base_offset=6, base_timestamp=timestamp)
     fetched = log(
         Batch.of([Record(5)]), late if magic == 2 else message(1, 6, b"", timestamp=timestamp)
@@ -224,8 +223,7 @@ def test_unknown_codecs(codec):
 
 
 @pytest.mark.parametrize("magic", [3, 0x7F, 0x80, 0xFF])
-def test_unknown_formats(magic):
-    """A format of the future is refused, behind the rows before it, and only where it is wanted."""
+def test_a_format_of_the_future_is_refused(magic):
     later = bytearray(bytes(Batch.of([Record(1)])))
     later[16] = magic
     fetched = log(Batch.of([Record(0)]), bytes(later))

@@ -73,7 +73,6 @@ def test_a_stretch_of_some_thousand_small_batches_is_read_whole():
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("before", CODECS)
 def test_what_stands_before_corrupt_bytes(before, codec):
-    """Rows that stand before corrupt bytes are handed out before the error is raised."""
     bad = bytearray(bytes(Batch.of(records([7, 8]), codec)))
     bad[-1] ^= 1
     fetched = log(*(Batch.of(records([offset]), before) for offset in (4, 5, 6)), bytes(bad))

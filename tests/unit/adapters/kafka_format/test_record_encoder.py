@@ -119,7 +119,6 @@ def test_records_are_read_as_they_were(before, found, behind, codec):
 
 @given(records(), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1), st.booleans())
 def test_bytes_of_kafka_python(found, epoch, sequence, is_transactional):
-    """The bytes are those that kafka-python writes, which knows Java's format."""
     assert encoded(arrow(found)) == of_peer(found)
     producer = ProducerIdAndEpoch(2**40 + 1, epoch, is_transactional)
     expected = of_peer(found, producer, sequence)
@@ -127,8 +126,7 @@ def test_bytes_of_kafka_python(found, epoch, sequence, is_transactional):
 
 
 @given(records(), st.data())
-def test_any_rows(found, data):
-    """Rows are taken in the order that is asked for, the same one more than once as well."""
+def test_rows_are_taken_in_the_order_that_is_asked_for(found, data):
     columns = ProducerColumns.of(arrow(found), NOW)
     taken = data.draw(st.lists(st.integers(0, len(found) - 1), min_size=1, max_size=len(found)))
     written = RecordEncoder(Compressor()).encode(columns, np.array(taken), NOBODY, -1)
@@ -368,7 +366,6 @@ def test_headers_of_batches(codec, is_transactional):
 
 @pytest.mark.parametrize("row", [-1, 2, 2**40])
 def test_rows_that_there_are_not(row):
-    """A row that there is not is refused before anything is read or written."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     encoder = RecordEncoder(Compressor())
     for taken in (np.array([row]), np.array([0, row, 1])):

@@ -124,7 +124,6 @@ def test_headers_that_are_not_read_have_no_limit():
     ],
 )
 def test_a_large_record_that_is_corrupt(body, reason, codec):
-    """What is cut off or wrong is corrupt with any declared length, and is never skipped."""
     fetched = bytes(raw_batch(body, count=1, codec=codec))
     for skips in (True, False):
         errors: Any = (

@@ -133,7 +133,6 @@ def test_large_headers(codec):
 
 
 def test_headers_that_cannot_be():
-    """A count of headers that their bytes cannot hold takes no memory."""
     body = b"\0\0\0" + sized(b"k") + sized(b"v") + varint(2**30) + bytes(1_000)
     with pytest.raises(CorruptBatchError, match="a length does not fit its record"):
         rows(bytes(raw_batch(sized(body))))
@@ -185,7 +184,6 @@ def test_batches_that_fill_the_memory_together(codec):
 
 @pytest.mark.parametrize("field", ["key", "value", "header's key", "header's value"])
 def test_fields_that_arrow_cannot_hold(monkeypatch, field):
-    """A field that is larger than an Arrow column is refused, behind the rows before it."""
     monkeypatch.setattr(column_buffers, "MAX_BYTES", 3 * MIB)
     much = unlike(7, 3 * MIB + 1)
     large = {

@@ -69,7 +69,6 @@ def test_a_range_that_begins_again_changes_nothing():
 
 
 def test_the_start_of_a_range_is_found_without_a_search():
-    """The ranges of a task are compared a few times each, however many there are."""
     compared = 0
 
     class Partition(str):

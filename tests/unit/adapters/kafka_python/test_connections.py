@@ -142,7 +142,6 @@ def test_a_request_that_does_not_fit_into_the_sockets_buffers_is_sent_in_parts(s
 
 
 def test_a_response_that_is_larger_than_what_was_asked_for(sockets):
-    """The size alone is refused, with the broker's name, before memory is taken for the frame."""
     ours, theirs = sockets
     theirs.sendall(struct.pack(">i", 2**31 - 1))
     buffer = Mock()

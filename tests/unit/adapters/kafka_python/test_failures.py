@@ -40,7 +40,6 @@ def test_errors_have_a_class(error, expected):
 
 
 def test_an_error_without_a_message_has_a_reason():
-    """Kafka's description of it, or its name."""
     described = failure_of(kafka_errors.NotLeaderForPartitionError, "").reason
     assert described.startswith("This error is thrown if the client attempts to send messages")
     assert failure_of(TimeoutError, "").reason == "TimeoutError"

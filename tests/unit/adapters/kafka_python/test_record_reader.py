@@ -216,7 +216,6 @@ def test_an_epoch_that_goes_back_after_doubt_is_another_log(scripted):
 
 
 def test_closing_a_reader_closes_the_connection_of_a_range_that_is_open(scripted, monkeypatch):
-    """The range gives its connection back later, or never."""
     made = Mock(in_flight=None)
     monkeypatch.setattr(brokers_module, "FetchConnection", lambda *_: made)
     brokers = scripted().brokers

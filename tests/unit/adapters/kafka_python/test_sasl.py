@@ -44,8 +44,7 @@ def test_commas_and_equals_signs_of_a_user_name_are_escaped_as_rfc_5802_says():
     assert first == f"n,,n=a=3Db=2Cc=3D3D,r={NONCE}"
 
 
-def test_delegation_token():
-    """A delegation token is announced by the extension of KIP-48, which the proof covers."""
+def test_a_delegation_token_is_announced_by_the_extension_of_kip_48():
     login = Login("SCRAM-SHA-256", "user", Secret("pencil"), is_delegation_token=True)
     messages, first = started(login)
     assert first == f"n,,n=user,r={NONCE},tokenauth=true"
@@ -92,8 +91,7 @@ def test_iterations(iterations):
         (b"e=invalid-proof", "'invalid-proof'"),
     ],
 )
-def test_refused_signature(message, reason):
-    """A broker that does not know the password is refused, and so is any other last message."""
+def test_a_broker_that_does_not_know_the_password_is_refused(message, reason):
     messages, _ = started()
     messages.send(challenge())
     with pytest.raises(SaslAuthenticationFailedError, match=reason):

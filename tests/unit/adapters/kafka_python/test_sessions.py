@@ -37,7 +37,6 @@ def connection(client_socket: socket.socket, session_ms: int) -> RawConnection:
 
 
 def test_a_session_is_left_before_it_ends(clock, client_socket):
-    """Another connection is opened after 85 % of a session, before the broker closes this one."""
     connected = connection(client_socket, 10_000)
     clock.seconds += 8.4
     assert not connected.is_stale

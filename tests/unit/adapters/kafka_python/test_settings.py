@@ -142,7 +142,6 @@ def test_a_java_clients_setting_becomes_one_of_kafka_pythons(name, value, config
 
 
 def test_a_broker_that_is_back_is_noticed_soon():
-    """The longest pause between attempts to connect is by default Java's, not kafka-python's."""
     assert translated()["reconnect_backoff_max_ms"] == 1_000
     assert translated(reconnect__backoff__max__ms="5000")["reconnect_backoff_max_ms"] == 5_000
 
@@ -154,8 +153,7 @@ def test_left_to_the_system():
 @pytest.mark.parametrize(
     "name", [name for name, known in TRANSLATIONS.items() if isinstance(known, Ignored)]
 )
-def test_without_effect(name):
-    """A setting that kafka-python has no equivalent of is accepted and left out."""
+def test_a_setting_that_kafka_python_has_no_equivalent_of_is_accepted_and_left_out(name):
     assert client_config(SERVERS | {name: _plausible(name)}) == client_config(SERVERS)
 
 
@@ -248,7 +246,6 @@ def test_kafka_pythons_own_mechanism_for_aws_has_the_default_credentials(options
 
 
 def test_aws_without_its_library(monkeypatch):
-    """The extra is named before kafka-python misses it while it connects."""
     monkeypatch.setitem(sys.modules, "botocore", None)
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[msk\]"):
@@ -259,7 +256,6 @@ OAUTH = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
 
 
 def test_tokens_that_cannot_be_had():
-    """What gets tokens is looked for with the settings, and librdkafka's ways are its own."""
     handler = {"sasl.login.callback.handler.class": "no_such_module:token"}
     [problem] = problems(OAUTH | handler)
     assert problem.startswith("Option 'tokenProvider': 'no_such_module:token' cannot be loaded: ")
@@ -414,8 +410,7 @@ def test_keystore(stores, suffix):
         ({"ssl.truststore.location": "/nowhere"}, "'/nowhere' cannot be read (No such file"),
     ],
 )
-def test_unusable_store(stores, settings, text):
-    """A store that cannot be opened is refused by its option, and its password is not told."""
+def test_a_store_that_cannot_be_opened_is_refused_by_its_option(stores, settings, text):
     [told] = problems(trust(stores) | settings)
     assert text in told
     assert "hunter2" not in told

@@ -296,7 +296,6 @@ def test_a_request_is_what_kafka_python_reads(version):
 
 @VERSIONS
 def test_a_broker_whose_log_is_the_same_names_no_epoch(version):
-    """Most responses have no diverging epoch, and versions before 12 cannot have one."""
     assert read_one(answer(version, partition(version)), version).diverging is None
 
 
@@ -419,7 +418,6 @@ def test_a_broker_may_say_why():
 
 
 def test_what_a_broker_says_of_a_record_tells_more():
-    """Kafka says of the batch that a record is invalid, and of the record what is."""
     of_record = "Timestamp 5 of message with offset 0 is out of range."
     frame = response({0: 32}, MAX_PRODUCE_VERSION, message="invalid", of_record=of_record)
     failure = Failure(ProduceError.INVALID_TIMESTAMP, of_record)

@@ -103,7 +103,6 @@ def test_no_library_is_an_error(package, content):
 
 
 def test_it_is_loaded_from_a_zip(package, tmp_path):
-    """As Spark ships packages; no file is left that another process could change."""
     archive = tmp_path / "package.zip"
     with zipfile.ZipFile(archive, "w") as file:
         for path in package.rglob("*"):

@@ -59,14 +59,12 @@ def test_a_change_wakes_those_who_wait(cluster, change):
 
 
 def test_waiting_ends_in_time(cluster):
-    """The last answer is returned when the time is up; none is waited for after a true one."""
     assert cluster.wait_for(lambda: 0, 0.01) == 0
     assert cluster.wait_for(lambda: 0, 0) == 0
     assert cluster.wait_for(lambda: "found", LONG_S) == "found"
 
 
 def test_a_recreated_topic_has_another_id(cluster):
-    """An id belongs to one topic, however many have had its name."""
     first = cluster.topic_id("t")
     cluster.delete_topic("t")
     assert cluster.topic_id("t") is None

@@ -45,7 +45,6 @@ def test_batches_are_combined_up_to_the_minimum():
 
 
 def test_only_batches_that_belong_together_are_combined():
-    """A batch of another topic or schema is written after the batches before it."""
     gatherer = BatchGatherer(MANY_BYTES)
     assert numbers(gatherer.add(values(0), "t")) == []
     assert numbers(gatherer.add(values(1), "u")) == [([0], "t")]

@@ -49,7 +49,6 @@ def named(function: Callable[..., object]) -> str:
 
 
 def test_turns_go_on_from_batch_to_batch():
-    """Each row has the partition after the previous row's."""
     found = [
         partition
         for _ in range(4)

@@ -42,8 +42,7 @@ def test_murmur2(found, partitions):
 
 
 @pytest.mark.parametrize("fill", [b"\x00", b"\x7f", b"\x80", b"\xff"])
-def test_each_length(fill):
-    """Keys of every length are hashed as in Java, also with the highest bits set."""
+def test_keys_of_every_length_are_hashed_as_in_java_also_with_the_highest_bits_set(fill):
     found: list[bytes | None] = [length * fill for length in range(301)]
     expected = [murmur2(key) & 0x7FFFFFFF for key in found]
     assert partitions_of(found, 2**31 - 1) == [number % (2**31 - 1) for number in expected]

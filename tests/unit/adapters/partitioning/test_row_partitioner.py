@@ -19,7 +19,6 @@ def test_a_topic_stays_with_its_partition_until_a_batch_is_full():
 
 
 def test_all_topics_change_when_their_batches_are_sent():
-    """What was written before does not count any more."""
     sticky = StickyPartitions(100)
     first = sticky.choose(["a", "b"], COUNTS)
     sticky.add([("a", 60)])

@@ -84,7 +84,6 @@ def test_the_column_says_the_partition():
 
 
 def test_without_a_column_no_partition_is_chosen():
-    """The same holds for a column of Arrow's null type."""
     assert chosen(of(value=[b"v"])) == [None]
     assert chosen(of(partition=pa.nulls(1))) == [None]
 

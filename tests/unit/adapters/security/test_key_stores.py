@@ -127,8 +127,9 @@ def test_every_certificate_of_a_truststore_is_trusted(tmp_path):
         ("truststore", "large", "", "", "is larger than 16 MiB"),
     ],
 )
-def test_refused(stores, kind, name, password, key_password, text):
-    """A store that cannot be used is refused in one line, by its option and without a secret."""
+def test_a_store_that_cannot_be_used_is_refused_in_one_line(
+    stores, kind, name, password, key_password, text
+):
     given = store(kind, stores / name, password)
     with pytest.raises(ValueError, match=text.replace("(", r"\(").replace(")", r"\)")) as caught:
         key_pair(given, Secret(key_password)) if kind == "keystore" else certificates(given)
@@ -337,7 +338,6 @@ def test_rotation_of_librdkafka(authority, client, tmp_path, caplog):
 
 
 def test_a_password_that_librdkafka_cannot_use(client):
-    """A key that cannot be decrypted is refused in one line without a secret."""
     settings = {
         "kafka.bootstrap.servers": "b:9092",
         "kafka.security.protocol": "SSL",

@@ -101,7 +101,6 @@ def test_a_jwt_says_what_the_response_does_not():
     ],
 )
 def test_an_endpoint_that_gives_no_token(respond, text):
-    """The error has what the endpoint said, in one line, and never the secret."""
     assert text in refusal(respond)
 
 
@@ -166,7 +165,6 @@ def talking(chunk: bytes, pause_s: float) -> Iterator[str]:
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("chunk", [b"", b"H", b"HTTP/1.1 100 Continue\r\n\r\n"])
 def test_an_endpoint_that_does_not_end(scheme, chunk):
-    """The wait for a response that comes byte by byte, or never, ends at the deadline."""
     with talking(chunk, 0.02) as address:
         provider = OidcTokenProvider(source(f"{scheme}://{address}"), timeout_s=0.3)
         began = time.monotonic()

@@ -69,7 +69,6 @@ def test_a_clock_that_is_off_does_not_shorten_a_life_that_counts_from_now(off_ms
 
 
 def test_a_token_is_used_for_most_of_its_life():
-    """A token is renewed at 80 % of its life, and not before."""
     issuing = Issuing()
     assert issuing.kept_value() == "t1"
     issuing.now_ms += 79_999

@@ -110,8 +110,9 @@ def test_there_is_no_upper_bound_of_time(kind):
         (In(OFFSET, (3,)), RecordFilter(offsets=Span(3, 4)), False),
     ],
 )
-def test_one_of_several(pushed, bounds, exact):
-    """Several partitions are exact, several offsets bound the first and the last."""
+def test_several_partitions_are_exact_several_offsets_bound_the_first_and_the_last(
+    pushed, bounds, exact
+):
     assert parse_filter(pushed) == bounds
     assert is_exact(pushed) is exact
 

@@ -60,7 +60,6 @@ def test_other_calls_are_logged(caplog):
 
 
 def test_a_session_that_is_asked_for_again_hides_the_same():
-    """The pattern of a builder that was used before does not grow."""
     once = redaction("mine")
     assert redaction(once) == once
 

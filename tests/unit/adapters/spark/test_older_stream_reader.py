@@ -64,7 +64,6 @@ def reader_of(given: dict[str, str]) -> tuple[OlderStreamReader, OnePartition]:
 
 
 def test_batches_of_a_new_query_follow_each_other():
-    """Each begins where the one before ends, whether it is planned or not."""
     reader, stream = reader_of(LIMITED)
     assert reader.latestOffset() == at(300)
     assert reader.initialOffset() == at(0)

@@ -39,7 +39,6 @@ def test_a_url_leads_to_a_server(monkeypatch):
 
 @pytest.mark.parametrize("name", ["spark.master", "spark.remote"])
 def test_a_local_master_starts_spark_here(name):
-    """Classic Spark and a server of this process have the same masters."""
     assert local_master({name: "local[2]"})
     assert not local_master({name: "spark://master:7077"})
 

@@ -116,7 +116,6 @@ def test_a_batch_writes_the_columns_that_records_have(use_cases):
 
 
 def test_an_error_has_no_traceback(use_cases):
-    """Spark prints the whole traceback; users need only one line."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH))
     with pytest.raises(NullTopicError) as caught:
         writer.write(batches())
@@ -177,7 +176,6 @@ def test_a_twin_has_an_id_of_its_own(use_cases):
 
 @pytest.mark.usefixtures("in_task")
 def test_a_batch_that_failed_is_aborted(use_cases):
-    """Failed tasks have no message; the records of the others are never visible."""
     writer = KafkaStreamWriter(use_cases, exactly_once())
     writer.abort([writer.write(batches()), None], 0)
     assert use_cases.cluster.open_transactions("") == []

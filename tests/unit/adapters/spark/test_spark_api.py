@@ -63,7 +63,6 @@ def source(**options: str) -> KafkaDataSource:
 
 
 def test_features_are_asked_for_not_versions():
-    """A Spark without the interfaces gets writers of Arrow batches, and no unknown settings."""
     subprocess.run([sys.executable, "-W", "ignore", "-c", OLDER], check=True)
 
 
@@ -72,7 +71,6 @@ def test_features_are_asked_for_not_versions():
     "limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"]
 )
 def test_limits_are_refused_without_a_trigger(limit):
-    """Limits need an option of their own, and a batch ignores them."""
     with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.2 or newer can") as refusal:
         source(**{limit: "3"}).streamReader(SCHEMA)
     assert str(refusal.value) == str(READ_LIMITS.refusal())
@@ -123,6 +121,5 @@ def test_lists_of_options_are_not_dropped(monkeypatch):
 
 @pytest.mark.usefixtures("older")
 def test_lag_without_latest_offsets_is_not_invented(caplog):
-    """A listener that does not ask Kafka says so."""
     LagListener(()).close()
     assert [record.getMessage() for record in caplog.records] == [str(LATEST_OFFSET.refusal())]

@@ -62,7 +62,6 @@ def through_json(content: object) -> Any:
 
 
 def test_returned_offsets_are_not_read_again():
-    """Spark passes the text of what it was given, for each call of a trigger."""
     stream = RecordingStream()
     reader = reader_of(stream)
     # Of the checkpoint: read once.

@@ -195,7 +195,6 @@ def test_each_value_is_read_with_its_writers_schema(caplog):
 
 
 def test_a_warning_names_some_fields(caplog):
-    """A schema with many fields that cannot be read is one warning."""
     reader = record(*((f"f{number}", "int") for number in range(9)))
     with caplog.at_level(logging.WARNING):
         decoded_with(decoder_of(reader), [writer(7, record())], (0, b""))
@@ -351,7 +350,6 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
 
 
 def test_slices_of_payloads_are_read_where_they_are():
-    """Payloads are parts of a buffer; bytes before, between and behind them are not read."""
     values = pa.array([b"\xff\xff\x02\xff\x04\xff"], pa.binary())
     payloads = payloads_of([b"", b""])
     places = (np.array([2, 4]), np.array([3, 5]))
@@ -400,7 +398,6 @@ def test_dates_can_be_read_as_timestamps_without_a_zone():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_milliseconds_have_the_range_of_microseconds(sign):
-    """Beyond it, a number is out of range; Spark fails there, too."""
     limit = (2**63 - 1) // 1000
     values = (encode_long(sign * limit), encode_long(sign * (limit + 1)))
     found = decoded(MILLIS, *values)
@@ -408,8 +405,7 @@ def test_milliseconds_have_the_range_of_microseconds(sign):
     assert reasons_of(found) == ["NONE", "OUT_OF_RANGE"]
 
 
-def test_units_of_instants():
-    """Milliseconds become microseconds, and dates are days of whole milliseconds."""
+def test_milliseconds_become_microseconds_and_dates_are_days_of_whole_milliseconds():
     millis = logical("long", "timestamp-millis")
     payload = b"\x01"
     found = decoded(one(millis), payload, wanted="a date")

@@ -41,7 +41,6 @@ def test_options_of_types_have_sparks_names_and_defaults():
 
 @pytest.mark.parametrize("depth", ["16", "x"])
 def test_the_depth_of_recursion_is_a_small_number(depth):
-    """Spark's limit holds here, too."""
     with pytest.raises(OptionsError, match=f"recursiveFieldMaxDepth is '{depth}'"):
         type_of(NODE, recursiveFieldMaxDepth=depth)
 
@@ -65,7 +64,6 @@ def test_what_is_no_schema_is_refused(schema, reason):
 
 
 def test_a_readers_schema_that_is_none_is_refused():
-    """The error names Spark's option."""
     with pytest.raises(OptionsError, match="'avroSchema' is not an Avro schema: the type 'x'"):
         type_of(one("int"), avroSchema='"x"')
 

@@ -261,8 +261,6 @@ def test_only_one_framing_needs_the_headers_and_it_fails_without_them(registry):
 
 
 def test_a_registry_that_is_down_fails_the_batch():
-    """An id that cannot be looked up is no unknown one."""
-
     class Down:
         def by_id(self, _schema_id: int) -> Schema:
             raise RegistryUnavailableError("http://registry", "it is down")

@@ -55,7 +55,6 @@ def failures_of(ddl: str, *values: bytes) -> list[tuple[FailureReason, str | Non
 
 
 def test_failures_name_the_field():
-    """The first field that cannot be decoded is named by its path; malformed JSON has none."""
     ddl = "a bigint, s struct<b:tinyint,c:array<date>>, m map<string,int>, t string"
     assert failures_of(
         ddl,
@@ -132,7 +131,6 @@ def test_a_bad_value_does_not_change_its_neighbours():
 
 
 def test_the_kernel_goes_on_where_it_needed_a_part():
-    """What is compiled when a value needs it neither repeats nor loses what is before the value."""
     rows = rows_of(
         "a array<double>, s array<string>, t array<timestamp_ntz>, n decimal(3,1), b binary",
         b'{"a":[1.5],"s":["x"]}',
@@ -175,7 +173,6 @@ def test_some_fields_of_a_type():
 
 
 def test_a_record_of_many_time_zones(monkeypatch):
-    """Names that are no zones do not let the kernel stop, however many a record has."""
     calls: list[int] = []
 
     def counted(table: int, context: int, first: int, last: int) -> int:

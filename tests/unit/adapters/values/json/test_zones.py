@@ -21,8 +21,7 @@ ZONES: Final = (
 
 
 @pytest.mark.parametrize("name", ZONES)
-def test_offsets_are_pythons(name):
-    """Times that a clock shows twice have the earlier offset, and skipped ones the one before."""
+def test_times_that_a_clock_shows_twice_have_the_earlier_offset(name):
     found = offsets_of(name)
     assert found is not None
     offsets = found.tolist()

@@ -42,8 +42,7 @@ def decoder():
     return decoder_of(message, wanted, settings)
 
 
-def test_values(decoder):
-    """Messages are JSON without spaces, with the names of the schema, and with Gson's escapes."""
+def test_messages_are_json_without_spaces(decoder):
     person = packed(PERSON, sized(1, "<é='&>".encode()), number(2, 7), number(3, 1))
     (row,) = decoded(decoder, [number(1, 5) + sized(2, person)])
     name = r"\u003cé\u003d\u0027\u0026\u003e"

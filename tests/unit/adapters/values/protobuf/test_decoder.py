@@ -78,7 +78,6 @@ def test_members_of_a_oneof_that_are_not_wanted():
 
 
 def test_required_fields_that_are_not_wanted():
-    """A required field must be there although it is not wanted."""
     wanted = struct(part=struct(size=types.INTEGER))
     decoder = decoder_of(message_named("old.Required"), wanted)
     part = sized(2, sized(1, b"n"), number(2, 5))
@@ -210,7 +209,6 @@ def test_types_that_fields_do_not_have(name, wanted, problem):
 
 
 def test_the_type_of_the_decoder():
-    """The decoder has the type that is wanted of it, and the column its Arrow type."""
     wanted = struct(i32=types.INTEGER)
     decoder = decoder_of(message_named("test.Atoms"), wanted)
     assert decoder.data_type == wanted

@@ -89,7 +89,6 @@ def test_descriptors_that_are_invalid(data, problem):
 
 
 def test_descriptors_that_are_too_large(monkeypatch):
-    """The size of descriptors is bounded before they are parsed."""
     monkeypatch.setattr(schemas, "MAX_SET_BYTES", 3)
     with pytest.raises(InvalidDescriptorError, match="more than 3 bytes"):
         Messages(bytes(4))
@@ -156,7 +155,6 @@ def test_texts_that_are_invalid(text, problem, folders):
 )  # fmt: skip
 @pytest.mark.usefixtures("folders")
 def test_names_of_imports_that_are_refused(name):
-    """A name that is no relative path of plain words never becomes a file."""
     schema = Schema(SchemaType.PROTOBUF, TWO, imports=(ImportedSchema(name, TWO),))
     with pytest.raises(InvalidDescriptorError, match="is not a file name"):
         compiled_messages(schema)
@@ -164,7 +162,6 @@ def test_names_of_imports_that_are_refused(name):
 
 @pytest.mark.usefixtures("folders")
 def test_a_file_where_a_folder_is():
-    """Imports whose names cannot be files at the same time are refused."""
     imports = ImportedSchema("a", TWO), ImportedSchema("a/b", TWO)
     with pytest.raises(InvalidDescriptorError, match="'a/b' cannot be used"):
         compiled_messages(Schema(SchemaType.PROTOBUF, TWO, imports=imports))

@@ -115,7 +115,6 @@ def test_the_options_of_from_protobuf_are_understood_in_any_case_of_their_values
 
 @pytest.mark.parametrize("depth", ["11", "x"])
 def test_a_depth_that_is_refused(depth):
-    """A depth that Spark does not have is named."""
     options = ValueOptions("value", "protobuf", settings=(("recursive.fields.max.depth", depth),))
     problem = f"'recursive.fields.max.depth' is a number up to 10, got '{depth}'"
     with pytest.raises(OptionsError, match=problem):

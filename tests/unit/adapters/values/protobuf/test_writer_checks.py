@@ -70,7 +70,6 @@ def test_schemas_that_cannot_be_read(text, line, field):
 
 @pytest.mark.parametrize("wanted", ["repeated Line lines", "map<string, Line> lines"])
 def test_fields_in_repeated_messages_that_cannot_be_read(wanted):
-    """The field that a message in a list or a map encodes otherwise is named."""
     text = f"message Order {{ {wanted} = 1; }}"
     reader = decoder(text)
     other = WriterSchema(

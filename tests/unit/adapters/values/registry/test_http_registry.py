@@ -132,8 +132,7 @@ def test_failures_that_pass(monkeypatch):
 
 
 @pytest.mark.parametrize("status", [401, 403, 422])
-def test_refusals(status):
-    """A refusal is not repeated, and its error has what the registry said, without secrets."""
+def test_a_refusal_is_not_repeated(status):
     login = base64.b64encode(f"me:{SECRET}".encode()).decode()
     message = f"No,\n{SECRET} {login} is wrong."
     respond, requests = answers(as_json(status, error_code=100 * status + 1, message=message))
@@ -356,7 +355,6 @@ def test_an_answer_without_end(content):
 
 
 def test_a_silent_server_leaves_time_for_the_next():
-    """Of several servers, one that never answers does not take all the time."""
     respond, _ = answers(GOOD)
     with silent_listener() as listener, serving(respond) as url:
         assert connected(f"http://{listener.address},{url}", "2000").by_id(1) == INT
