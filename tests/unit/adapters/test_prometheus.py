@@ -51,10 +51,10 @@ def registry():
 
 
 def series(registry: CollectorRegistry) -> dict[str, float]:
-    """Return the values that Prometheus scrapes, by series."""
+    """Return the values that Prometheus scrapes, by series, without times of creation."""
     lines = generate_latest(registry).decode().splitlines()
     samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
-    return {name: float(value) for name, _, value in samples}
+    return {name: float(value) for name, _, value in samples if "_created" not in name}
 
 
 def test_prometheus_has_a_gauge_for_each_partition(registry):
@@ -155,10 +155,11 @@ def test_prometheus_can_be_closed(registry):
     PrometheusLagExporter(registry)
 
 
-def test_a_missing_prometheus_client_names_the_extra(monkeypatch):
+@pytest.mark.parametrize("make", [PrometheusLagExporter, PrometheusProgressListener, new_registry])
+def test_a_missing_prometheus_client_names_the_extra(make, monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
-        PrometheusLagExporter()
+        make()
 
 
 def test_a_log_line_for_each_batch(caplog):
@@ -208,10 +209,7 @@ IDLE = replace(PROGRESS, work=TaskProgress(), latest=None)
 
 
 def figures(registry: CollectorRegistry) -> dict[str, float]:
-    """Return the values that Prometheus scrapes, by series."""
-    lines = generate_latest(registry).decode().splitlines()
-    samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
-    return {name.removeprefix("pyspark_kafka_"): float(value) for name, _, value in samples}
+    return {name.removeprefix("pyspark_kafka_"): n for name, n in series(registry).items()}
 
 
 def test_prometheus_has_the_progress(registry):
@@ -256,12 +254,6 @@ def test_the_progress_of_an_ended_query_is_removed(registry):
     listener.progressed(replace(PROGRESS, query=QueryIdentity("id", "second run")))
     listener.query_ended("id", "run")
     assert figures(registry) != {}
-
-
-def test_a_listener_names_the_missing_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
-        PrometheusProgressListener()
 
 
 def test_a_log_line_for_each_report(caplog):
@@ -359,17 +351,9 @@ FAILED = CheckpointReport(
 )
 
 
-def scraped(registry: CollectorRegistry) -> dict[str, float]:
-    """Return the values of what a scrape has, by series, without times of creation."""
-    lines = generate_latest(registry).decode().splitlines()
-    samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
-    return {name: float(value) for name, _, value in samples if "_created" not in name}
-
-
-def test_a_checkpoint_has_its_lag_and_its_last_batch():
-    registry = CollectorRegistry()
+def test_a_checkpoint_has_its_lag_and_its_last_batch(registry):
     PrometheusCheckpointExporter(registry).put(MEASURED)
-    found = scraped(registry)
+    found = series(registry)
     name = '{query="orders"}'
     assert {key: value for key, value in found.items() if "checkpoint" in key} == {
         f"pyspark_kafka_checkpoint_up{name}": 1,
@@ -382,20 +366,19 @@ def test_a_checkpoint_has_its_lag_and_its_last_batch():
     assert found[f"pyspark_kafka_lag_timestamp_seconds{query}"] == 1.5
 
 
-def test_a_failure_is_counted_and_takes_the_lag_away():
+def test_a_failure_is_counted_and_takes_the_lag_away(registry):
     """An old lag would look like a current one."""
-    registry = CollectorRegistry()
     exporter = PrometheusCheckpointExporter(registry)
     for report in (MEASURED, FAILED, FAILED):
         exporter.put(report)
     name = 'query="orders"'
-    assert scraped(registry) == {
+    assert series(registry) == {
         f"pyspark_kafka_checkpoint_up{{{name}}}": 0,
         f"pyspark_kafka_checkpoint_measurement_seconds{{{name}}}": 2,
         f'pyspark_kafka_checkpoint_errors_total{{condition="KAFKA_BROKER_UNREACHABLE",{name}}}': 2,
     }
     exporter.put(MEASURED)
-    assert scraped(registry)[f"pyspark_kafka_checkpoint_up{{{name}}}"] == 1
+    assert series(registry)[f"pyspark_kafka_checkpoint_up{{{name}}}"] == 1
 
 
 def test_a_registry_is_served_until_the_end_of_the_block():
@@ -412,9 +395,3 @@ def test_a_registry_is_served_until_the_end_of_the_block():
             pass
     with serving(registry, "127.0.0.1", port):
         """The port is free again."""
-
-
-def test_a_command_names_the_missing_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
-        new_registry()

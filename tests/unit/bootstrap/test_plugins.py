@@ -144,6 +144,12 @@ def sink_options(client: str, **given: str) -> SinkOptions:
     return parse_sink_options({**needed, **given}, QueryKind.STREAM)
 
 
+def for_client(client: str, *, is_sink: bool) -> object:
+    if is_sink:
+        return sink_container_for(sink_options(client))
+    return container_for(options(client))
+
+
 def test_a_client_is_found_by_its_name(install):
     install("brought", CLIENT, "clients", mine="brought:client")
     container = container_for(options("mine"))
@@ -167,10 +173,11 @@ def test_what_is_not_used_is_not_loaded(install):
     assert "brought" not in sys.modules
 
 
-def test_an_unknown_client_is_refused_with_those_that_are_installed(install):
+@pytest.mark.parametrize("is_sink", [False, True])
+def test_an_unknown_client_is_refused_with_those_that_are_installed(install, is_sink):
     install("brought", CLIENT, "clients", mine="brought:client")
     with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
-        container_for(options("mime"))
+        for_client("mime", is_sink=is_sink)
 
 
 @pytest.mark.parametrize("source", ["raise RuntimeError('no luck')", "import no_such_thing", ""])
@@ -209,10 +216,11 @@ def test_containers_do_not_share_overridden_singletons(install):
     assert one.metadata_log() is not other.metadata_log()
 
 
-def test_a_configuration_that_cannot_be_called_is_named(install):
-    install("parts", "first = 1", "containers", a="parts:first")
+@pytest.mark.parametrize("group", ["containers", "sink_containers"])
+def test_a_configuration_that_cannot_be_called_is_named(install, group):
+    install("parts", "first = 1", group, a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
-        container_for(options("memory"))
+        for_client("memory", is_sink=group == "sink_containers")
 
 
 def test_a_configuration_that_cannot_be_loaded_is_named(install):
@@ -254,12 +262,6 @@ def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install)
     sink_container_for(sink_options("mine"))
 
 
-def test_an_unknown_client_of_a_sink_is_refused_with_those_that_are_installed(install):
-    install("brought", WRITERS, "clients", mine="brought:client")
-    with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
-        sink_container_for(sink_options("mime"))
-
-
 def test_new_sink_containers_are_configured(install):
     install("parts", SINK_PARTS, "sink_containers", b="parts:second", a="parts:first")
     container = sink_container_for(sink_options("memory"))
@@ -273,12 +275,6 @@ def test_containers_of_sources_and_sinks_are_configured_separately(install):
     install("others", PARTS, "containers", a="others:first")
     assert isinstance(container_for(options("memory")).clock(), MemoryClock)
     assert sink_container_for(sink_options("memory")).metadata_log() is None
-
-
-def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install):
-    install("parts", "first = 1", "sink_containers", a="parts:first")
-    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
-        sink_container_for(sink_options("memory"))
 
 
 PIGEON_CLIENT = """

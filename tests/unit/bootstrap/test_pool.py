@@ -1,12 +1,11 @@
 """The pool of containers, and logins that were refused to them."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,11 +18,8 @@ from pyspark_kafka.domain.options.source import SourceOptions, parse_source_opti
 from pyspark_kafka.domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
 from pyspark_kafka.testing import await_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    NewPool = Callable[..., ContainerPool]
-    Evictors = Callable[[], list[threading.Thread]]
+NewPool = Callable[..., ContainerPool]
+Evictors = Callable[[], list[threading.Thread]]
 
 
 def options(topic: str = "t") -> SourceOptions:
@@ -77,6 +73,11 @@ def reader(container: Container) -> object:
     return container.record_reader()
 
 
+def borrow(pool: ContainerPool, topic: str = "t") -> object:
+    with pool.lease(options(topic)) as container:
+        return reader(container)
+
+
 def fail_within(pool: ContainerPool) -> object:
     with suppress(ZeroDivisionError), pool.lease(options()) as container:
         failed = reader(container)
@@ -86,10 +87,8 @@ def fail_within(pool: ContainerPool) -> object:
 
 def test_the_same_options_get_the_same_client(new_pool, closed):
     pool = new_pool()
-    with pool.lease(options()) as first:
-        one = reader(first)
-    with pool.lease(options()) as second:
-        assert reader(second) is one
+    one = borrow(pool)
+    assert borrow(pool) is one
     assert closed == []
 
 
@@ -107,10 +106,8 @@ def test_the_order_of_options_does_not_matter(new_pool):
 
 def test_other_options_get_another_client(new_pool):
     pool = new_pool()
-    with pool.lease(options("a")) as first:
-        one = reader(first)
-    with pool.lease(options("b")) as second:
-        assert reader(second) is not one
+    one = borrow(pool, "a")
+    assert borrow(pool, "b") is not one
 
 
 def test_a_client_serves_one_task_at_a_time(new_pool):
@@ -123,44 +120,35 @@ def test_a_client_of_a_failed_task_is_not_reused(new_pool, closed):
     pool = new_pool()
     failed = fail_within(pool)
     assert closed == [failed]
-    with pool.lease(options()) as second:
-        assert reader(second) is not failed
+    assert borrow(pool) is not failed
 
 
 def test_the_number_of_idle_clients_is_bounded(new_pool, closed):
     pool = new_pool(max_idle=2)
-    readers = []
-    for topic in "abc":
-        with pool.lease(options(topic)) as container:
-            readers.append(reader(container))
+    readers = [borrow(pool, topic) for topic in "abc"]
     assert closed == readers[:1]
 
 
 def test_a_client_that_is_idle_too_long_is_closed(new_pool, closed):
     pool = new_pool(idle_seconds=-1)
-    with pool.lease(options()) as first:
-        one = reader(first)
-    with pool.lease(options()) as second:
-        assert reader(second) is not one
+    one = borrow(pool)
+    assert borrow(pool) is not one
     assert closed == [one]
 
 
 def test_a_fork_gets_its_own_client(new_pool, closed, monkeypatch):
     pool = new_pool()
-    with pool.lease(options()) as first:
-        one = reader(first)
+    one = borrow(pool)
     parent = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: parent + 1)
-    with pool.lease(options()) as second:
-        assert reader(second) is not one
+    assert borrow(pool) is not one
     pool.close()
     assert one not in closed
 
 
 def test_closing_the_pool_closes_idle_clients(new_pool, closed):
     pool = new_pool()
-    with pool.lease(options()) as first:
-        one = reader(first)
+    one = borrow(pool)
     pool.close()
     assert closed == [one]
 
@@ -173,8 +161,7 @@ def test_objects_of_the_first_task_are_frozen(new_pool, monkeypatch):
     fail_within(pool)
     assert calls == []
     for topic in ("a", "a", "b"):
-        with pool.lease(options(topic)):
-            pass
+        borrow(pool, topic)
     assert calls == [True]
 
 
@@ -184,8 +171,7 @@ def test_a_sink_and_a_source_have_separate_clients(new_pool):
         read_by, written_by = reader(source), sink.record_writer()
     with pool.lease(sink_options()) as again:
         assert again.record_writer() is written_by
-    with pool.lease(options()) as other:
-        assert reader(other) is read_by
+    assert borrow(pool) is read_by
 
 
 def test_writers_expire_after_ten_minutes_and_readers_after_five(new_pool):
@@ -195,8 +181,7 @@ def test_writers_expire_after_ten_minutes_and_readers_after_five(new_pool):
     with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
         read_by, written_by = reader(source), sink.record_writer()
     clock.sleep_ms(300_001)
-    with pool.lease(options()) as other:
-        assert reader(other) is not read_by
+    assert borrow(pool) is not read_by
     clock.sleep_ms(299_999)
     with pool.lease(sink_options()) as again:
         assert again.record_writer() is written_by
@@ -365,7 +350,7 @@ def test_a_refusal_does_not_disturb_a_thread_that_reads_others(clock):
     reading: list[Iterator[object]] = []
 
     class PausingError(AuthenticationError):
-        def __copy__(self) -> PausingError:
+        def __copy__(self) -> "PausingError":
             reading.append(iter(logins._refusals))
             return self
 

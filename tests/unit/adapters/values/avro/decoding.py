@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from pyspark_kafka.ports.values.value_format import (
     ValueDecoder,
     WriterSchema,
 )
+
+from ..json import payloads
 
 
 def options_of(schema: str | None, settings: Mapping[str, str] | None = None) -> ValueOptions:
@@ -41,18 +44,12 @@ def payloads_of(
     reasons: Sequence[int] | None = None,
 ) -> Payloads:
     """Return payloads without framing."""
-    array = pa.array(values, pa.binary())
-    lengths = [len(value or b"") for value in values]
-    offsets = np.cumsum([0, *lengths], dtype=np.int64)
-    starts, ends = offsets[:-1], offsets[1:]
-    starts = np.where([value is None for value in values], -1, starts).astype(np.int64)
-    return Payloads(
-        array,
-        starts,
-        ends,
-        np.array([0] * len(values) if reasons is None else reasons, np.uint8),
-        np.array([-1] * len(values) if writers is None else writers, np.int32),
-        schemas,
+    unframed = payloads.payloads_of(values)
+    return replace(
+        unframed,
+        reasons=unframed.reasons if reasons is None else np.array(reasons, np.uint8),
+        writers=unframed.writers if writers is None else np.array(writers, np.int32),
+        schemas=schemas,
     )
 
 

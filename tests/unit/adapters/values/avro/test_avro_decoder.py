@@ -21,7 +21,6 @@ from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder,
 
 from .corpus import (
     CASES,
-    EVENT,
     NODE,
     POINT,
     array,
@@ -155,10 +154,6 @@ def test_a_null_is_a_value_where_the_schema_admits_it():
     found = decoded(["null", POINT], b"\x00", b"\x02\x02\x04")
     assert rows_of(found) == [None, {"x": 1, "y": 2}]
     assert reasons_of(found) == ["NONE", "NONE"]
-
-
-def test_no_payloads_are_no_rows():
-    assert len(decoded(EVENT).column) == 0
 
 
 def writer(schema_id: int, schema: Any) -> WriterSchema:
@@ -347,15 +342,6 @@ def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch):
     found = decoder.decode(payloads_of([large, small]))
     assert reasons_of(found) == ["TOO_LARGE", "NONE"]
     assert rows_of(found) == [None, {"a": "x"}]
-
-
-def test_slices_of_payloads_are_read_where_they_are():
-    values = pa.array([b"\xff\xff\x02\xff\x04\xff"], pa.binary())
-    payloads = payloads_of([b"", b""])
-    places = (np.array([2, 4]), np.array([3, 5]))
-    taken = type(payloads)(values, *places, payloads.reasons, payloads.writers)
-    found = decoder_of(one("int")).decode(taken)
-    assert rows_of(found) == [{"a": 1}, {"a": 2}]
 
 
 @pytest.mark.parametrize(

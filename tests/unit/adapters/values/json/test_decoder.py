@@ -3,7 +3,6 @@
 import json
 import math
 import struct
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -82,28 +81,6 @@ def test_failures_name_the_field():
         (FailureReason.TOO_DEEP, None),
         (FailureReason.TOO_LARGE, None),
     ]
-
-
-def test_tombstones_and_payloads_without_framing_are_null():
-    payloads = payloads_of([None, b'{"a":1}', b'{"a":2}'])
-    reasons = np.array([0, FailureReason.NO_FRAMING, 0], np.uint8)
-    decoded = decoder_of("a bigint").decode(replace(payloads, reasons=reasons))
-    assert decoded.column.to_pylist() == [None, None, {"a": 2}]
-    assert decoded.reasons.tolist() == [0, FailureReason.NO_FRAMING, 0]
-    assert decoded.fields.tolist() == [-1, -1, -1]
-    assert reasons.tolist() == [0, FailureReason.NO_FRAMING, 0]
-
-
-def test_payloads_are_parts_of_values():
-    """Only the bytes of a payload are read, which may be behind a framing."""
-    payloads = payloads_of([b'xx{"a":1}2}'])
-    inner = replace(payloads, starts=payloads.starts + 2, ends=payloads.ends - 2)
-    assert decoder_of("a bigint").decode(inner).column.to_pylist() == [{"a": 1}]
-
-
-def test_a_batch_without_rows_or_bytes_has_no_rows():
-    assert rows_of("a bigint") == []
-    assert rows_of("a bigint", b"", None) == [None, None]
 
 
 def test_columns_grow_while_rows_are_decoded():

@@ -5,15 +5,13 @@ Spark's source: ``ProtobufDataToCatalyst`` (which records are refused) and ``Pro
 (values). Where decision 0025 differs from them, this does, too.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -26,17 +24,11 @@ from pyspark_kafka.adapters.values.protobuf.spark_types import (
     is_repeated,
     shape_of,
 )
-from pyspark_kafka.domain.values.data_types import ArrayType, MapType, StructType
-from pyspark_kafka.ports.values.value_format import DecodedValues, Payloads
+from pyspark_kafka.domain.values.data_types import ArrayType, DataType, MapType, StructType
+from pyspark_kafka.ports.values.value_format import DecodedValues
 
+from ..json.payloads import payloads_of
 from .schemas import message_class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from google.protobuf.descriptor import Descriptor
-
-    from pyspark_kafka.domain.values.data_types import DataType
 
 REFUSED: Final = "refused"
 MAX_MICROS: Final = 2**63
@@ -204,15 +196,6 @@ def decoder_of(
 ) -> ProtobufDecoder:
     """Return the decoder of a message."""
     return ProtobufDecoder(descriptor, wanted, settings or ProtobufSettings())
-
-
-def payloads_of(values: Sequence[bytes | None]) -> Payloads:
-    """Return payloads without framing."""
-    array = pa.array(values, pa.binary())
-    offsets = np.asarray(array.buffers()[1]).view(np.int32)[: len(values) + 1].astype(np.int64)
-    starts = np.where([value is None for value in values], -1, offsets[:-1])
-    reasons = np.zeros(len(values), np.uint8)
-    return Payloads(array, starts, offsets[1:], reasons, np.full(len(values), -1, np.int32))
 
 
 def decoded(decoder: ProtobufDecoder, values: Sequence[bytes | None]) -> list[Any]:

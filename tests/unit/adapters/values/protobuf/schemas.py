@@ -1,22 +1,17 @@
 """Schemas of the tests, compiled once."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from google.protobuf import duration_pb2, timestamp_pb2, wrappers_pb2
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 from pyspark_kafka.adapters.values.protobuf.schemas import compiled_messages
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from google.protobuf.descriptor import Descriptor
 
 PROTO3: Final = """
 syntax = "proto3";

@@ -7,7 +7,8 @@ import pytest
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
-from .oracle import decoded, decoder_of, payloads_of
+from ..json.payloads import payloads_of
+from .oracle import decoded, decoder_of
 from .schemas import message_in
 from .wire import number, sized
 

@@ -1,10 +1,8 @@
 """What the decoder does with batches, besides what is in the corpus."""
 
 import random
-from dataclasses import replace
 from typing import Final
 
-import numpy as np
 import pytest
 
 from pyspark_kafka.adapters.values.columns import column_set
@@ -16,7 +14,8 @@ from pyspark_kafka.domain.values.data_types import ArrayType, DataType, StructFi
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
-from .oracle import decoded, decoder_of, expected, outcomes, payloads_of
+from ..json.payloads import payloads_of
+from .oracle import decoded, decoder_of, expected, outcomes
 from .schemas import message_in, message_named
 from .wire import damaged, group, message_bytes, number, sized, tag, varint
 
@@ -35,20 +34,6 @@ def test_tombstones_and_reasons_of_others():
     assert outcomes(result) == [None, Reason.NO_FRAMING, Reason.MALFORMED, {"i32": None}]
     assert result.column.null_count == 3
     assert payloads.reasons.tolist() == [0, Reason.NO_FRAMING, 0, 0], "the argument is unchanged"
-
-
-def test_only_the_bytes_between_start_and_end_are_read_also_of_sliced_arrays():
-    decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
-    payloads = payloads_of([b"frame" + number(1, 5) + number(1, 9), number(1, 6)])
-    starts, ends = payloads.starts + np.array([5, 0]), payloads.ends - np.array([2, 0])
-    cut = replace(payloads, starts=starts, ends=ends)
-    assert outcomes(decoder.decode(cut)) == [{"i32": 5}, {"i32": 6}]
-
-
-def test_an_empty_batch_has_an_empty_column_of_the_decoders_type():
-    decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
-    assert decoded(decoder, []) == []
-    assert decoded(decoder, [b"", b""]) == [{"i32": None}] * 2
 
 
 def test_a_failure_names_the_field():
@@ -206,11 +191,3 @@ def test_types_that_a_message_does_not_have(wanted, problem):
 def test_types_that_fields_do_not_have(name, wanted, problem):
     with pytest.raises(InvalidDescriptorError, match=problem):
         decoder_of(message_named(name), wanted)
-
-
-def test_the_type_of_the_decoder():
-    wanted = struct(i32=types.INTEGER)
-    decoder = decoder_of(message_named("test.Atoms"), wanted)
-    assert decoder.data_type == wanted
-    assert decoder.field_names == ("i32",)
-    assert np.asarray(decoder.decode(payloads_of([b""])).fields).tolist() == [-1]

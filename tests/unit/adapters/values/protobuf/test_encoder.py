@@ -22,7 +22,8 @@ from pyspark_kafka.domain.values.registry import SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
 
-from .oracle import decoder_of, payloads_of
+from ..json.payloads import payloads_of
+from .oracle import decoder_of
 from .schemas import PROTO3, message_named, registered
 from .wire import message_bytes
 

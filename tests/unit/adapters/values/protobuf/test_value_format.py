@@ -12,7 +12,8 @@ from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 
-from .oracle import outcomes, payloads_of
+from ..json.payloads import payloads_of
+from .oracle import outcomes
 from .schemas import PROTO3, message_named, registered
 from .test_schemas import file, serialized
 from .wire import number

@@ -13,7 +13,8 @@ from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
 
-from .oracle import decoder_of, outcomes, payloads_of
+from ..json.payloads import payloads_of
+from .oracle import decoder_of, outcomes
 from .schemas import registered
 from .wire import number, sized
 

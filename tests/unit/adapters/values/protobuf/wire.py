@@ -1,23 +1,17 @@
 """Messages on the wire: by hand, and made by chance."""
 
-from __future__ import annotations
-
+import random
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from pyspark_kafka.adapters.values.protobuf.spark_types import (
     inner_message,
     is_repeated,
     is_required,
 )
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Sequence
-
-    from google.protobuf.descriptor import Descriptor
 
 F: Final = FieldDescriptor
 VARINTS: Final = (
