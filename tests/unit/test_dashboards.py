@@ -58,7 +58,6 @@ def panels() -> Iterator[dict[str, Any]]:
 
 
 def expressions() -> list[str]:
-    """Return what the dashboard and the rules ask for."""
     variables = DASHBOARD["templating"]["list"]
     asked = [target["expr"] for panel in panels() for target in panel.get("targets", ())]
     defined = [variable["definition"] for variable in variables if "definition" in variable]
@@ -135,7 +134,6 @@ def test_the_dashboard_s_expressions_are_valid(tmp_path):
 
 
 def promtool(*arguments: str) -> None:
-    """Run promtool, which has to succeed."""
     command = [str(PROMTOOL), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

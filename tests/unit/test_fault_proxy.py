@@ -19,7 +19,6 @@ HELD = Traffic(is_held=True)
 
 @pytest.fixture
 def proxy():
-    """Run a proxy of a server that sends back what it gets."""
     with FaultProxies() as proxies, echo_server() as target:
         yield proxies.add(free_ports(1)[0], target)
 

@@ -13,7 +13,6 @@ LOSS = re.compile(r'return DataLoss\(\s*"(\w+)"')
 
 
 def found(pattern: re.Pattern[str]) -> list[str]:
-    """Return what a pattern finds in the sources of the package."""
     return [name for source in SOURCES for name in pattern.findall(source)]
 
 

@@ -39,7 +39,6 @@ BAD = BadRecordStats({FailureReason.MALFORMED: 3, FailureReason.BAD_UTF8: 2}, de
 def lag(
     behind: int = 5, *, query: str = "id", run: str = "run", name: str | None = None
 ) -> QueryLag:
-    """Return the lag of a query that reads two partitions, one of them completely."""
     first, second = TopicPartition("t", 0), TopicPartition("t", 1)
     source = SourceLag.in_offsets({first: 0, second: 3}, {first: behind, second: 3})
     return QueryLag(query, run, name, 7, 1_700_000_000_500, {"1": source})
@@ -288,8 +287,6 @@ def test_the_log_line_has_the_bad_records_of_its_report(caplog):
 
 
 class Notes(LagExporter):
-    """Keeps what it is called with."""
-
     def __init__(self) -> None:
         self.lags: list[QueryLag] = []
         self.ended: list[tuple[str, str]] = []

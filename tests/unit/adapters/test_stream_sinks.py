@@ -42,7 +42,6 @@ class Writer:
         self.is_closed = True
 
     def end(self) -> None:
-        """End the transaction."""
         self.committed, self.pending = self.pending, None
 
 

@@ -80,9 +80,7 @@ def test_each_list_of_the_environment_allows_what_it_names(monkeypatch):
         operator_policy()
 
 
-def test_the_configuration_of_the_application_allows_and_its_workers_are_told_so(
-    classic_session, monkeypatch
-):
+def test_an_application_allows_and_its_workers_are_told_so(classic_session, monkeypatch):
     allowed = operator_policy(classic_session)
     assert allowed.module_problem("o", "etl") is None
     assert allowed.url_problem("o", URL) is None

@@ -291,7 +291,6 @@ PIGEON = {"client": "carrier-pigeon", "kafka.bootstrap.servers": "loft"}
 
 @pytest.fixture
 def pigeon_folder(tmp_path, monkeypatch):
-    """Add a pigeon_folder with a client to the adapters."""
     package = tmp_path / "carrier_pigeon"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -305,7 +304,6 @@ def pigeon_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def pigeon_line(monkeypatch):
-    """Add a client's pigeon_line to the table."""
     added = {"carrier-pigeon": "pyspark_kafka.adapters.carrier_pigeon.client"}
     monkeypatch.setattr(plugins, "CLIENTS", {**plugins.CLIENTS, **added})
 
@@ -335,8 +333,6 @@ def test_a_folder_without_its_line_is_not_a_client():
 
 @pytest.fixture
 def install_format(monkeypatch):
-    """Return what installs entry points for a test."""
-
     def add(*values: str) -> None:
         points = EntryPoints(EntryPoint("line", value, FORMAT_GROUP) for value in values)
         for module in (named_functions, plugins):

@@ -203,7 +203,6 @@ def evicting(new_pool, clock):
 
 
 def borrow_each(pool: ContainerPool, topics: str) -> list[object]:
-    """Borrow a client for each topic at once, and return them in this order."""
     with ExitStack() as stack:
         leases = [pool.lease(options(topic)) for topic in reversed(topics)]
         return [reader(stack.enter_context(lease)) for lease in leases][::-1]

@@ -16,7 +16,6 @@ echo "${{COMPREPLY[@]}}"
 
 @pytest.fixture
 def script(capsys):
-    """Return the script for bash."""
     assert main(["completion", "bash"]) == 0
     return capsys.readouterr().out
 

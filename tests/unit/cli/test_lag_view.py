@@ -32,7 +32,6 @@ def look(*partitions: PartitionLag, trend: Trend | None = None) -> LagSnapshot:
 def drawn(
     shown: LagSnapshot, height: int = 30, encoding: str = "utf-8", **more: object
 ) -> list[str]:
-    """Return the lines on a screen."""
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=out, width=100, height=height)
     console.print(LagView(shown, "s3a://b/c", "h:9092", NOW, **more))  # type: ignore[arg-type]

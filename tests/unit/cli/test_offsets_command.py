@@ -7,7 +7,6 @@ from pyspark_kafka.__main__ import main
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    """Return a checkpoint with a committed and a planned batch."""
     for name, content in {
         "offsets/0": 'v1\n{"batchTimestampMs":1795251150969}\n{"t":{"0":4,"1":2}}',
         "commits/0": "v1\n{}",

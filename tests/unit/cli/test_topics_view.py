@@ -27,7 +27,6 @@ def topic(name: str, *partitions: PartitionDescription, **config: str) -> TopicS
 
 
 def drawn(view: TopicListView) -> list[str]:
-    """Return the lines on a screen."""
     out = io.StringIO()
     Console(file=out, width=100, highlight=False).print(view)
     return [line.strip() for line in out.getvalue().splitlines()]

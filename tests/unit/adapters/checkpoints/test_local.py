@@ -17,7 +17,6 @@ DAY_SECONDS = 24 * 60 * 60
 
 @pytest.fixture
 def log(tmp_path):
-    """Return a log of a directory that exists."""
     return FsspecMetadataLog(StoragePath(str(tmp_path)))
 
 
@@ -123,9 +122,7 @@ def test_files_of_killed_writers_are_deleted_after_a_day(log, tmp_path, sweep):
     assert (young.exists(), old.exists()) == (True, False)
 
 
-def test_a_clock_that_is_an_hour_ahead_deletes_no_file_of_a_running_writer(
-    log, tmp_path, monkeypatch
-):
+def test_a_clock_an_hour_ahead_deletes_no_file_of_a_running_writer(log, tmp_path, monkeypatch):
     """A storage has its own clock."""
     running = tmp_path / temporary_name("3")
     running.write_bytes(b"half")

@@ -46,7 +46,6 @@ PARTITION: Final = TopicPartition("t", 0)
 
 @pytest.fixture
 def unreached():
-    """Return a cluster that is never reached."""
     return Cluster(OPTIONS)
 
 

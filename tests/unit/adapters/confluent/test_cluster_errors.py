@@ -65,7 +65,6 @@ def cluster():
 
 @pytest.fixture
 def errors(cluster):
-    """Return the errors of that cluster."""
     return cluster.errors
 
 
@@ -180,9 +179,7 @@ def test_a_failed_handshake_is_raised_once(errors):
     assert isinstance(error, BrokerUnreachableError)
 
 
-def test_a_handshake_with_certificates_that_were_replaced_is_forgotten(
-    errors, cluster, monkeypatch
-):
+def test_a_handshake_with_replaced_certificates_is_forgotten(errors, cluster, monkeypatch):
     cluster.settings.config({}, {})
     errors.remember_error(KafkaError(TRANSPORT, ALERT))
     monkeypatch.setattr(cluster.settings, "used", {})

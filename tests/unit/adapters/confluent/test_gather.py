@@ -35,8 +35,6 @@ DEFAULT_LIMITS = RecordLimits()
 
 @dataclass(frozen=True)
 class Sent:
-    """What a message holds."""
-
     offset: int
     value: bytes | None = b"v"
     key: bytes | None = None
@@ -108,8 +106,6 @@ class FakeLibrary:
 
 
 class Gathering:
-    """The kernel over some messages."""
-
     def __init__(
         self,
         sent: Sequence[Sent],

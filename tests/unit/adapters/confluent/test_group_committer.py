@@ -63,8 +63,6 @@ class Event:
 
 
 class RefusedPartition:
-    """A partition in an answer."""
-
     def __init__(self, code: int) -> None:
         self.error = KafkaError(code)
 

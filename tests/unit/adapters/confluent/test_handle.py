@@ -39,7 +39,6 @@ class Issuer:
 
 @pytest.fixture
 def issuer(monkeypatch):
-    """Have a module with an issuer."""
     made = Issuer()
     module = ModuleType("issuer_of_a_test")
     module.__dict__["issue"] = made
@@ -69,7 +68,6 @@ def cluster(issuer):  # noqa: ARG001  # its settings name the issuer
 
 @pytest.fixture
 def handle(cluster):
-    """Yield a handle that has a token."""
     made = new_handle(cluster)
     yield made
     made.close()

@@ -17,8 +17,6 @@ from pyspark_kafka.testing import await_until
 
 @dataclass
 class Adapter:
-    """Counts how often its events are handled."""
-
     has_client: bool = True
     handled: int = 0
 

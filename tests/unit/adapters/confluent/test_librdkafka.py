@@ -26,7 +26,6 @@ SOURCE: Final = {**SINK, "subscribe": "t"}
 
 @pytest.fixture
 def unloaded():
-    """Reset the cached library before and after."""
     load.cache_clear()
     yield
     load.cache_clear()

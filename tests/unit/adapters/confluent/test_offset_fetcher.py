@@ -153,7 +153,6 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return the time of all deadlines."""
     return Clock(monkeypatch)
 
 

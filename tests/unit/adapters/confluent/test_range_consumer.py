@@ -35,13 +35,11 @@ class Handle:
 
 @pytest.fixture
 def handle():
-    """Return a handle without fetches."""
     return Handle()
 
 
 @pytest.fixture
 def topic_ids():
-    """Return the ids of topics that were not created again."""
     return TopicIds()
 
 

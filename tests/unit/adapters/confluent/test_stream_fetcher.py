@@ -24,7 +24,6 @@ FIRST, SECOND = PARTITIONS[:2]
 
 @pytest.fixture
 def cluster():
-    """Yield a broker with a topic."""
     with MockCluster() as made:
         made.create_topic(FIRST.topic, len(PARTITIONS))
         yield made
@@ -45,7 +44,6 @@ def settings(monkeypatch):
 
 @pytest.fixture
 def consumer(cluster):
-    """Yield a consumer of the cluster."""
     options = {**cluster.options, "subscribe": FIRST.topic, "maxRecordBytes": "1000"}
     wake = WakePipe()
     made = StreamFetcher(parse_source_options(options, QueryKind.STREAM), wake.file)
@@ -55,7 +53,6 @@ def consumer(cluster):
 
 
 def produce(cluster: MockCluster, partition: TopicPartition, *values: bytes) -> None:
-    """Write one batch."""
     servers = cluster.options["kafka.bootstrap.servers"]
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 1_000})
     for value in values:
@@ -90,9 +87,7 @@ def test_all_queues_have_a_limit_together_however_partitions_are_assigned(consum
     assert assigned == len(PARTITIONS)
 
 
-def test_one_consumer_is_made_for_partitions_that_are_assigned_one_after_the_other(
-    consumer, settings
-):
+def test_partitions_assigned_one_after_the_other_have_one_consumer(consumer, settings):
     for partition in PARTITIONS:
         consumer.assign({partition: 0})
     for _ in range(2):

@@ -35,7 +35,6 @@ SLACK_S: Final = 5.0
 
 @pytest.fixture
 def cluster():
-    """Yield a broker with the input topic."""
     with MockCluster() as made:
         made.create_topic(T0.topic)
         yield made
@@ -132,7 +131,6 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(cluster, *, brok
 
 @pytest.fixture
 def sink(cluster):
-    """Yield a sink of the cluster, for a task."""
     source = parse_source_options({**cluster.options, "subscribe": T0.topic}, QueryKind.STREAM)
     options = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
     producers = SinkProducers(options)

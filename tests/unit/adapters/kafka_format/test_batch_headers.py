@@ -11,14 +11,12 @@ Aborted = list[tuple[int, int]]
 
 
 def sent(offset: int, producer: int, codec: int = 0) -> Batch:
-    """Return a batch of two records of a producer's transaction."""
     return Batch.of(
         [Record(offset), Record(offset + 1)], codec, attributes=TRANSACTIONAL, producer_id=producer
     )
 
 
 def plain(offset: int, producer: int = -1) -> Batch:
-    """Return a batch of two records outside of transactions."""
     return Batch.of([Record(offset), Record(offset + 1)], producer_id=producer)
 
 

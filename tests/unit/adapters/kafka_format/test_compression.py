@@ -33,7 +33,6 @@ plains = st.binary(min_size=1, max_size=300) | st.binary(min_size=1, max_size=9)
 
 
 def read(codec: Codec, compressed: bytes) -> bytes:
-    """Decompress as our own reader does."""
     stream = open_stream(codec, memoryview(compressed), 2)
     found, room = bytearray(), memoryview(bytearray(70_000))
     while size := stream.readinto(room):

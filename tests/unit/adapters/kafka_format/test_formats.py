@@ -44,7 +44,6 @@ RECORDS = [
 
 
 def expected(magic: int, records: list[Record] = RECORDS) -> list[Row]:
-    """Return the rows of records in a format."""
     return [
         Row(
             record.offset,

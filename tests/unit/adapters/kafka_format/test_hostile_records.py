@@ -77,9 +77,7 @@ def refuse(batch: Batch, reason: str, projection: Projection = ALL_COLUMNS) -> N
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 @pytest.mark.parametrize("name", WITH_ANY_COLUMNS)
 @pytest.mark.parametrize("projection", [ALL_COLUMNS, WITHOUT_HEADERS, Projection(("topic",))])
-def test_what_a_record_says_of_itself_is_held_against_its_bytes_with_any_columns(
-    name, codec, projection
-):
+def test_what_a_record_says_of_itself_is_held_against_its_bytes(name, codec, projection):
     body, reason = WITH_ANY_COLUMNS[name]
     refuse(raw_batch(sized(body), codec=codec), reason, projection)
 
@@ -138,9 +136,7 @@ def resealed(made: bytes) -> bytes:
         (1, -(2**31), b"kv"),
     ],
 )
-def test_what_a_message_says_of_itself_is_held_against_its_bytes(
-    magic, codec, key_length, value_length, rest
-):
+def test_a_message_is_held_against_its_bytes(magic, codec, key_length, value_length, rest):
     made = checked(magic, key_length, value_length, rest)
     if codec:
         made = message(magic, 0, gzip.compress(made, mtime=0), attributes=codec)

@@ -83,7 +83,6 @@ def test_what_is_cut_off_at_its_end_has_the_rows_of_its_whole_batches(found, kin
 
 
 def dice(seed: int) -> random.Random:
-    """Return a random generator with the given seed."""
     return random.Random(seed)  # noqa: S311  # nothing is secret
 
 

@@ -53,7 +53,6 @@ def records(draw: DrawFn) -> list[Record]:
 def arrow(
     found: Sequence[Record], kind: pa.DataType = BINARY, pairs: pa.DataType = HEADERS
 ) -> pa.RecordBatch:
-    """Return records as an Arrow batch."""
     headers = [
         [{"key": key, "value": value} for key, value in record.headers] or None for record in found
     ]
@@ -77,14 +76,12 @@ def encoded(
     producer: ProducerIdAndEpoch = NOBODY,
     sequence: int = -1,
 ) -> bytes:
-    """Encode all rows of a batch."""
     columns = ProducerColumns.of(batch, NOW)
     encoder = RecordEncoder(Compressor(codec))
     return encoder.encode(columns, all_rows(columns), producer, sequence)
 
 
 def read_back(found: Sequence[Record]) -> list[Row]:
-    """Return the expected rows of records."""
     return [
         Row(place, record.key, record.value, record.timestamp, 0, record.headers or None)
         for place, record in enumerate(found)

@@ -40,7 +40,6 @@ EPOCH_AT: Final = 12
 
 
 def fetched(epoch: int, *offsets: int) -> FetchedData:
-    """Return a response with one batch."""
     records = bytearray(log(Batch.of([Record(offset) for offset in offsets])))
     struct.pack_into(">i", records, EPOCH_AT, epoch)
     return FetchedData(kafka_errors.NoError, NO_REPLICA, (), memoryview(bytes(records)))
@@ -87,8 +86,6 @@ class ScriptedConnection:
 
 @dataclass
 class Script:
-    """What a range is read from."""
-
     connection: ScriptedConnection
     brokers: Brokers
     range: RangeFetcher

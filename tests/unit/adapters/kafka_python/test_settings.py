@@ -1,6 +1,8 @@
+import ast
 import socket
 import ssl
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,35 +14,21 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl import SaslMechanismPlain, get_sasl_mechanism
 from kafka.protocol.sasl import SaslAuthenticateRequest
 
-from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS, TRANSLATIONS, client_settings
-from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.options.client_settings import read_java_settings
-from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON, SETTINGS, Ignored, Setting
+from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS, TRANSLATIONS
+from pyspark_kafka.domain.errors import MissingDependencyError
+from pyspark_kafka.domain.options.settings_table import Ignored
 from pyspark_kafka.ports.security.token_provider import Token
 
-from ..conftest import PASSWORD
+from ..client_settings import KERBEROS, SERVERS, problems_of, ssl_settings, translations
+from ..client_settings import kafka_python_config as client_config
 
-SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
+problems = partial(problems_of, client_config)
+
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
-KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
-
-
-def client_config(settings: dict[str, str]) -> dict[str, Any]:
-    return client_settings(read_java_settings(settings, KAFKA_PYTHON))[0]
 
 
 def translated(**settings: str) -> dict[str, Any]:
     return client_config(SERVERS | {name.replace("__", "."): v for name, v in settings.items()})
-
-
-def is_number(setting: Setting) -> bool:
-    return setting.values is not None and setting.values.text.startswith("a whole number")
-
-
-def problems(settings: dict[str, str]) -> tuple[str, ...]:
-    with pytest.raises(OptionsError) as caught:
-        client_config(SERVERS | settings)
-    return caught.value.problems
 
 
 @pytest.mark.parametrize("name", ["proxy.url", "socks5.proxy"])
@@ -68,72 +56,36 @@ def test_a_proxy_is_passed():
     assert config["proxy_url"] == "socks5h://user:p%23@[::1]:1080"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "config"),
-    [
-        ("check.crcs", "false", {"check_crcs": False}),
-        ("client.dns.lookup", "use_all_dns_ips", {"client_dns_lookup": "use_all_dns_ips"}),
-        ("client.id", "7", {"client_id": "7"}),
-        ("client.rack", "1", {"client_rack": "1"}),
-        ("connections.max.idle.ms", "-1", {"connections_max_idle_ms": 2**31 - 1}),
-        ("connections.max.idle.ms", "600000", {"connections_max_idle_ms": 600_000}),
-        ("default.api.timeout.ms", "5", {"bootstrap_timeout_ms": 5}),
-        ("fetch.max.bytes", "2", {"fetch_max_bytes": 2}),
-        ("fetch.max.wait.ms", "3", {"fetch_max_wait_ms": 3}),
-        ("fetch.max.wait.ms", "90000", {"fetch_max_wait_ms": 29_999}),
-        ("fetch.min.bytes", "4", {"fetch_min_bytes": 4}),
-        ("group.id", "g", {"group_id": "g"}),
-        ("isolation.level", "read_committed", {"isolation_level": "read_committed"}),
-        ("max.partition.fetch.bytes", "5", {"max_partition_fetch_bytes": 5}),
-        ("metadata.max.age.ms", "6", {"metadata_max_age_ms": 6}),
-        ("reconnect.backoff.ms", "7", {"reconnect_backoff_ms": 7, "reconnect_backoff_max_ms": 7}),
-        ("reconnect.backoff.max.ms", "8", {"reconnect_backoff_max_ms": 8}),
-        (
-            "request.timeout.ms",
-            "900000",
-            {"request_timeout_ms": 900_000, "connections_max_idle_ms": 900_001},
-        ),
-        ("request.timeout.ms", "200", {"request_timeout_ms": 200, "fetch_max_wait_ms": 199}),
-        ("retry.backoff.ms", "9", {"retry_backoff_ms": 9}),
-        (
-            "receive.buffer.bytes",
-            "65536",
-            {
-                "socket_options": [
-                    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-                    (socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536),
-                ]
-            },
-        ),
-        (
-            "send.buffer.bytes",
-            "131072",
-            {
-                "socket_options": [
-                    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-                    (socket.SOL_SOCKET, socket.SO_SNDBUF, 131_072),
-                ]
-            },
-        ),
-        ("socket.connection.setup.timeout.ms", "8", {"socket_connection_setup_timeout_ms": 8}),
-        (
-            "socket.connection.setup.timeout.max.ms",
-            "0",
-            {"socket_connection_setup_timeout_max_ms": 1},
-        ),
-        ("security.protocol", "plaintext", {"security_protocol": "PLAINTEXT"}),
-        (
-            "max_in_flight_requests_per_connection",
-            "3",
-            {"max_in_flight_requests_per_connection": 3},
-        ),
-        (
-            "enable.incremental.fetch.sessions",
-            "false",
-            {"enable_incremental_fetch_sessions": False},
-        ),
-    ],
-)
+TRANSLATED = """
+check.crcs=false -> check_crcs=False
+client.dns.lookup=use_all_dns_ips -> client_dns_lookup='use_all_dns_ips'
+client.id=7 -> client_id='7'
+client.rack=1 -> client_rack='1'
+connections.max.idle.ms=-1 -> connections_max_idle_ms=2147483647
+connections.max.idle.ms=600000 -> connections_max_idle_ms=600000
+default.api.timeout.ms=5 -> bootstrap_timeout_ms=5
+fetch.max.bytes=2 -> fetch_max_bytes=2
+fetch.max.wait.ms=3 -> fetch_max_wait_ms=3
+fetch.max.wait.ms=90000 -> fetch_max_wait_ms=29999
+fetch.min.bytes=4 -> fetch_min_bytes=4
+group.id=g -> group_id='g'
+isolation.level=read_committed -> isolation_level='read_committed'
+max.partition.fetch.bytes=5 -> max_partition_fetch_bytes=5
+metadata.max.age.ms=6 -> metadata_max_age_ms=6
+reconnect.backoff.ms=7 -> reconnect_backoff_ms=7 reconnect_backoff_max_ms=7
+reconnect.backoff.max.ms=8 -> reconnect_backoff_max_ms=8
+request.timeout.ms=900000 -> request_timeout_ms=900000 connections_max_idle_ms=900001
+request.timeout.ms=200 -> request_timeout_ms=200 fetch_max_wait_ms=199
+retry.backoff.ms=9 -> retry_backoff_ms=9
+socket.connection.setup.timeout.ms=8 -> socket_connection_setup_timeout_ms=8
+socket.connection.setup.timeout.max.ms=0 -> socket_connection_setup_timeout_max_ms=1
+security.protocol=plaintext -> security_protocol='PLAINTEXT'
+max_in_flight_requests_per_connection=3 -> max_in_flight_requests_per_connection=3
+enable.incremental.fetch.sessions=false -> enable_incremental_fetch_sessions=False
+"""
+
+
+@pytest.mark.parametrize(("name", "value", "config"), translations(TRANSLATED, ast.literal_eval))
 def test_a_java_clients_setting_becomes_one_of_kafka_pythons(name, value, config):
     made = client_config(SERVERS | {name: value})
     assert config.items() <= made.items()
@@ -144,6 +96,17 @@ def test_a_java_clients_setting_becomes_one_of_kafka_pythons(name, value, config
 def test_a_broker_that_is_back_is_noticed_soon():
     assert translated()["reconnect_backoff_max_ms"] == 1_000
     assert translated(reconnect__backoff__max__ms="5000")["reconnect_backoff_max_ms"] == 5_000
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("receive.buffer.bytes", socket.SO_RCVBUF), ("send.buffer.bytes", socket.SO_SNDBUF)],
+)
+def test_the_size_of_a_buffer_is_an_option_of_sockets(name, option):
+    assert client_config(SERVERS | {name: "65536"})["socket_options"] == [
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+        (socket.SOL_SOCKET, option, 65_536),
+    ]
 
 
 def test_left_to_the_system():
@@ -184,24 +147,6 @@ def test_not_known(name):
     assert problems({name: "1"}) == (
         f"Option 'kafka.{name}' is not known to the client 'kafka-python'.",
     )
-
-
-def test_problems_of_values_names_logins_and_stores_are_reported_together():
-    told = problems(
-        {
-            "fetch.min.bytes": "x",
-            "foo.bar": "1",
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "NONE",
-            "ssl.truststore.location": "/nowhere/t.p12",
-        }
-    )
-    assert [text.split("'")[1] for text in told] == [
-        "kafka.fetch.min.bytes",
-        "kafka.foo.bar",
-        "kafka.sasl.mechanism",
-        "kafka.ssl.truststore.location",
-    ]
 
 
 def test_a_brokers_version_is_set_by_librdkafkas_names():
@@ -300,9 +245,7 @@ def kerberos(options: str) -> dict[str, str]:
     }
 
 
-def test_kerberos_goes_by_the_ticket_cache_or_by_a_keytab_which_has_to_be_there(
-    tmp_path, monkeypatch
-):
+def test_kerberos_goes_by_the_ticket_cache_or_a_keytab(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gssapi", ModuleType("gssapi"))
     config = client_config(SERVERS | kerberos('useTicketCache=true serviceName="k"'))
     assert config["sasl_mechanism"] == "GSSAPI"
@@ -323,16 +266,18 @@ def test_kerberos_without_its_package(monkeypatch):
     assert package.endswith("install it with: pip install 'pyspark-kafka[kerberos]'")
 
 
-def trust(stores: Path, suffix: str = "p12") -> dict[str, str]:
-    return {
-        "security.protocol": "SSL",
-        "ssl.truststore.location": str(stores / f"trust.{suffix}"),
-        "ssl.truststore.password": PASSWORD,
-    }
+def tls_context(settings: dict[str, str]) -> ssl.SSLContext:
+    config = client_config(SERVERS | {"security.protocol": "SSL"} | settings)
+    context: ssl.SSLContext = config["ssl_context"].context
+    return context
+
+
+def trust(stores: Path) -> dict[str, str]:
+    return {key: v for key, v in ssl_settings(stores).items() if "keystore" not in key}
 
 
 def test_a_pkcs12_truststore_holds_what_is_trusted_and_nothing_else_is(stores):
-    context = client_config(SERVERS | trust(stores))["ssl_context"].context
+    context = tls_context(trust(stores))
     assert context.cert_store_stats()["x509"] == 1
     assert context.check_hostname
     assert context.verify_mode is ssl.CERT_REQUIRED
@@ -347,9 +292,7 @@ def test_a_truststore_may_be_pem(stores):
         {"ssl_cafile": str(stores / "me.pem")},
         {"ssl.truststore.certificates": text.replace("\n", " ")},
     ):
-        context = client_config(SERVERS | {"security.protocol": "SSL"} | settings)[
-            "ssl_context"
-        ].context
+        context = tls_context(settings)
         assert context.cert_store_stats()["x509"] == 1
 
 
@@ -363,12 +306,8 @@ def test_a_truststore_may_be_pem(stores):
         ({"ssl_check_hostname": "false"}, "TLSv1_2", "TLSv1_3", False),
     ],
 )
-def test_versions_and_the_check_of_the_hosts_name_follow_the_settings(
-    settings, minimum, maximum, checks
-):
-    context = client_config(SERVERS | {"security.protocol": "SSL"} | settings)[
-        "ssl_context"
-    ].context
+def test_a_context_follows_the_settings(settings, minimum, maximum, checks):
+    context = tls_context(settings)
     assert (context.minimum_version.name, context.maximum_version.name) == (minimum, maximum)
     assert context.check_hostname is checks
 
@@ -376,8 +315,7 @@ def test_versions_and_the_check_of_the_hosts_name_follow_the_settings(
 def test_suites():
     """Only the named suites of TLS 1.2 are offered, besides the suites of TLS 1.3."""
     suites = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_AES_128_GCM_SHA256"
-    settings = {"security.protocol": "SSL", "ssl.cipher.suites": suites}
-    context = client_config(SERVERS | settings)["ssl_context"].context
+    context = tls_context({"ssl.cipher.suites": suites})
     names = {each["name"] for each in context.get_ciphers()}
     assert {name for name in names if not name.startswith("TLS_")} == {
         "ECDHE-RSA-AES128-GCM-SHA256"
@@ -389,50 +327,14 @@ def test_a_list_of_suites_that_openssl_does_not_have_is_refused():
     assert text.startswith("Option 'kafka.ssl.cipher.suites' names no suite")
 
 
-def key(stores: Path, suffix: str) -> dict[str, str]:
-    return {
-        "ssl.keystore.location": str(stores / f"key.{suffix}"),
-        "ssl.keystore.password": PASSWORD,
-    }
-
-
 @pytest.mark.parametrize("suffix", ["p12", "jks"])
 def test_keystore(stores, suffix):
     """A keystore's key and a truststore are loaded, whichever format ``keytool`` gave them."""
-    context = client_config(SERVERS | trust(stores, suffix) | key(stores, suffix))["ssl_context"]
-    assert context.context.cert_store_stats()["x509"] == 1
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"ssl.truststore.password": "hunter2"}, "check 'kafka.ssl.truststore.password'"),
-        ({"ssl.truststore.location": "/nowhere"}, "'/nowhere' cannot be read (No such file"),
-    ],
-)
-def test_a_store_that_cannot_be_opened_is_refused_by_its_option(stores, settings, text):
-    [told] = problems(trust(stores) | settings)
-    assert text in told
-    assert "hunter2" not in told
+    context = tls_context(ssl_settings(stores, suffix))
+    assert context.cert_store_stats()["x509"] == 1
 
 
 def test_a_keystore_without_a_key_is_refused(stores):
     settings = {"ssl.keystore.location": str(stores / "trust.p12")}
-    [told] = problems(trust(stores) | key(stores, "p12") | settings)
+    [told] = problems(ssl_settings(stores) | settings)
     assert told == "Option 'kafka.ssl.keystore.location' holds no private key"
-
-
-def test_without_the_library_that_reads_pkcs12_the_extra_that_brings_it_is_named(
-    stores, monkeypatch
-):
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization.pkcs12", None)
-    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[tls\]"):
-        client_config(SERVERS | trust(stores))
-
-
-def test_every_number():
-    """Every number that Java's consumer takes is translated, or left out for a reason."""
-    numbers = {setting.name for setting in SETTINGS if is_number(setting)}
-    assert len(numbers) > 15
-    assert numbers <= TRANSLATIONS.keys()

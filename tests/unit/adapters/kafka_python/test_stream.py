@@ -79,13 +79,11 @@ class Connection:
 
 @pytest.fixture
 def metadata():
-    """Return the metadata of a cluster."""
     return Metadata()
 
 
 @pytest.fixture
 def brokers(metadata):
-    """Return the brokers of a cluster."""
     options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
     made = Brokers(parse_source_options(options, QueryKind.STREAM))
     made._metadata = cast("ClusterMetadata", metadata)

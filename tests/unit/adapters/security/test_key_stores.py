@@ -240,9 +240,7 @@ def write(directory: Path, certificate: Certificate, authority: Authority) -> No
     (directory / "trust.pem").write_text(authority.pem)
 
 
-def test_new_connections_use_files_that_were_replaced_once_they_belong_together(
-    authority, client, tmp_path, caplog
-):
+def test_new_connections_use_replaced_files_that_fit(authority, client, tmp_path, caplog):
     write(tmp_path, client, authority)
     current = check_settings(read_java_settings(tls(tmp_path)))["ssl_context"]
     first = current.context

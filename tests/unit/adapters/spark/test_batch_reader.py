@@ -30,7 +30,9 @@ PARTITION = ("partition",)
 OFFSET = ("offset",)
 TIMESTAMP = ("timestamp",)
 
-COMPARISONS = pytest.mark.parametrize(
+
+@pytest.mark.parametrize(("column", "bound"), [(PARTITION, "partitions"), (OFFSET, "offsets")])
+@pytest.mark.parametrize(
     ("kind", "span"),
     [
         (EqualTo, Span(5, 6)),
@@ -40,20 +42,9 @@ COMPARISONS = pytest.mark.parametrize(
         (LessThanOrEqual, Span(None, 6)),
     ],
 )
-
-
-@COMPARISONS
-def test_partitions(kind, span):
-    """A comparison of the partition bounds partitions, and Spark need not evaluate it."""
-    pushed = kind(PARTITION, 5)
-    assert parse_filter(pushed) == RecordFilter(partitions=span)
-    assert is_exact(pushed)
-
-
-@COMPARISONS
-def test_a_comparison_of_the_offset_bounds_offsets_and_spark_need_not_evaluate_it(kind, span):
-    pushed = kind(OFFSET, 5)
-    assert parse_filter(pushed) == RecordFilter(offsets=span)
+def test_spark_need_not_evaluate_comparisons_that_are_bounds(column, bound, kind, span):
+    pushed = kind(column, 5)
+    assert parse_filter(pushed) == RecordFilter(**{bound: span})
     assert is_exact(pushed)
 
 
@@ -110,9 +101,7 @@ def test_there_is_no_upper_bound_of_time(kind):
         (In(OFFSET, (3,)), RecordFilter(offsets=Span(3, 4)), False),
     ],
 )
-def test_several_partitions_are_exact_several_offsets_bound_the_first_and_the_last(
-    pushed, bounds, exact
-):
+def test_several_partitions_are_exact_and_several_offsets_a_range(pushed, bounds, exact):
     assert parse_filter(pushed) == bounds
     assert is_exact(pushed) is exact
 
