@@ -1,5 +1,3 @@
-"""Deadlines of calls that wait."""
-
 import math
 from itertools import count
 

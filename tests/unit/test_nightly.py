@@ -1,5 +1,3 @@
-"""What runs every night."""
-
 import re
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""Values that belong to the process that created them."""
-
 import os
 import weakref
 

@@ -1,5 +1,3 @@
-"""Channels by their kinds."""
-
 import pickle
 
 import pytest

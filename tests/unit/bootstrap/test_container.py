@@ -1,5 +1,3 @@
-"""The composition root."""
-
 import subprocess
 import sys
 

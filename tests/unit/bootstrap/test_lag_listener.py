@@ -1,5 +1,3 @@
-"""The public function that makes lag listeners."""
-
 import pytest
 
 import pyspark_kafka

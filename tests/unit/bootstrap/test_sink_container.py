@@ -1,5 +1,3 @@
-"""The containers of sinks."""
-
 import pyarrow as pa
 import pytest
 

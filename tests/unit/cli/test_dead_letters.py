@@ -1,5 +1,3 @@
-"""The command line of ``dead-letters``."""
-
 from argparse import Namespace
 from typing import Final
 

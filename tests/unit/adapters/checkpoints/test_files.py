@@ -1,5 +1,3 @@
-"""Reading the file of a schema."""
-
 import pytest
 
 from pyspark_kafka.adapters.checkpoints import files, local

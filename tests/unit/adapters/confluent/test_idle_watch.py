@@ -1,5 +1,3 @@
-"""The thread that handles the events of idle clients."""
-
 import gc
 import threading
 import time

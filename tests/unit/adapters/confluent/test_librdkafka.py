@@ -1,5 +1,3 @@
-"""Finding librdkafka's C API."""
-
 import ctypes
 import ctypes.util
 import sys

@@ -1,5 +1,3 @@
-"""The rows of a batch, by topic and by partition."""
-
 from collections.abc import Sequence
 from typing import Any
 

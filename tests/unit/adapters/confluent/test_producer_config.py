@@ -1,5 +1,3 @@
-"""The configuration of librdkafka's producer from a sink's settings."""
-
 import ctypes
 
 import pytest

@@ -1,5 +1,3 @@
-"""What frames and handshakes let through."""
-
 from contextlib import suppress
 
 import pytest

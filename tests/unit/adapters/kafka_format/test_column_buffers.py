@@ -1,5 +1,3 @@
-"""The memory of columns, and their texts."""
-
 from itertools import count
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Codecs as producers write them."""
-
 import struct
 from collections.abc import Callable
 

@@ -1,5 +1,3 @@
-"""Codecs as streams."""
-
 import gzip
 import struct
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""What records of each format and codec become."""
-
 import gzip
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""Which columns are decoded."""
-
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder

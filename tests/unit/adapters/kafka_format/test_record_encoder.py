@@ -1,5 +1,3 @@
-"""What is made of Arrow batches to be sent."""
-
 import struct
 import weakref
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""Making kafka-python's clients."""
-
 import subprocess
 import sys
 import time

@@ -1,5 +1,3 @@
-"""Sending and receiving over sockets that kafka-python opened."""
-
 import resource
 import selectors
 import socket

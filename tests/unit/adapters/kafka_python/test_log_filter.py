@@ -1,5 +1,3 @@
-"""What kafka-python logs of a login."""
-
 import logging
 from importlib import import_module
 from typing import Any

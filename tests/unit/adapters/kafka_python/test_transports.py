@@ -1,5 +1,3 @@
-"""The sockets of kafka-python's connections."""
-
 import gc
 import socket
 import ssl

@@ -1,5 +1,3 @@
-"""How Python calls machine code."""
-
 import pickle
 import struct
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,3 @@
-"""Combining small Arrow batches."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

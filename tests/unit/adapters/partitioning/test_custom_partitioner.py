@@ -1,5 +1,3 @@
-"""Partitions by turns and by a function of the user's."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

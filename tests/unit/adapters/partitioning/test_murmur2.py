@@ -1,5 +1,3 @@
-"""Which partition rows go to."""
-
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The partitions of rows without a key."""
-
 import numpy as np
 
 from pyspark_kafka.adapters.partitioning.row_partitioner import StickyPartitions

@@ -1,5 +1,3 @@
-"""The TLS sockets of kafka-python's connections."""
-
 import gc
 import select
 import socket

@@ -1,5 +1,3 @@
-"""What Spark's driver logs of a query's options."""
-
 import base64
 import logging
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Read limits between Spark and the use cases."""
-
 import pytest
 from pyspark.sql.streaming import datasource as spark
 

@@ -1,5 +1,3 @@
-"""Spark's writers over use cases in memory."""
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field

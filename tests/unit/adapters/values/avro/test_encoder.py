@@ -1,5 +1,3 @@
-"""Encoding rows as Avro."""
-
 import io
 import json
 from decimal import Decimal

@@ -1,5 +1,3 @@
-"""Columns that kernels fill."""
-
 from decimal import Decimal
 from typing import Any
 

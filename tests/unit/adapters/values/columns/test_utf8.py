@@ -1,5 +1,3 @@
-"""The check of UTF-8 in kernels."""
-
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st

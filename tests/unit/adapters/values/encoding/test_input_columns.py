@@ -1,5 +1,3 @@
-"""Reading Arrow columns in any layout."""
-
 from __future__ import annotations
 
 from typing import Any

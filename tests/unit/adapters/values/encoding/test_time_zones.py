@@ -1,5 +1,3 @@
-"""The local times of timestamps."""
-
 import datetime as dt
 from zoneinfo import ZoneInfo
 

@@ -1,5 +1,3 @@
-"""Decoding JSON values: batches, room, reasons and fields."""
-
 import json
 import math
 import struct

@@ -1,5 +1,3 @@
-"""Encoding rows as JSON."""
-
 import json
 import math
 import struct

@@ -1,5 +1,3 @@
-"""Offsets of time zones at local times."""
-
 import time
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta

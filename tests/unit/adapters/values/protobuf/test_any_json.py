@@ -1,5 +1,3 @@
-"""``Any`` messages as JSON."""
-
 from typing import Any, Final
 
 import pytest

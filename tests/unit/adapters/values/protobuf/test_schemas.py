@@ -1,5 +1,3 @@
-"""Descriptors of messages, and compiling them from texts."""
-
 import tempfile
 from typing import Final
 

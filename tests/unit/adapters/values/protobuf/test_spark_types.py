@@ -1,5 +1,3 @@
-"""The Spark types of messages."""
-
 from typing import Final
 
 import pytest

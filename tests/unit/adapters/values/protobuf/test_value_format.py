@@ -1,5 +1,3 @@
-"""Protobuf as a format, by options."""
-
 from dataclasses import replace
 from typing import Final
 
