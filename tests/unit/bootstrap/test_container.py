@@ -1,57 +1,75 @@
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.bootstrap.container import container_for, sink_container_for
 from pyspark_kafka.bootstrap.plugins import client_names
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 
 
-def options(client: str) -> SourceOptions:
-    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "client": client}
-    return parse_source_options(given, QueryKind.BATCH)
+def options(client: str, **given: str) -> SourceOptions:
+    needed = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "client": client}
+    return parse_source_options({**needed, **given}, QueryKind.BATCH, UNRESTRICTED)
 
 
-def test_an_unknown_client_is_refused_with_those_that_are_known():
-    with pytest.raises(OptionsError) as caught:
-        container_for(options("kafka_python"))
-    assert "'kafka_python'" in str(caught.value)
+def source_container(client: str, **given: str) -> Any:
+    return container_for(options(client, **given))
+
+
+def sink_container(client: str, **given: str) -> Any:
+    needed = {"kafka.bootstrap.servers": "h:1", "topic": "t", "client": client}
+    options = parse_sink_options({**needed, **given}, QueryKind.STREAM, UNRESTRICTED)
+    return sink_container_for(options)
+
+
+CONTAINERS = pytest.mark.parametrize("make", [source_container, sink_container])
+ADAPTERS = pytest.mark.parametrize(
+    ("make", "adapter"),
+    [
+        (source_container, "offset_fetcher"),
+        (source_container, "record_reader"),
+        (sink_container, "record_writer"),
+    ],
+)
+
+
+@CONTAINERS
+def test_an_unknown_client_is_refused_with_those_that_are_known(make):
+    with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
+        make("kafka_python")
     assert all(f"'{client}'" in str(caught.value) for client in client_names())
 
 
-@pytest.mark.parametrize("client", ["confluent", "kafka-python"])
-def test_clients_connect_when_they_are_used(client):
-    container = container_for(options(client))
-    assert container.offset_fetcher() is container.offset_fetcher()
-    assert container.record_reader() is container.record_reader()
+@ADAPTERS
+def test_clients_connect_when_they_are_used(make, adapter, client):
+    container = make(client)
+    assert getattr(container, adapter)() is getattr(container, adapter)()
     container.shutdown_resources()
 
 
-@pytest.mark.parametrize("client", ["confluent", "kafka-python"])
-def test_a_setting_that_a_client_does_not_know_is_refused(client):
-    given = {
-        "kafka.bootstrap.servers": "h:1",
-        "subscribe": "t",
-        "client": client,
-        "kafka.no.such.thing": "1",
-    }
-    container = container_for(parse_source_options(given, QueryKind.BATCH, UNRESTRICTED))
+@CONTAINERS
+def test_a_setting_that_a_client_does_not_know_is_refused(make, client):
+    container = make(client, **{"kafka.no.such.thing": "1"})
+    use = container.record_writer if make is sink_container else container.offset_reader
     with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing' is not known"):
-        container.offset_reader().partitions()
+        use()
     container.shutdown_resources()
 
 
+@ADAPTERS
 @pytest.mark.usefixtures("without_confluent")
-def test_a_missing_client_names_the_extra():
+def test_a_missing_client_names_the_extra(make, adapter):
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
-        container_for(options("confluent")).offset_fetcher()
+        getattr(make("confluent"), adapter)()
 
 
 def test_any_provider_can_be_overridden():

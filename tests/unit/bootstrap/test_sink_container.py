@@ -7,7 +7,7 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.bootstrap.plugins import client_named, client_names
-from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
@@ -22,28 +22,9 @@ def options(client: str, **given: str) -> SinkOptions:
     return parse_sink_options({**needed, **settings}, QueryKind.STREAM, UNRESTRICTED)
 
 
-def test_an_unknown_client_is_refused_with_those_that_are_known():
-    with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
-        sink_container_for(options("kafka_python"))
-    assert all(f"'{client}'" in str(caught.value) for client in client_names())
-
-
-def test_clients_connect_when_they_are_used(client):
-    container = sink_container_for(options(client))
-    assert container.record_writer() is container.record_writer()
-    container.shutdown_resources()
-
-
 def test_transactions_connect_when_they_are_used():
     container = sink_container_for(options("kafka-python", **EXACTLY_ONCE))
     assert container.transactions() is container.transactions()
-    container.shutdown_resources()
-
-
-def test_a_setting_that_a_client_does_not_know_is_refused(client):
-    container = sink_container_for(options(client, kafka__no__such__thing="1"))
-    with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing' is not known"):
-        container.record_writer()
     container.shutdown_resources()
 
 
@@ -61,12 +42,6 @@ def test_exactly_once_needs_a_client_with_transactions(name):
 
 def test_confluent_has_no_transactions():
     assert client_named("confluent", MemoryCluster).transactions is None
-
-
-@pytest.mark.usefixtures("without_confluent")
-def test_a_missing_client_names_the_extra():
-    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
-        sink_container_for(options("confluent")).record_writer()
 
 
 def test_any_provider_can_be_overridden():
