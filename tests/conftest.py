@@ -203,7 +203,6 @@ def fresh_name():
 
 @pytest.fixture(params=["confluent", "kafka-python"])
 def client(request):
-    """Return each client in turn."""
     return request.param
 
 

@@ -10,5 +10,4 @@ from .registry import CLOCKS
 class TestClock(ClockContract):
     @pytest.fixture(params=CLOCKS)
     def clock(self, request):
-        """Return each clock in turn."""
         return request.param()

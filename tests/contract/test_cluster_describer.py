@@ -20,7 +20,6 @@ KAFKA_DESCRIBERS = [
 @pytest.mark.parametrize("held", CLUSTER_DESCRIBERS, ids=str)
 class TestClusterDescriber(HeldAdapter, ClusterDescriberContract):
     def test_the_adapter_is_that_of_the_registry(self, world, held):
-        """The world's client returns the registry's adapter."""
         assert type(world.container().cluster_describer()) is held.adapter
 
 

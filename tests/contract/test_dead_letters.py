@@ -11,5 +11,4 @@ from .registry import DEAD_LETTERS
 @pytest.mark.parametrize("held", DEAD_LETTERS, ids=str)
 class TestDeadLetters(HeldAdapter, DeadLettersContract):
     def test_the_adapter_is_that_of_the_registry(self, letters, held):
-        """The world's container returns the registry's adapter."""
         assert type(letters) is held.adapter

@@ -17,12 +17,10 @@ from .observing import last_number, log_lines
 class TestPrometheusLagExporter(LagExporterContract):
     @pytest.fixture
     def registry(self):
-        """Return a registry without other metrics."""
         return CollectorRegistry()
 
     @pytest.fixture
     def exporter(self, registry):
-        """Return an exporter with that registry."""
         return PrometheusLagExporter(registry)
 
     @pytest.fixture
@@ -47,7 +45,6 @@ class TestLoggingLagExporter(LagExporterContract):
 
     @pytest.fixture
     def exporter(self, caplog):
-        """Return an exporter to the log."""
         caplog.set_level(logging.INFO, logger="pyspark_kafka.lag")
         return LoggingLagExporter()
 

@@ -13,7 +13,6 @@ from ..servers.s3 import SECRET
 class TestMemoryMetadataLog(EditableLogContract):
     @pytest.fixture
     def log(self):
-        """Return a log in memory."""
         return MemoryMetadataLog()
 
     @pytest.fixture
@@ -27,12 +26,10 @@ class FsspecContract(EditableLogContract):
 
     @pytest.fixture
     def path(self):
-        """Return a directory that does not exist."""
         raise NotImplementedError
 
     @pytest.fixture
     def log(self, path):
-        """Return a log in that directory."""
         return FsspecMetadataLog(path)
 
     @pytest.fixture
@@ -44,7 +41,6 @@ class FsspecContract(EditableLogContract):
 class TestLocal(FsspecContract):
     @pytest.fixture
     def path(self, tmp_path):
-        """Return a directory on disk."""
         return StoragePath(f"{tmp_path}/checkpoint/sources/0")
 
     @pytest.fixture
@@ -57,7 +53,6 @@ class TestLocal(FsspecContract):
 class TestHdfs(FsspecContract):
     @pytest.fixture
     def path(self, hdfs, fresh_name):
-        """Return a directory of HDFS."""
         return StoragePath(f"{hdfs.url}/{fresh_name()}/sources/0")
 
     @pytest.fixture
@@ -76,12 +71,10 @@ class TestS3(FsspecContract):
 
     @pytest.fixture
     def failing(self, s3):
-        """Return a log in a bucket that does not exist."""
         return FsspecMetadataLog(StoragePath("s3a://no-bucket/sources/0", s3.storage_options))
 
     @pytest.fixture
     def secrets(self):
-        """Return the bucket's secret key."""
         return (SECRET,)
 
 

@@ -18,7 +18,6 @@ KAFKA_FETCHERS = [held for held in OFFSET_FETCHERS if held.adapter is not Memory
 @pytest.mark.parametrize("held", OFFSET_FETCHERS, ids=str)
 class TestOffsetFetcher(HeldAdapter, OffsetFetcherContract):
     def test_the_adapter_is_that_of_the_registry(self, world, held):
-        """The world's client returns the registry's adapter."""
         assert type(world.container().offset_fetcher()) is held.adapter
 
 

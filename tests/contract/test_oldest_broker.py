@@ -19,7 +19,6 @@ OLDEST = BROKERS[0]
 
 @pytest.fixture(scope="module")
 def oldest():
-    """Run the broker for this module."""
     # Tests write records with old timestamps.
     with ZooKeeperKafka(OLDEST, {"log.retention.ms": "-1"}) as kafka:
         yield kafka
@@ -28,7 +27,6 @@ def oldest():
 class _WithOldestBroker:
     @pytest.fixture
     def world(self, client, fresh_name, oldest):
-        """Return a client's world."""
         return KafkaWorld(client, fresh_name, oldest, capabilities_of(client, OLDEST))
 
 

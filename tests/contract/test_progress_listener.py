@@ -18,12 +18,10 @@ from .observing import last_number, log_lines
 class TestPrometheusProgressListener(ProgressListenerContract):
     @pytest.fixture
     def registry(self):
-        """Return a registry without other metrics."""
         return CollectorRegistry()
 
     @pytest.fixture
     def listener(self, registry):
-        """Return a listener with that registry."""
         return PrometheusProgressListener(registry)
 
     @pytest.fixture
@@ -43,7 +41,6 @@ class TestLoggingProgressListener(ProgressListenerContract):
 
     @pytest.fixture
     def listener(self, caplog):
-        """Return a listener that logs."""
         caplog.set_level(logging.INFO, logger="pyspark_kafka.continuous")
         return LoggingProgressListener()
 
@@ -60,7 +57,6 @@ class TestLagListener(ProgressListenerContract):
 
     @pytest.fixture
     def listener(self, caplog):
-        """Return a listener that exports lag to the log."""
         caplog.set_level(logging.INFO, logger="pyspark_kafka.lag")
         return LagListener([LoggingLagExporter()])
 

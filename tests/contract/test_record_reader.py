@@ -11,5 +11,4 @@ from .registry import RECORD_READERS
 @pytest.mark.parametrize("held", RECORD_READERS, ids=str)
 class TestRecordReader(HeldAdapter, RecordReaderContract):
     def test_the_adapter_is_that_of_the_registry(self, world, held):
-        """The world's client returns the registry's adapter."""
         assert type(world.container().record_reader()) is held.adapter

@@ -11,5 +11,4 @@ from .registry import RECORD_WRITERS
 @pytest.mark.parametrize("held", RECORD_WRITERS, ids=str)
 class TestRecordWriter(HeldAdapter, RecordWriterContract):
     def test_the_adapter_is_that_of_the_registry(self, world, held):
-        """The world's client returns the registry's adapter."""
         assert type(world.sink_container().record_writer()) is held.adapter

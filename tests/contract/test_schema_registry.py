@@ -40,24 +40,20 @@ class OverMemory(SchemaRegistryContract):
 
     @pytest.fixture
     def memory(self):
-        """Return a registry without schemas."""
         return MemorySchemaRegistry()
 
     @pytest.fixture
     def strict(self, memory, subject):
-        """Return a subject that refuses schemas."""
         memory.set_compatibility(subject, backward)
         return subject
 
     @pytest.fixture
     def guid(self, memory, subject):
-        """Return the GUID of a schema that is registered."""
         schema = avro("Event", "id")
         memory.register(subject, schema)
         return guid_of(schema), schema
 
     def test_versions_have_guids(self, registry, guid, subject):
-        """A version and a schema that is looked up have the GUID."""
         known, schema = guid
         assert registry.version(subject).guid == registry.look_up(subject, schema).guid == known
 
@@ -65,7 +61,6 @@ class OverMemory(SchemaRegistryContract):
 class TestMemorySchemaRegistry(OverMemory):
     @pytest.fixture
     def registry(self, memory):
-        """Return the registry in memory itself."""
         return memory
 
 
@@ -80,7 +75,6 @@ class OverHttp(SchemaRegistryContract):
 
     @pytest.fixture
     def secrets(self):
-        """Return the password."""
         return (PASSWORD,)
 
 
@@ -97,12 +91,10 @@ class TestHttpSchemaRegistry(OverHttp, OverMemory):
 class TestSchemaCache(OverMemory):
     @pytest.fixture
     def registry(self, memory):
-        """Return a cache of the registry in memory."""
         return SchemaCache(memory)
 
     @pytest.fixture
     def failing(self):
-        """Return a cache of a registry that is down."""
         return SchemaCache(http_registry("http://127.0.0.1:1", timeout_ms=20))
 
 

@@ -18,12 +18,10 @@ LOGGER = "pyspark_kafka"
 class TestMemorySourceEvents(SourceEventsContract):
     @pytest.fixture
     def events(self):
-        """Return a listener that keeps reports."""
         return MemorySourceEvents()
 
     @pytest.fixture
     def observed(self, events):
-        """Return what it has kept."""
         return lambda: [f"{report.event} {report.facts}" for report in events.reports]
 
 
@@ -36,7 +34,6 @@ class TestLoggingSourceEvents(SourceEventsContract):
 
     @pytest.fixture
     def observed(self, caplog):
-        """Return the lines of the log."""
         return lambda: log_lines(caplog, LOGGER)
 
 
@@ -46,7 +43,6 @@ def test_the_suite_makes_every_report():
 
 
 def test_memory_keeps_reports_in_order():
-    """Reports are kept with their arguments, oldest first."""
     events = MemorySourceEvents()
     report_all(events)
     assert [(report.event, report.facts) for report in events.reports] == list(REPORTS.items())

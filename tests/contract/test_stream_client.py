@@ -11,5 +11,4 @@ from .registry import STREAM_CLIENTS
 @pytest.mark.parametrize("held", STREAM_CLIENTS, ids=str)
 class TestStreamClient(HeldAdapter, StreamClientContract):
     def test_the_adapter_is_that_of_the_registry(self, world, held):
-        """The world's client returns the registry's adapter."""
         assert type(world.stream_client(None)) is held.adapter

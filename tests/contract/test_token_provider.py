@@ -78,7 +78,6 @@ def shown(**fields: object) -> Response:
 class TestOidcTokenProvider(TokenProviderContract):
     @pytest.fixture
     def issuer(self):
-        """Serve a token endpoint."""
 
         def show(value: str, request: Request) -> Response:
             credentials = base64.b64encode(f"me:{SECRET}".encode()).decode()

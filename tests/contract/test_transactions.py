@@ -11,5 +11,4 @@ from .registry import TRANSACTIONS
 @pytest.mark.parametrize("held", TRANSACTIONS, ids=str)
 class TestTransactions(HeldAdapter, TransactionsContract):
     def test_the_adapter_is_that_of_the_registry(self, world, held):
-        """The world's client returns the registry's adapter."""
         assert type(world.sink_container().transactions()) is held.adapter

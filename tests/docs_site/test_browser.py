@@ -50,7 +50,6 @@ def url():
 
 @pytest.fixture(scope="module")
 def browser():
-    """Return a headless Chromium."""
     webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = str(BROWSER)

@@ -7,16 +7,14 @@ import errno
 import socket
 import struct
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, final
+from types import TracebackType
+from typing import Final, Self, final
 from urllib.parse import urlsplit
 
 from pyspark_kafka.brokers.settings import free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import TracebackType
 
 _CHUNK: Final = 65_536
 _RESET: Final = struct.pack("ii", 1, 0)

@@ -6,17 +6,15 @@ import enum
 import json
 import logging
 import uuid
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.request import Request, urlopen
 from xml.sax.saxutils import escape
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 KEY: Final = "AKIAKEYOFATEST"
 SECRET: Final = "a/secret+of=a test"  # noqa: S105 - of a server in this process

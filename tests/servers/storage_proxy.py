@@ -9,19 +9,17 @@ import random
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 from urllib.parse import parse_qs, urlsplit
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
 from .hdfs import Hdfs
 from .s3 import S3Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _UPSTREAM_S: Final = 60.0
 _POLL_S: Final = 0.01
