@@ -23,10 +23,12 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar
 
@@ -64,7 +66,6 @@ _SPARK_EVENT_S: Final = 400.0
 
 
 def main() -> int:
-    """Run the command."""
     options = _options()
     chosen = options.parse_args()
     if chosen.seed is None:
@@ -99,7 +100,7 @@ def _options() -> argparse.ArgumentParser:
     kinds.add_argument("--secured", action="store_true", help="soak queries that log in")
     kinds.add_argument("--hostile", action="store_true", help="let networks and brokers fail")
     kinds.add_argument("--write-stage", action="store_true", help="lose executors that write")
-    options.add_argument("--first", type=int, default=0, help="of the rounds of a write stage")
+    options.add_argument("--first", type=int, default=0, help="number of the rounds")
     options.add_argument("--queries", nargs="+", help="such as at-least-once-confluent")
     options.add_argument("--faults", nargs="+", help="of continuous and hostile soaks")
     options.add_argument("--spark", action="store_true", help="hostile soaks: batches in Spark")
@@ -123,8 +124,7 @@ def _options() -> argparse.ArgumentParser:
 def _run_kills(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
     queries = _named(chosen.queries, QUERIES)
     cluster = stack.enter_context(KafkaCluster(BROKERS))
-    soak = stack.enter_context(Soak(cluster, queries, chosen.seed, say))
-    soak.run(chosen.rounds or _ROUNDS)
+    stack.enter_context(Soak(cluster, queries, chosen.seed, say)).run(_rounds(chosen))
 
 
 def _run_continuous(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
@@ -132,42 +132,44 @@ def _run_continuous(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> N
     faults = _named(chosen.faults, FAULTS)
     cluster = stack.enter_context(KafkaCluster(BROKERS))
     soak = stack.enter_context(ContinuousSoak(cluster, queries, chosen.seed, say, faults))
-    soak.run(chosen.rounds or _ROUNDS)
+    soak.run(_rounds(chosen))
 
 
 def _run_logins(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
     queries = [each for each in SECURED_QUERIES if each.login in chosen.logins]
     broker = stack.enter_context(run_secured())
-    stack.enter_context(SecuredSoak(broker, queries, say)).run(chosen.minutes or _MINUTES)
+    minutes = chosen.minutes or _MINUTES
+    stack.enter_context(SecuredSoak(broker, queries, say, minutes)).run_round(0)
 
 
 def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
     queries = _named(chosen.queries, HOSTILE_QUERIES)
     faults = _named(chosen.faults, HOSTILE_FAULTS)
-    rounds = chosen.rounds or (None if chosen.minutes else _ROUNDS)
-    settings = HostileSettings(goes_on=chosen.keep_going)
+    settings = HostileSettings(in_spark=chosen.spark)
     if chosen.spark:
-        settings = replace(settings, in_spark=True, event_s=_SPARK_EVENT_S)
+        settings = replace(settings, event_s=_SPARK_EVENT_S)
     proxied = stack.enter_context(run_proxied(BROKERS, CLEANING, chosen.kafka))
     checkpoints = stack.enter_context(run_checkpoints(chosen.storages, chosen.seed))
     soak = HostileSoak(proxied, queries, chosen.seed, say, faults, settings, checkpoints)
-    if failed := stack.enter_context(soak).run(rounds, chosen.minutes):
-        raise SoakError(f"{len(failed)} rounds have failed: {[each.number for each in failed]}")
+    stack.enter_context(soak).run(_rounds(chosen), goes_on=chosen.keep_going)
 
 
 def _run_write_stage(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
     cluster = stack.enter_context(KafkaCluster(BROKERS, config=BROKER_CONFIG))
     soak = stack.enter_context(WriteStageSoak(cluster, chosen.seed, say))
-    numbers = range(chosen.first, chosen.first + (chosen.rounds or _ROUNDS))
-    if failed := soak.run(numbers, goes_on=chosen.keep_going):
-        raise SoakError(f"rounds have failed: {failed}")
+    soak.run(_rounds(chosen), goes_on=chosen.keep_going)
+
+
+def _rounds(chosen: argparse.Namespace) -> Iterable[int]:
+    """Return the numbers of rounds: so many, or as many as begin within some minutes."""
+    if chosen.minutes and not chosen.rounds:
+        ends_at = time.monotonic() + 60 * chosen.minutes
+        return takewhile(lambda _: time.monotonic() < ends_at, count(chosen.first))
+    return range(chosen.first, chosen.first + (chosen.rounds or _ROUNDS))
 
 
 def _named(wanted: Sequence[str] | None, known: Sequence[NamedT]) -> list[NamedT]:
-    """Return what has some names, or all without names.
-
-    :raises LookupError: if there is none of a name.
-    """
+    """Return what has some names, or all without names; raise if there is none of a name."""
     named = {each.name: each for each in known}
     if unknown := set(wanted or ()) - named.keys():
         raise LookupError(f"unknown: {sorted(unknown)}, not of {sorted(named)}")

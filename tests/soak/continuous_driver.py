@@ -1,13 +1,12 @@
 """A driver of continuous queries: one process, from its start to its end."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from .driver import TRANSACTION_TIMEOUT_MS, QueryPlan
+from .driver import QueryPlan
 from .driver_process import DriverProcess
 from .epoch_points import EpochPoints
 from .processes import Process, session_of
@@ -63,9 +62,7 @@ class ContinuousDriver(DriverProcess):
         self._tasks = directory / "tasks"
         self._tasks.mkdir(parents=True)
         self.points = EpochPoints(directory / "points")
-        environment = {"PYSPARK_PYTHON": sys.executable}
-        log = directory / "driver.log"
-        super().__init__(PROGRAM, directory / "config.json", log, environment)
+        super().__init__(PROGRAM, directory)
 
     def start(
         self,
@@ -84,11 +81,9 @@ class ContinuousDriver(DriverProcess):
                 query_options(query, setup, source, cluster, checkpoints) for query in queries
             ],
         }
-        (self._directory / "config.json").write_text(json.dumps(config))
-        self.launch()
+        self.launch(config)
 
     def request_stop(self) -> None:
-        """Ask the driver to stop its queries in order, and to end."""
         (self._directory / "stop").touch()
 
     def errors(self) -> dict[str, str]:
@@ -97,36 +92,22 @@ class ContinuousDriver(DriverProcess):
         return json.loads(path.read_text()) if path.exists() else {}
 
     def tasks(self) -> dict[int, str]:
-        """Return the processes that run tasks now, and their queries."""
         return tracked_tasks(self._tasks, session_of(self.pid))
 
     def executors(self) -> list[Process]:
-        """Return the JVMs of executors."""
         return [process for process in session_of(self.pid) if process.is_executor]
 
 
 def query_options(
-    query: QueryPlan,
-    setup: DriverSetup,
-    source: str,
-    cluster: Mapping[str, str],
-    checkpoints: Path,
+    query: QueryPlan, setup: DriverSetup, source: str, cluster: Mapping[str, str], checkpoints: Path
 ) -> dict[str, object]:
     """Return the program's settings of a query."""
-    shared = {**cluster, "client": query.client}
-    sink = {**shared, "topic": query.name, "deliveryGuarantee": query.guarantee}
-    if query.is_exactly_once:
-        sink["kafka.transaction.timeout.ms"] = str(TRANSACTION_TIMEOUT_MS)
     return {
         "name": query.name,
         "tasks": TASKS,
         "task_timeout_s": TASK_TIMEOUT_S,
         "checkpoint": str(checkpoints / query.name),
-        "source": {
-            **shared,
-            "subscribe": source,
-            "startingOffsets": "earliest",
-            "failOnDataLoss": str(setup.fails_on_data_loss).lower(),
-        },
-        "sink": sink,
+        "source": query.source(cluster, source)
+        | {"failOnDataLoss": str(setup.fails_on_data_loss).lower()},
+        "sink": query.sink(cluster, query.name),
     }

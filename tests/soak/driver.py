@@ -1,7 +1,5 @@
 """A driver of streaming queries."""
 
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +29,10 @@ class QueryPlan:
 
     @property
     def name(self) -> str:
-        """What it is called, and its topic."""
         return "-".join(filter(None, (self.guarantee, self.client, self.login)))
 
     @property
     def is_exactly_once(self) -> bool:
-        """Whether each record is to be there once."""
         return self.guarantee == "exactly-once"
 
     @property
@@ -45,32 +41,43 @@ class QueryPlan:
         return f"group-{self.name}"
 
     def checkpoint(self, directory: Path) -> Path:
-        """Return its checkpoint's directory, which is in another one."""
         return directory / f"checkpoint-{self.name}"
+
+    def source(self, cluster: Mapping[str, str], topic: str) -> dict[str, str]:
+        """Return the options of a read from the beginning of a topic."""
+        return {
+            **cluster,
+            "client": self.client,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+        }
+
+    def sink(self, cluster: Mapping[str, str], topic: str) -> dict[str, str]:
+        """Return the options of a write, without those of a checkpoint."""
+        sink = {
+            **cluster,
+            "client": self.client,
+            "topic": topic,
+            "deliveryGuarantee": self.guarantee,
+        }
+        if self.is_exactly_once:
+            sink["kafka.transaction.timeout.ms"] = str(TRANSACTION_TIMEOUT_MS)
+        return sink
 
     def to_json(
         self, directory: Path, source: str, cluster: dict[str, str], *, uses_group: bool
     ) -> dict[str, object]:
-        """Return the program's settings."""
-        shared = {**cluster, "client": self.client}
-        read = {
-            **shared,
-            "subscribe": source,
-            "startingOffsets": "earliest",
+        limits = {
             "maxOffsetsPerTrigger": str(MAX_OFFSETS),
             "allowLimitsWithoutTrigger": "true",  # Spark before 4.2
         }
-        if uses_group:
-            read["commitOffsetsToGroup"] = self.group
-        write = {
-            **shared,
-            "topic": self.name,
-            "deliveryGuarantee": self.guarantee,
-            "checkpointLocation": str(self.checkpoint(directory)),
+        group = {"commitOffsetsToGroup": self.group} if uses_group else {}
+        checkpoint = {"checkpointLocation": str(self.checkpoint(directory))}
+        return {
+            "name": self.name,
+            "read": self.source(cluster, source) | limits | group,
+            "write": self.sink(cluster, self.name) | checkpoint,
         }
-        if self.is_exactly_once:
-            write["kafka.transaction.timeout.ms"] = str(TRANSACTION_TIMEOUT_MS)
-        return {"name": self.name, "read": read, "write": write}
 
 
 @final
@@ -93,30 +100,22 @@ class Driver(DriverProcess):
         ``trigger`` is how often there is a batch, in Spark's words; ``None`` is as often as can be.
         With ``uses_groups``, queries commit their offsets for groups.
         """
-        self._directory = directory
         self._trigger = trigger
         self._queries = [
             query.to_json(directory, source, options_of(query), uses_group=uses_groups)
             for query in queries
         ]
         self._running = directory / "running"
-        kill_points.install(directory / "site")
-        environment = {
-            "PYTHONPATH": str(directory / "site"),
-            "PYSPARK_PYTHON": sys.executable,
-            kill_points.DIRECTORY: str(directory),
-            **(variables or {}),
-        }
-        super().__init__(PROGRAM, directory / "queries.json", directory / "driver.log", environment)
+        super().__init__(
+            PROGRAM, directory, {**kill_points.install(directory), **(variables or {})}
+        )
 
     def start(self, *, to_its_end: bool = False) -> None:
         """Start the queries; they run on, or to the end of what is there."""
         self.kill()
         self._running.unlink(missing_ok=True)
         trigger = {"availableNow": True} if to_its_end else {"processingTime": self._trigger}
-        config = {"trigger": trigger, "queries": self._queries}
-        (self._directory / "queries.json").write_text(json.dumps(config))
-        self.launch()
+        self.launch({"trigger": trigger, "queries": self._queries})
 
     def is_running(self) -> bool:
         """Whether each query has had a batch since the start, and the driver has not ended."""

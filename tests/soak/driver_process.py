@@ -1,5 +1,6 @@
 """A driver as a process that can be killed whole."""
 
+import json
 import os
 import subprocess
 import sys
@@ -20,13 +21,13 @@ class DriverProcess:
     """A program in a session of its own; after its end, it can be started again."""
 
     def __init__(
-        self, program: Path, config: Path, log: Path, environment: Mapping[str, str]
+        self, program: Path, directory: Path, variables: Mapping[str, str] | None = None
     ) -> None:
-        """Take a program, its argument, and its log; no process is started yet."""
+        """Take a program, and a directory for its settings and its log, which exists."""
         self._program = program
-        self._config = config
-        self._log = log
-        self._added = dict(environment)
+        self._config = directory / "config.json"
+        self._log = directory / "driver.log"
+        self._added = dict(variables or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._logged = 0
 
@@ -35,8 +36,9 @@ class DriverProcess:
         """Its process, and its session."""
         return self._process.pid if self._process else 0
 
-    def launch(self) -> None:
-        """Start the process."""
+    def launch(self, config: Mapping[str, object]) -> None:
+        """Start the process, which reads its settings from a file."""
+        self._config.write_text(json.dumps(config))
         with self._log.open("ab") as log:
             self._logged = log.tell()
             self._process = subprocess.Popen(
@@ -49,15 +51,12 @@ class DriverProcess:
             )
 
     def log(self) -> str:
-        """Return its log, since its last start."""
         return self._log.read_bytes()[self._logged :].decode(errors="replace")
 
     def last_words(self) -> str:
-        """Return the end of its log, since its last start."""
         return self.log()[-_LAST_WORDS:]
 
     def workers(self) -> list[Process]:
-        """Return its Python workers."""
         return workers_of(self._process.pid) if self._process else []
 
     def kill(self) -> None:
@@ -89,4 +88,5 @@ class DriverProcess:
             path.insert(0, added)
         if inherited := os.environ.get("PYTHONPATH"):
             path.append(inherited)
-        return {**os.environ, **self._added, "PYTHONPATH": os.pathsep.join(path)}
+        given = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(path)}
+        return {**os.environ, **self._added, **given}

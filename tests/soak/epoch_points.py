@@ -5,15 +5,16 @@ a directory.
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
-from pyspark_kafka.ports.checkpoints import MetadataLog
 
+from .surrounded import Surrounded
 from .trap import Trap
 
 _HELD_S: Final = 60.0
@@ -47,11 +48,9 @@ class EpochPoints:
         self._outage = directory / "outage"
 
     def fail_logs(self, outage: LogOutage) -> None:
-        """Let all logs fail from now on."""
         self._outage.write_text(outage.name)
 
     def mend_logs(self) -> None:
-        """Let the logs work again."""
         self._outage.unlink(missing_ok=True)
 
     def reach(self, point: EpochPoint | None) -> None:
@@ -61,66 +60,31 @@ class EpochPoints:
             self.holds.hold(point, _HELD_S)
 
     def outage(self) -> LogOutage | None:
-        """Return how logs fail now."""
         try:
             return LogOutage[self._outage.read_text()]
         except (FileNotFoundError, KeyError):
             return None
 
-    def log_at(self, path: StoragePath) -> MetadataLog:
+    def log_at(self, path: StoragePath) -> Any:
         """Return the log of a directory, with points around what is written."""
         is_offsets = str(path).endswith("offsets")
-        before, after = (
-            (EpochPoint.ACKNOWLEDGED, EpochPoint.LOGGED)
-            if is_offsets
-            else (None, EpochPoint.COMMITTED)
-        )
-        return TrappedEpochLog(FsspecMetadataLog(path), self, before, after)
+        before = EpochPoint.ACKNOWLEDGED if is_offsets else None
+        after = EpochPoint.LOGGED if is_offsets else EpochPoint.COMMITTED
 
+        @contextmanager
+        def around(call: str, *_: object) -> Iterator[None]:
+            if call != "add":
+                self._fail(path, *LogOutage)
+                yield
+                return
+            self.reach(before)
+            self._fail(path, LogOutage.REFUSED)
+            yield
+            self._fail(path, LogOutage.UNANSWERED)
+            self.reach(after)
 
-@final
-class TrappedEpochLog(MetadataLog):
-    """Another's log, with points around what is written, which fails during an outage."""
+        return Surrounded(FsspecMetadataLog(path), around)
 
-    def __init__(
-        self,
-        log: MetadataLog,
-        points: EpochPoints,
-        before: EpochPoint | None,
-        after: EpochPoint | None,
-    ) -> None:
-        self._log = log
-        self._points = points
-        self._before = before
-        self._after = after
-
-    def __str__(self) -> str:
-        return str(self._log)
-
-    def add(self, batch_id: int, metadata: bytes) -> bool:
-        self._points.reach(self._before)
-        self._fail(LogOutage.REFUSED)
-        is_added = self._log.add(batch_id, metadata)
-        self._fail(LogOutage.UNANSWERED)
-        self._points.reach(self._after)
-        return is_added
-
-    def get(self, batch_id: int) -> bytes | None:
-        self._fail(*LogOutage)
-        return self._log.get(batch_id)
-
-    def latest(self) -> tuple[int, bytes] | None:
-        self._fail(*LogOutage)
-        return self._log.latest()
-
-    def batch_ids(self) -> Sequence[int]:
-        self._fail(*LogOutage)
-        return self._log.batch_ids()
-
-    def purge(self, threshold: int) -> None:
-        self._fail(*LogOutage)
-        self._log.purge(threshold)
-
-    def _fail(self, *outages: LogOutage) -> None:
-        if self._points.outage() in outages:
-            raise MetadataLogError(str(self), "The storage is not available: the soak test says so")
+    def _fail(self, path: StoragePath, *outages: LogOutage) -> None:
+        if self.outage() in outages:
+            raise MetadataLogError(str(path), "The storage is not available: the soak test says so")

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, TypeAlias, final
 
 from .continuous_driver import (
     CLUSTER,
@@ -37,13 +37,20 @@ _DATA_LOSS: Final = "KAFKA_DATA_LOSS"
 _DATA_LOSS_WARNING: Final = "may have been lost"
 
 
+def _told(point: EpochPoint | None) -> str:
+    return point.value if point else "at any time"
+
+
+Strike: TypeAlias = Callable[[Stage, random.Random], None]
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A fault, what its seed chooses, and what it may do to an at-least-once query."""
 
     name: str
-    run: Callable[[Stage, random.Random], None]
+    strike: Strike
     tasks_in: tuple[str, ...] = (LOCAL, THREADS)
     may_reorder: bool = False
     """Whether a task may write on beside its replacement, without transactions to forbid it."""
@@ -54,160 +61,176 @@ class Fault:
     settings: tuple[tuple[str, str], ...] = ()
     """Of Spark."""
 
+    is_under_load: bool = True
+    """Whether numbers flow from its beginning to its end, and not only where it says so."""
+
+    def run(self, stage: Stage, chance: random.Random) -> None:
+        """Let it happen; numbers flow afterwards."""
+        if not self.is_under_load:
+            self.strike(stage, chance)
+            return
+        with stage.load():
+            stage.await_flow()
+            self.strike(stage, chance)
+            stage.await_flow()
+
+
+FAULTS: Final[list[Fault]] = []
+"""All faults; a round has one of them."""
+
+
+def fault(name: str, tasks_in: tuple[str, ...] = (LOCAL, THREADS), **rules: Any) -> Any:
+    """Return a decorator that adds a fault."""
+
+    def add(strike: Strike) -> Strike:
+        FAULTS.append(Fault(name, strike, tasks_in, **rules))
+        return strike
+
+    return add
+
 
 # Processes
 
 
-def kill_driver(point: EpochPoint | None) -> Callable[[Stage, random.Random], None]:
+def kill_driver(point: EpochPoint | None) -> Strike:
     """Return a fault: the driver is killed at a point of an epoch, or at any time."""
 
-    def run(stage: Stage, chance: random.Random) -> None:
-        with stage.load():
-            stage.await_flow()
-            stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
-            if point is None:
-                stage.driver.kill()
-            else:
-                stage.driver.points.kills.arm(point)
-                stage.await_event(stage.driver.has_ended, f"end of the driver {point.value}")
-                stage.driver.kill()
-            stage.note(f"driver {point.value if point else 'at any time'}")
-            stage.start_driver(_setup(stage, chance))
-            stage.await_flow()
+    def strike(stage: Stage, chance: random.Random) -> None:
+        stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
+        if point is None:
+            stage.driver.kill()
+        else:
+            stage.driver.points.kills.arm(point)
+            stage.await_event(stage.driver.has_ended, f"end of the driver {point.value}")
+            stage.driver.kill()
+        stage.note(f"driver {_told(point)}")
+        _start_driver(stage, chance)
 
-    return run
+    return strike
 
 
+FAULTS.extend(Fault(f"driver killed {_told(point)}", kill_driver(point)) for point in _POINTS)
+
+
+@fault("starting driver killed")
 def kill_starting_driver(stage: Stage, chance: random.Random) -> None:
     """A driver is killed in its first epoch, in which it recovers."""
-    with stage.load():
-        stage.kill_driver()
-        driver = stage.new_driver()
-        point = chance.choice(list(EpochPoint))
-        driver.points.kills.arm(point)
-        stage.start_driver(_setup(stage, chance), driver)
-        stage.await_event(driver.has_ended, f"end of the driver {point.value}")
-        driver.kill()
-        stage.note(f"starting driver {point.value}")
-        stage.start_driver(_setup(stage, chance))
-        stage.await_flow()
+    stage.kill_driver()
+    driver = stage.new_driver()
+    point = chance.choice(list(EpochPoint))
+    driver.points.kills.arm(point)
+    stage.start_driver(_setup(stage, chance), driver)
+    stage.await_event(driver.has_ended, f"end of the driver {point.value}")
+    driver.kill()
+    stage.note(f"starting driver {point.value}")
+    _start_driver(stage, chance)
 
 
+@fault("driver stopped", may_repeat=False)
 def stop_driver(stage: Stage, chance: random.Random) -> None:
     """The driver stops its queries in order, and another one goes on."""
-    with stage.load():
-        stage.await_flow()
-        stage.driver.request_stop()
-        stage.await_event(stage.driver.has_ended, "end of the driver")
-        if (status := stage.driver.wait(0)) != 0:
-            raise SoakError(f"the driver stopped with {status}")
-        stage.driver.kill()
-        stage.note("driver stopped in order")
-        stage.start_driver(_setup(stage, chance))
-        stage.await_flow()
+    stage.driver.request_stop()
+    stage.await_event(stage.driver.has_ended, "end of the driver")
+    if (status := stage.driver.wait(0)) != 0:
+        raise SoakError(f"the driver stopped with {status}")
+    stage.driver.kill()
+    stage.note("driver stopped in order")
+    _start_driver(stage, chance)
 
 
+@fault("worker killed", (LOCAL,))
 def kill_worker(stage: Stage, chance: random.Random) -> None:
     """Python workers are killed: one, or all at a point of an epoch."""
-    with stage.load():
-        stage.await_flow()
-        stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
-        with _at(stage, chance.choice(_POINTS)) as point:
-            workers = sorted(stage.driver.tasks())
-            victims = workers if point else [chance.choice(workers)]
-            for victim in victims:
-                kill(victim)
-            stage.note(f"{len(victims)} of {len(workers)} workers {_told(point)}")
-        stage.await_flow()
+    stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
+    with _at(stage, chance.choice(_POINTS)) as point:
+        workers = sorted(stage.driver.tasks())
+        victims = workers if point else [chance.choice(workers)]
+        for victim in victims:
+            kill(victim)
+        stage.note(f"{len(victims)} of {len(workers)} workers {_told(point)}")
 
 
+@fault("executor killed", (CLUSTER,), may_reorder=True)
 def kill_executor(stage: Stage, chance: random.Random) -> None:
     """An executor is killed, with the workers that are its children."""
-    with stage.load():
-        stage.await_flow()
-        stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
-        with _at(stage, chance.choice(_POINTS)) as point:
-            victim = chance.choice(stage.driver.executors())
-            kill(victim.pid)
-            stage.note(f"executor {_told(point)}")
-        stage.await_flow()
+    stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
+    with _at(stage, chance.choice(_POINTS)) as point:
+        victim = chance.choice(stage.driver.executors())
+        kill(victim.pid)
+        stage.note(f"executor {_told(point)}")
 
 
+@fault("stopped worker woken", (LOCAL,), may_reorder=True, settings=KEEP_STOPPED_WORKERS)
 def wake_zombie(stage: Stage, chance: random.Random) -> None:
     """Each query's worker is stopped until it was replaced, and wakes again."""
-    with stage.load():
+    stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
+    tasks = stage.driver.tasks()
+    zombies = [
+        chance.choice(sorted(pid for pid, query in tasks.items() if query == name))
+        for name in sorted(set(tasks.values()))
+    ]
+    with _stopped(zombies):
+        stage.note(f"{len(zombies)} of {len(tasks)} workers stopped")
         stage.await_flow()
-        stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
-        tasks = stage.driver.tasks()
-        zombies = [
-            chance.choice(sorted(pid for pid, query in tasks.items() if query == name))
-            for name in sorted(set(tasks.values()))
-        ]
-        with _stopped(zombies):
-            stage.note(f"{len(zombies)} of {len(tasks)} workers stopped")
-            stage.await_flow()
-        stage.note("the stopped workers woke after their replacement")
-        stage.await_event(
-            lambda: not set(zombies) & set(stage.driver.tasks()), "end of the zombies", stage.keep
-        )
-        stage.await_flow()
+    stage.note("the stopped workers woke after their replacement")
+    stage.await_event(
+        lambda: not set(zombies) & set(stage.driver.tasks()), "end of the zombies", stage.keep
+    )
 
 
 # Brokers
 
 
+@fault("broker killed")
 def kill_broker(stage: Stage, chance: random.Random) -> None:
-    """A broker is killed, and comes back when the others have taken over."""
     _kill_broker(stage, chance, chance.randrange(BROKERS), "broker")
 
 
-def move_coordinator(topic: str) -> Callable[[Stage, random.Random], None]:
-    """Return a fault: the broker is killed that leads a partition of an internal topic."""
+@fault("transaction coordinator moved")
+def move_transaction_coordinator(stage: Stage, chance: random.Random) -> None:
+    """The broker is killed that leads a partition of the topic of transactions."""
+    _kill_leader(stage, chance, "__transaction_state")
 
-    def run(stage: Stage, chance: random.Random) -> None:
-        partition = chance.randrange(BROKERS)
-        broker = stage.leader_of(topic, partition)
-        _kill_broker(stage, chance, broker, f"leader of {topic}-{partition}, broker")
 
-    return run
+@fault("group coordinator moved")
+def move_group_coordinator(stage: Stage, chance: random.Random) -> None:
+    """The broker is killed that leads a partition of the topic of groups."""
+    _kill_leader(stage, chance, "__consumer_offsets")
+
+
+def _kill_leader(stage: Stage, chance: random.Random, topic: str) -> None:
+    partition = chance.randrange(BROKERS)
+    broker = stage.leader_of(topic, partition)
+    _kill_broker(stage, chance, broker, f"leader of {topic}-{partition}, broker")
 
 
 def _kill_broker(stage: Stage, chance: random.Random, broker: int, what: str) -> None:
-    with stage.load():
-        stage.await_flow()
-        stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
-        with _at(stage, chance.choice(_POINTS)) as point:
-            stage.cluster.kill_broker(broker)
-            stage.note(f"{what} {broker} {_told(point)}")
-        stage.await_flow()
-        stage.cluster.start_broker(broker)
-        stage.note(f"broker {broker} is back")
-        stage.await_flow()
+    stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
+    with _at(stage, chance.choice(_POINTS)) as point:
+        stage.cluster.kill_broker(broker)
+        stage.note(f"{what} {broker} {_told(point)}")
+    stage.await_flow()
+    stage.cluster.start_broker(broker)
+    stage.note(f"broker {broker} is back")
 
 
 # Topics
 
 
+@fault("partition added", may_repeat=False)
 def add_partition(stage: Stage, chance: random.Random) -> None:  # noqa: ARG001  # as all faults
-    """A partition is added under load."""
     total = stage.producer.partitions + 1
-    if total > MAX_PARTITIONS:
-        return
-    with stage.load():
-        stage.await_flow()
+    if total <= MAX_PARTITIONS:
         stage.cluster.add_partitions(SOURCE, total)
         stage.producer.partitions = total
         stage.note(f"partition {total - 1} added")
-        stage.await_flow()
 
 
+@fault("topic created again", is_under_load=False)
 def recreate_topic(stage: Stage, chance: random.Random) -> None:
     """The topic is deleted and created again; numbers that were not read before are gone."""
-    with stage.load():
-        stage.await_flow()
-    ends = stage.producer.ends()
-    for reader in stage.readers.values():
-        reader.excuse(stage.producer.numbers_before(ends))
+    stage.flow()
+    stage.ledger.excuse(stage.producer.numbers_before(stage.producer.ends()))
     stage.cluster.delete_topic(SOURCE)
     stage.note("topic deleted")
     stage.run_for(chance.uniform(0, 2 * _MAX_PAUSE_S))
@@ -215,32 +238,28 @@ def recreate_topic(stage: Stage, chance: random.Random) -> None:
     stage.producer.partitions = PARTITIONS
     stage.producer.begin_topic()
     stage.note("topic created again")
-    with stage.load():
-        stage.await_flow()
+    stage.flow()
 
 
+@fault("retention overtakes readers", (LOCAL,), is_under_load=False)
 def overtake_readers(stage: Stage, chance: random.Random) -> None:
     """Records are deleted before workers, which are stopped for a while, have read them."""
-    with stage.load():
-        stage.await_flow()
+    stage.flow()
     with _stopped(sorted(stage.driver.tasks())):
         with stage.load():
             stage.run_for(_STOPPED_S)
         _delete_records(stage, chance)
-    with stage.load():
-        stage.await_flow()
+    stage.flow()
 
 
+@fault("retention overtakes the driver", is_under_load=False)
 def overtake_driver(stage: Stage, chance: random.Random) -> None:
-    """Records are deleted while there is no driver."""
     _kill_with_backlog(stage)
     _delete_records(stage, chance)
-    driver = stage.start_driver(_setup(stage, chance))
-    with stage.load():
-        stage.await_flow()
-    _await_warning(stage, driver)
+    _start_behind_loss(stage, chance)
 
 
+@fault("failOnDataLoss", is_under_load=False)
 def fail_on_data_loss(stage: Stage, chance: random.Random) -> None:
     """Queries with ``failOnDataLoss`` fail after records were deleted; others go on."""
     _kill_with_backlog(stage)
@@ -248,10 +267,7 @@ def fail_on_data_loss(stage: Stage, chance: random.Random) -> None:
     setup = replace(_setup(stage, chance), fails_on_data_loss=True)
     _await_errors(stage, stage.start_driver(setup), _DATA_LOSS)
     stage.note("all queries failed for the loss of data")
-    driver = stage.start_driver(_setup(stage, chance))
-    with stage.load():
-        stage.await_flow()
-    _await_warning(stage, driver)
+    _start_behind_loss(stage, chance)
 
 
 def _kill_with_backlog(stage: Stage) -> None:
@@ -259,7 +275,7 @@ def _kill_with_backlog(stage: Stage) -> None:
         stage.await_flow()
         stage.driver.kill()
         stage.note("driver at any time")
-        stage.wait_for(lambda: False, _BACKLOG_S, lambda: None)
+        stage.ledger.wait_for(lambda: False, _BACKLOG_S)
 
 
 def _delete_records(stage: Stage, chance: random.Random) -> None:
@@ -268,15 +284,17 @@ def _delete_records(stage: Stage, chance: random.Random) -> None:
         partition: end - chance.randrange(1, 50) if end > 50 else end
         for partition, end in ends.items()
     }
-    for reader in stage.readers.values():
-        reader.excuse(stage.producer.numbers_before(before))
+    stage.ledger.excuse(stage.producer.numbers_before(before))
     stage.cluster.delete_records(
         {(SOURCE, partition): offset for partition, offset in before.items()}
     )
     stage.note("records deleted before the readers")
 
 
-def _await_warning(stage: Stage, driver: ContinuousDriver) -> None:
+def _start_behind_loss(stage: Stage, chance: random.Random) -> None:
+    """Start a driver, each of whose queries has to warn of the loss of data."""
+    driver = _start_driver(stage, chance)
+    stage.flow()
     stage.await_event(
         lambda: driver.log().count(_DATA_LOSS_WARNING) >= len(stage.queries),
         "warning of each query about the loss of data",
@@ -287,59 +305,53 @@ def _await_warning(stage: Stage, driver: ContinuousDriver) -> None:
 # Drivers and logs
 
 
+@fault("second driver", may_reorder=True)
 def start_second_driver(stage: Stage, chance: random.Random) -> None:
-    """A second driver starts from the same checkpoints: the first one has to end."""
     first = stage.driver
-    with stage.load():
-        stage.await_flow()
-        stage.start_driver(_setup(stage, chance))
-        stage.note("second driver")
-        _await_errors(stage, first, _CONCURRENT)
-        stage.note("the first driver has ended")
-        stage.await_flow()
+    _start_driver(stage, chance)
+    stage.note("second driver")
+    _await_errors(stage, first, _CONCURRENT)
+    stage.note("the first driver has ended")
 
 
+@fault("stopped driver woken", may_reorder=True)
 def wake_driver(stage: Stage, chance: random.Random) -> None:
     """A driver and its tasks are stopped, and wake when another one has taken over."""
     first = stage.driver
-    with stage.load():
+    stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
+    with _stopped([process.pid for process in session_of(first.pid)]):
+        stage.note("driver stopped with its tasks")
+        _start_driver(stage, chance)
         stage.await_flow()
-        stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
-        with _stopped([process.pid for process in session_of(first.pid)]):
-            stage.note("driver stopped with its tasks")
-            stage.start_driver(_setup(stage, chance))
-            stage.await_flow()
-        stage.note("the stopped driver woke after its replacement")
-        _await_errors(stage, first, _CONCURRENT)
-        stage.await_flow()
+    stage.note("the stopped driver woke after its replacement")
+    _await_errors(stage, first, _CONCURRENT)
 
 
-def fail_logs(outage: LogOutage) -> Callable[[Stage, random.Random], None]:
+def fail_logs(outage: LogOutage) -> Strike:
     """Return a fault: no log can be written for 10 s, and records go on."""
 
-    def run(stage: Stage, chance: random.Random) -> None:
-        with stage.load():
+    def strike(stage: Stage, chance: random.Random) -> None:
+        stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
+        stage.driver.points.fail_logs(outage)
+        stage.note(f"outage of the logs: {outage.value}")
+        try:
+            stage.run_for(_OUTAGE_S)
             stage.await_flow()
-            stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
-            stage.driver.points.fail_logs(outage)
-            stage.note(f"outage of the logs: {outage.value}")
-            try:
-                stage.run_for(_OUTAGE_S)
-                stage.await_flow()
-            finally:
-                stage.driver.points.mend_logs()
-            stage.note("the logs are back")
-            stage.await_flow()
-            # What went on without the logs must be in them afterwards.
-            stage.driver.points.kills.arm(EpochPoint.COMMITTED)
-            stage.await_event(stage.driver.has_ended, "commit after the outage")
-            stage.driver.kill()
-            stage.note(f"driver {EpochPoint.COMMITTED.value}")
-            stage.start_driver(_setup(stage, chance))
-            stage.await_flow()
+        finally:
+            stage.driver.points.mend_logs()
+        stage.note("the logs are back")
+        stage.await_flow()
+        # What went on without the logs must be in them afterwards.
+        stage.driver.points.kills.arm(EpochPoint.COMMITTED)
+        stage.await_event(stage.driver.has_ended, "commit after the outage")
+        stage.driver.kill()
+        stage.note(f"driver {EpochPoint.COMMITTED.value}")
+        _start_driver(stage, chance)
 
-    return run
+    return strike
 
+
+FAULTS.extend(Fault(f"log {outage.name.lower()}", fail_logs(outage)) for outage in LogOutage)
 
 # Shared
 
@@ -348,8 +360,8 @@ def _setup(stage: Stage, chance: random.Random) -> DriverSetup:
     return DriverSetup(chance.choice(stage.tasks_in))
 
 
-def _told(point: EpochPoint | None) -> str:
-    return point.value if point else "at any time"
+def _start_driver(stage: Stage, chance: random.Random) -> ContinuousDriver:
+    return stage.start_driver(_setup(stage, chance))
 
 
 @contextmanager
@@ -387,33 +399,3 @@ def _await_errors(stage: Stage, driver: ContinuousDriver, words: str) -> None:
     for query in stage.queries:
         if words not in errors.get(query.name, ""):
             raise SoakError(f"{query.name} ended with {errors.get(query.name)!r}, not with {words}")
-
-
-STOP: Final = Fault("driver stopped", stop_driver, may_repeat=False)
-
-FAULTS: Final = (
-    *(Fault(f"driver killed {_told(point)}", kill_driver(point)) for point in (*EpochPoint, None)),
-    Fault("starting driver killed", kill_starting_driver),
-    STOP,
-    Fault("worker killed", kill_worker, (LOCAL,)),
-    Fault("executor killed", kill_executor, (CLUSTER,), may_reorder=True),
-    Fault(
-        "stopped worker woken",
-        wake_zombie,
-        (LOCAL,),
-        may_reorder=True,
-        settings=KEEP_STOPPED_WORKERS,
-    ),
-    Fault("broker killed", kill_broker),
-    Fault("transaction coordinator moved", move_coordinator("__transaction_state")),
-    Fault("group coordinator moved", move_coordinator("__consumer_offsets")),
-    Fault("partition added", add_partition, may_repeat=False),
-    Fault("topic created again", recreate_topic),
-    Fault("retention overtakes readers", overtake_readers, (LOCAL,)),
-    Fault("retention overtakes the driver", overtake_driver),
-    Fault("failOnDataLoss", fail_on_data_loss),
-    Fault("second driver", start_second_driver, may_reorder=True),
-    Fault("stopped driver woken", wake_driver, may_reorder=True),
-    *(Fault(f"log {outage.name.lower()}", fail_logs(outage)) for outage in LogOutage),
-)
-"""All faults; a round has one of them."""

@@ -6,9 +6,10 @@ is made. What is armed is a file, as Spark commits in a worker, and may use anot
 
 import enum
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from dependency_injector import providers
 
@@ -17,10 +18,8 @@ from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransact
 from pyspark_kafka.bootstrap.container import SinkContainer
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.options.sink import SinkOptions
-from pyspark_kafka.domain.writing.transaction import Transaction, TransactionDescription
-from pyspark_kafka.ports.checkpoints import MetadataLog
-from pyspark_kafka.ports.writing import Transactions
 
+from .surrounded import Surrounded
 from .trap import Trap
 
 DIRECTORY: Final = "SOAK_DIRECTORY"
@@ -38,105 +37,60 @@ class Point(enum.Enum):
 
 
 @final
-class Ends:
-    """How many transactions of the batch have been ended."""
+class Points:
+    """The points of one sink, around the ends of its transactions and the entries of its log."""
 
-    count = 0
-
-
-@final
-class TrappedTransactions(Transactions):
-    """Another's transactions, with points around them."""
-
-    def __init__(self, transactions: Transactions, trap: Trap, ends: Ends) -> None:
-        self._transactions = transactions
+    def __init__(self, trap: Trap) -> None:
         self._trap = trap
-        self._ends = ends
+        self._ends = 0
 
-    def begin(self, transactional_id: str) -> Transaction:
-        return self._transactions.begin(transactional_id)
-
-    def commit(self, transaction: Transaction) -> None:
-        if self._ends.count:
+    @contextmanager
+    def around_transactions(self, call: str, *_: object) -> Iterator[None]:
+        is_end = call == "commit"
+        if is_end and self._ends:
             self._trap.reach(Point.BETWEEN_ENDS)
-        self._transactions.commit(transaction)
-        self._ends.count += 1
+        yield
+        self._ends += is_end
 
-    def abort(self, transaction: Transaction) -> None:
-        self._transactions.abort(transaction)
-
-    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
-        return self._transactions.describe(transactional_ids)
-
-    def open_ids(self, prefix: str) -> Sequence[str]:
-        return self._transactions.open_ids(prefix)
-
-    def close(self) -> None:
-        self._transactions.close()
-
-
-@final
-class TrappedLog(MetadataLog):
-    """Another's log, with points around what a sink writes down."""
-
-    def __init__(self, log: MetadataLog, trap: Trap, ends: Ends) -> None:
-        self._log = log
-        self._trap = trap
-        self._ends = ends
-
-    def __str__(self) -> str:
-        return str(self._log)
-
-    def add(self, batch_id: int, metadata: bytes) -> bool:
-        is_prepared = SinkLogEntry.from_bytes(metadata).state is BatchState.PREPARED
+    @contextmanager
+    def around_log(self, call: str, *arguments: Any) -> Iterator[None]:
+        if call != "add":
+            yield
+            return
+        is_prepared = SinkLogEntry.from_bytes(arguments[1]).state is BatchState.PREPARED
         self._trap.reach(Point.TASKS_ENDED if is_prepared else Point.ALL_ENDED)
-        is_added = self._log.add(batch_id, metadata)
+        yield
         self._trap.reach(Point.PREPARED if is_prepared else Point.COMMITTED)
-        self._ends.count = 0
-        return is_added
-
-    def get(self, batch_id: int) -> bytes | None:
-        return self._log.get(batch_id)
-
-    def latest(self) -> tuple[int, bytes] | None:
-        return self._log.latest()
-
-    def batch_ids(self) -> Sequence[int]:
-        return self._log.batch_ids()
-
-    def purge(self, threshold: int) -> None:
-        self._log.purge(threshold)
+        self._ends = 0
 
 
 def configure(container: SinkContainer) -> None:
-    """Put the points into a container; the entry point names this."""
     options = container.options()
     if options.metadata_path is None or not options.is_exactly_once:
         return
-    trap, ends = Trap(Path(os.environ[DIRECTORY])), Ends()
+    points = Points(Trap(Path(os.environ[DIRECTORY])))
     log = FsspecMetadataLog(options.metadata_path.child("transactions"))
-    container.transactions.override(providers.Resource(_transactions, options, trap, ends))
-    container.metadata_log.override(providers.Object(TrappedLog(log, trap, ends)))
+    container.transactions.override(providers.Resource(_transactions, options, points))
+    container.metadata_log.override(providers.Object(Surrounded(log, points.around_log)))
 
 
-def _transactions(options: SinkOptions, trap: Trap, ends: Ends) -> Iterator[Transactions]:
+def _transactions(options: SinkOptions, points: Points) -> Iterator[Surrounded]:
     transactions = KafkaPythonTransactions(options)
-    yield TrappedTransactions(transactions, trap, ends)
+    yield Surrounded(transactions, points.around_transactions)
     transactions.close()
 
 
-def install(site: Path) -> None:
-    """Make a directory for Python's path whose distribution brings the points."""
-    install_distribution(
-        site,
-        "soak",
-        f"[pyspark_kafka.sink_containers]\nkill_points = {__name__}:{configure.__name__}\n",
-    )
+def install(directory: Path) -> dict[str, str]:
+    """Return the variables of a driver with the points, which are armed in a directory."""
+    entry_point = f"kill_points = {__name__}:{configure.__name__}"
+    return install_distribution(directory, f"[pyspark_kafka.sink_containers]\n{entry_point}\n")
 
 
-def install_distribution(site: Path, name: str, entry_points: str) -> None:
-    """Make a distribution in a directory for Python's path that has entry points only."""
-    metadata = site / f"{name}-1.dist-info"
+def install_distribution(directory: Path, entry_points: str) -> dict[str, str]:
+    """Make a distribution that has entry points only; return the variables that bring it."""
+    site = directory / "site"
+    metadata = site / "soak-1.dist-info"
     metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: soak\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(entry_points)
+    return {"PYTHONPATH": str(site), DIRECTORY: str(directory)}

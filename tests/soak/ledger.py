@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from pyspark_kafka.brokers import KafkaCluster
 
-from .base import Opened
 from .driver import QueryPlan
 from .numbers import READ_S, TICK_S, NumberProducer, NumberReader, SoakError
+from .rounds import Opened
 
 SOURCE: Final = "numbers"
 """The topic of all numbers; a query's output has its name."""
 
 REPLICATED: Final = {"min.insync.replicas": "2"}
+
+_WAIT_READ_S: Final = 0.01
 
 
 @final
@@ -34,7 +36,6 @@ class Counts:
 
     @classmethod
     def of(cls, reader: NumberReader, count: int) -> Self:
-        """Return what a reader has seen of the first numbers."""
         return cls(
             reader.records,
             reader.duplicates,
@@ -95,6 +96,32 @@ class Ledger(Opened):
         for reader in self.readers.values():
             reader.read(seconds)
 
+    def wait_for(
+        self,
+        happened: Callable[[], bool],
+        seconds: float,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Read until something has happened, or for some seconds; return whether it has."""
+        deadline = time.monotonic() + seconds
+        while not happened():
+            if time.monotonic() > deadline:
+                return False
+            meanwhile()
+            self.read(_WAIT_READ_S)
+        return True
+
+    def await_event(
+        self,
+        happened: Callable[[], bool],
+        what: str,
+        seconds: float,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Read until something has happened; raise if it does not in time."""
+        if not self.wait_for(happened, seconds, meanwhile):
+            raise SoakError(f"no {what} within {seconds:.0f} s")
+
     def excuse(self, numbers: NDArray[np.int64]) -> None:
         """Do not miss some numbers: the cluster has lost them."""
         for reader in self.readers.values():
@@ -110,9 +137,6 @@ class Ledger(Opened):
         """Wait for every number in every output.
 
         ``hanging_s`` is how long a transaction may stay open after that.
-
-        :raises SoakError: if a number does not come, if exactly-once has repeated one, or if a
-            transaction hangs.
         """
         self.excuse(self.producer.vanished())
         for query, reader in self.readers.items():
@@ -123,7 +147,6 @@ class Ledger(Opened):
                     raise SoakError(f"{query.name}: {reader.duplicates} duplicates")
 
     def counts(self) -> dict[str, Counts]:
-        """Return what each query has written until now, by its name."""
         count = self.producer.count
         return {query.name: Counts.of(reader, count) for query, reader in self.readers.items()}
 

@@ -6,6 +6,7 @@ They come by an entry point of ``pyspark_kafka.containers``, with a format that 
 import enum
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -20,7 +21,6 @@ from pyspark_kafka.domain.options.sink import dead_letter_sink
 from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.values.data_types import StructType, parse_struct
 from pyspark_kafka.domain.values.errors import FailureReason
-from pyspark_kafka.ports.letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.values.value_format import (
     DecodedValues,
     Payloads,
@@ -30,6 +30,7 @@ from pyspark_kafka.ports.values.value_format import (
 
 from .kill_points import DIRECTORY, install_distribution
 from .processes import kill
+from .surrounded import Surrounded
 from .trap import Trap
 
 FORMAT: Final = "numbers"
@@ -44,30 +45,21 @@ class LetterPoint(enum.Enum):
     ACKNOWLEDGED = "after letters are acknowledged"
 
 
-@final
-class TrappedLetters(DeadLetters):
-    """Another's letters, with points around them."""
+@contextmanager
+def _around(call: str, *_: object) -> Iterator[None]:
+    if call == "write":
+        _reach(LetterPoint.WRITING)
+    yield
+    if call in _AFTER:
+        _reach(_AFTER[call])
 
-    def __init__(self, letters: DeadLetters, trap: Trap) -> None:
-        self._letters = letters
-        self._trap = trap
 
-    def write(self, bad: BadRecords) -> None:
-        self._reach(LetterPoint.WRITING)
-        self._letters.write(bad)
-        self._reach(LetterPoint.SENT)
+_AFTER: Final = {"write": LetterPoint.SENT, "flush": LetterPoint.ACKNOWLEDGED}
 
-    def flush(self) -> int:
-        acknowledged = self._letters.flush()
-        self._reach(LetterPoint.ACKNOWLEDGED)
-        return acknowledged
 
-    def close(self) -> None:
-        self._letters.close()
-
-    def _reach(self, point: LetterPoint) -> None:
-        if self._trap.spring(point):
-            kill(os.getpid())
+def _reach(point: LetterPoint) -> None:
+    if Trap(Path(os.environ[DIRECTORY])).spring(point):
+        kill(os.getpid())
 
 
 @final
@@ -103,29 +95,22 @@ VALUE_FORMAT: Final = ValueFormat(
 
 
 def configure(container: Container) -> None:
-    """Put the points into a container; the entry point names this."""
     options = container.options()
     if options.dead_letter_topic is not None:
-        trap = Trap(Path(os.environ[DIRECTORY]))
         make_writer = container.client().record_writer
-        container.dead_letters.override(
-            providers.Resource(_letters, make_writer, options, trap=trap)
-        )
+        container.dead_letters.override(providers.Resource(_letters, make_writer, options))
 
 
-def _letters(
-    make_writer: Any, options: SourceOptions, topic: str, *, trap: Trap
-) -> Iterator[DeadLetters]:
-    sink = dead_letter_sink(options, topic)
-    letters = TrappedLetters(TopicDeadLetters(make_writer, sink, topic), trap)
-    yield letters
+def _letters(make_writer: Any, options: SourceOptions, topic: str) -> Iterator[Surrounded]:
+    letters = TopicDeadLetters(make_writer, dead_letter_sink(options, topic), topic)
+    yield Surrounded(letters, _around)
     letters.close()
 
 
-def install(site: Path) -> None:
-    """Make a distribution in a directory for Python's path that brings the points."""
-    entry_points = (
+def install(directory: Path) -> dict[str, str]:
+    """Return the variables of a driver whose workers meet the points, armed in a directory."""
+    return install_distribution(
+        directory,
         f"[pyspark_kafka.containers]\nletter_points = {__name__}:{configure.__name__}\n"
-        f"[pyspark_kafka.value_formats]\n{FORMAT} = {__name__}:VALUE_FORMAT\n"
+        f"[pyspark_kafka.value_formats]\n{FORMAT} = {__name__}:VALUE_FORMAT\n",
     )
-    install_distribution(site, "letters", entry_points)

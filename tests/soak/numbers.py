@@ -104,7 +104,6 @@ class NumberProducer:
             self._compacted = max(before, self.count)
 
     def ends(self) -> dict[int, int]:
-        """Return the end of each partition, as far as it is known."""
         _, partitions, offsets = self._columns()
         ends = {one: offsets[partitions == one] for one in range(self.partitions)}
         return {one: int(found.max(initial=-1)) + 1 for one, found in ends.items()}
@@ -121,7 +120,6 @@ class NumberProducer:
 
     @property
     def is_compacted(self) -> bool:
-        """Whether the topic is compacted, or was."""
         return self._compacted > 0
 
     def vanished(self) -> NDArray[np.int64]:
@@ -158,10 +156,7 @@ class NumberProducer:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write for as long as the block lasts; then all of it is in Kafka.
-
-        :raises SoakError: if it is not.
-        """
+        """Write for as long as the block lasts; then all of it is in Kafka."""
         self._is_to_stop.clear()
         thread = threading.Thread(target=self._write, daemon=True)
         thread.start()
@@ -174,10 +169,7 @@ class NumberProducer:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Write nothing in the block; all that was written before is in Kafka.
-
-        :raises SoakError: if it is not.
-        """
+        """Write nothing in the block; all that was written before is in Kafka."""
         with self._is_paused:
             self._flush()
             yield
@@ -269,15 +261,12 @@ class NumberReader:
         """How many numbers are behind a greater one, where they are for the first time."""
 
     def close(self) -> None:
-        """Close the connections."""
         self._consumer.close()
 
     def newest(self, partition: int) -> int:
-        """Return the greatest number that was seen in a partition, or -1."""
         return self._newest.get(partition, _UNKNOWN)
 
     def newest_of_all(self) -> int:
-        """Return the greatest number that was seen, or -1."""
         return max(self._newest.values(), default=_UNKNOWN)
 
     def excuse(self, numbers: NDArray[np.int64]) -> None:
@@ -291,18 +280,13 @@ class NumberReader:
 
     @property
     def duplicates(self) -> int:
-        """How many records have a number that another one has as well."""
         return int((self._seen[self._seen > 1] - 1).sum())
 
     def missing(self, count: int) -> int:
-        """Return how many of the first numbers are missing."""
         return len(self._missing(count))
 
     def await_all(self, count: int, deadline: float, meanwhile: Callable[[], None]) -> None:
-        """Read until each of the first numbers was seen, doing something meanwhile.
-
-        :raises SoakError: if some do not come in time.
-        """
+        """Read until each of the first numbers was seen, doing something meanwhile."""
         while missing := self.missing(count):
             if time.monotonic() > deadline:
                 first = int(self._missing(count)[0])
@@ -313,10 +297,7 @@ class NumberReader:
             self.read()
 
     def await_end(self, deadline: float) -> None:
-        """Read until the ends of the partitions, which no open transaction may hold up.
-
-        :raises SoakError: if one does, or if the ends are not reached in time.
-        """
+        """Read until the ends of the partitions, which no open transaction may hold up."""
         while (stable := self._latest(committed=True)) != (high := self._latest(committed=False)):
             if time.monotonic() > deadline:
                 raise SoakError(f"{self._topic}: a transaction hangs, {stable} is not {high}")
@@ -347,7 +328,6 @@ class NumberReader:
         return ends
 
     def read(self, seconds: float = READ_S) -> None:
-        """Read what comes within some seconds."""
         numbers: dict[int, list[int]] = {}
         for message in self._consumer.consume(_AT_ONCE, seconds):
             error, value, partition = message.error(), message.value(), message.partition()

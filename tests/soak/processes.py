@@ -1,4 +1,4 @@
-"""The processes of a session of the system's, as Linux tells of them in ``/proc``."""
+"""The processes of a session of the system's, as psutil tells of them."""
 
 import os
 import signal
@@ -6,10 +6,9 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, final
 
-PROC: Final = Path("/proc")
+import psutil
 
 _DAEMONS: Final = ("pyspark_kafka.bootstrap.worker_daemon", "pyspark.daemon")
 _POLL_S: Final = 0.01
@@ -19,8 +18,6 @@ _GONE_S: Final = 30.0
 @final
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that has not ended."""
-
     pid: int
     parent: int
     command: str
@@ -42,7 +39,6 @@ class Process:
 
     @property
     def is_executor(self) -> bool:
-        """Whether it is the JVM of an executor."""
         return "CoarseGrainedExecutorBackend" in self.command
 
 
@@ -53,16 +49,13 @@ def session_of(session: int) -> list[Process]:
     the daemons of Python workers too, which have process groups of their own.
     """
     found = []
-    for directory in PROC.iterdir():
-        if directory.name.isdigit():
-            # It may end while it is looked at.
-            with suppress(OSError):
-                stat = (directory / "stat").read_text()
-                # What is in parentheses is the command's name, and may hold anything.
-                state, parent, _, its_session, *_ = stat.rpartition(")")[2].split()
-                if int(its_session) == session and state not in "ZX":
-                    command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                    found.append(Process(int(directory.name), int(parent), command.strip()))
+    for process in psutil.process_iter(["ppid", "cmdline", "status"]):
+        # It may end while it is looked at.
+        with suppress(ProcessLookupError):
+            is_there = process.info["status"] not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+            if is_there and os.getsid(process.pid) == session:
+                command = " ".join(process.info["cmdline"] or ()).strip()
+                found.append(Process(process.pid, process.info["ppid"], command))
     return found
 
 
@@ -73,10 +66,7 @@ def workers_of(session: int) -> list[Process]:
 
 
 def kill_session(session: int) -> None:
-    """End all of a session at once, the caller last if it is one of them.
-
-    :raises TimeoutError: if some of it is there after 30 s.
-    """
+    """End all of a session at once, the caller last if it is one of them."""
     deadline = time.monotonic() + _GONE_S
     while others := [one for one in session_of(session) if one.pid != os.getpid()]:
         for process in sorted(others, key=lambda one: not one.is_java):

@@ -1,21 +1,19 @@
 """Queries that log in for minutes, while sessions, tokens and tickets end under them."""
 
-import json
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from ..servers.kdc import KRB5_CONFIG
 from ..servers.secured import MECHANISMS, SecuredBroker
-from .base import Opened
 from .driver import Driver, QueryPlan
 from .ledger import SOURCE, Ledger
 from .numbers import SoakError
+from .rounds import Round, Rounds
 
 LIFETIME_S: Final = 60
 """How long tokens and tickets are valid; a session ends after ``SESSION_MS`` of the broker."""
@@ -31,20 +29,26 @@ _RATE: Final = 50
 _TRIGGER: Final = "3 seconds"
 _START_S: Final = 300.0
 _CHECK_S: Final = 180.0
-_REPORT_S: Final = 30.0
 
 
 @final
-class SecuredSoak(Opened):
-    """A driver of one query for each mechanism, which nothing kills: it must not end by itself."""
+class SecuredSoak(Rounds):
+    """A driver of one query for each mechanism, which nothing kills: it must not end by itself.
+
+    A round is some minutes of load.
+    """
 
     def __init__(
-        self, broker: SecuredBroker, queries: Sequence[QueryPlan], say: Callable[[str], None]
+        self,
+        broker: SecuredBroker,
+        queries: Sequence[QueryPlan],
+        say: Callable[[str], None],
+        minutes: float,
     ) -> None:
-        super().__init__()
+        super().__init__(0, say)
         self._broker = broker
         self._queries = queries
-        self._say = say
+        self._minutes = minutes
 
     def _open(self, closing: ExitStack) -> None:
         directory = Path(tempfile.mkdtemp(prefix="secured-soak-"))
@@ -63,28 +67,24 @@ class SecuredSoak(Opened):
         )
         closing.callback(self._driver.kill)
 
-    def run(self, minutes: float) -> None:
-        """Run the queries under load, and look for each number.
+    def run_round(self, number: int) -> Round:
+        """Run the queries under load, and look for each number."""
+        return self._checked(number, self._run)
 
-        :raises SoakError: if one is lost, doubled, or does not come, or the driver ends.
-        """
+    def _run(self) -> None:
         self._driver.start()
-        began = time.monotonic()
-        while not self._driver.is_running():
-            self._keep(began + _START_S)
-        self._report("running", began)
-        began = time.monotonic()
+        self._ledger.await_event(self._driver.is_running, "running queries", _START_S, self._keep)
+        self._note("running")
         with self._ledger.producer.writing():
-            reported = began
-            while time.monotonic() < began + 60 * minutes:
-                self._keep()
-                if time.monotonic() > reported + _REPORT_S:
-                    reported = time.monotonic()
-                    self._report("load", began)
-        try:
-            self._ledger.check(time.monotonic() + _CHECK_S, self._keep, _CHECK_S)
-        finally:
-            self._report("checked", began)
+            self._ledger.wait_for(lambda: False, 60 * self._minutes, self._keep)
+        self._note("loaded")
+        self._ledger.check(time.monotonic() + _CHECK_S, self._keep, _CHECK_S)
+
+    def _come_to(self) -> dict[str, Any]:
+        return {"numbers": self._ledger.producer.count, "counts": self._ledger.counts()}
+
+    def _last_words(self) -> str:
+        return self._driver.last_words()
 
     def _options(self, query: QueryPlan) -> dict[str, str]:
         options = self._broker.options(query.login)
@@ -96,22 +96,7 @@ class SecuredSoak(Opened):
     def _token_url(self) -> str:
         return f"{self._broker.token_url}/{LIFETIME_S}"
 
-    def _keep(self, deadline: float | None = None) -> None:
-        """Read, so that the driver runs on meanwhile.
-
-        :raises SoakError: if it has ended, or the time is over.
-        """
+    def _keep(self) -> None:
+        """Raise if the driver has ended."""
         if self._driver.has_ended():
-            raise SoakError(f"the driver has ended by itself\n{self._driver.last_words()}")
-        if deadline is not None and time.monotonic() > deadline:
-            raise SoakError(f"no running queries in time\n{self._driver.last_words()}")
-        self._ledger.read()
-
-    def _report(self, event: str, began: float) -> None:
-        line = {
-            "event": event,
-            "seconds": round(time.monotonic() - began, 1),
-            "numbers": self._ledger.producer.count,
-            "counts": {query: asdict(one) for query, one in self._ledger.counts().items()},
-        }
-        self._say(json.dumps(line))
+            raise SoakError("the driver has ended by itself")

@@ -6,21 +6,20 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from pyspark_kafka.brokers import KafkaCluster
 
-from .base import JsonLine, Opened
 from .driver import Driver, QueryPlan
 from .kill_points import Point
 from .ledger import REPLICATED, SOURCE, Ledger
 from .numbers import SoakError
 from .processes import Process, kill
+from .rounds import Round, Rounds
 from .trap import Trap
 
 QUERIES: Final = (
@@ -52,29 +51,8 @@ _OF_SPARK: Final = (
 
 
 @final
-@dataclass(slots=True)
-class Round(JsonLine):
-    """What was done in a round, and what came of it; numbers are of this round alone."""
-
-    seed: int
-    number: int
-    kills: list[str] = field(default_factory=list)
-    restarts: int = 0
-    failures: int = 0
-    numbers: int = 0
-    records: dict[str, int] = field(default_factory=dict)
-    duplicates: dict[str, int] = field(default_factory=dict)
-    missing: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    error: str | None = None
-
-
-@final
-class Soak(Opened):
-    """Queries on a cluster of three brokers, and a killer of parts of both.
-
-    A seed and a round's number say what is killed and when; what that meets is up to the machine.
-    """
+class Soak(Rounds):
+    """Queries on a cluster of three brokers, and a killer of parts of both."""
 
     def __init__(
         self,
@@ -83,15 +61,11 @@ class Soak(Opened):
         seed: int = 0,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        super().__init__()
+        super().__init__(seed, say)
         self._cluster = cluster
         self._queries = queries
-        self._seed = seed
-        self._say = say
         self._moments = random.Random(seed).sample(_MOMENTS, len(_MOMENTS))  # noqa: S311
         self._may_fail = False
-        self._round = Round(seed, -1)
-        self._began = 0.0
         self._is_over = threading.Event()
         self._runs_out = False
 
@@ -104,44 +78,20 @@ class Soak(Opened):
         self._driver = Driver(directory, self._queries, SOURCE, lambda _: self._cluster.options)
         closing.callback(self._driver.kill)
 
-    def run(self, rounds: int) -> None:
-        """Run some rounds, and to the end; raise as ``run_round`` does."""
-        for number in range(rounds):
-            self.run_round(number)
-        self.run_to_the_end(rounds)
+    def run(self, numbers: Iterable[int], *, goes_on: bool = False) -> None:
+        """Run some rounds, and to the end of what is there."""
+        super().run(numbers, goes_on=goes_on)
+        self._checked(-1, self._run_out, restarts=0, failures=0)
 
     def run_round(self, number: int) -> Round:
-        """Kill a broker, workers and the driver under load, and look for each number.
+        """Kill a broker, workers and the driver under load, and look for each number."""
+        return self._checked(number, self._kill_under_load, restarts=0, failures=0)
 
-        :raises SoakError: if one is lost, doubled, or does not come, or a transaction hangs.
-        """
-        return self._checked(number, self._kill_under_load)
+    def _come_to(self) -> dict[str, Any]:
+        return {"numbers": self._ledger.producer.count, "counts": self._ledger.counts()}
 
-    def run_to_the_end(self, number: int) -> Round:
-        """Kill the driver, and let another run to the end of what is there; check as always."""
-        return self._checked(number, self._run_out)
-
-    def _checked(self, number: int, act: Callable[[], None]) -> Round:
-        self._round = Round(self._seed, number)
-        self._began, counted = time.monotonic(), self._ledger.producer.count
-        before = self._ledger.counts()
-        failure: Exception | None = None
-        try:
-            act()
-            self._check()
-        except Exception as error:  # noqa: BLE001  # it is told with what was done
-            failure, self._round.error = error, str(error)
-        self._round.numbers = self._ledger.producer.count - counted
-        self._round.seconds = round(time.monotonic() - self._began, 1)
-        for query, counts in self._ledger.counts().items():
-            self._round.records[query] = counts.records - before[query].records
-            self._round.duplicates[query] = counts.duplicates - before[query].duplicates
-            self._round.missing[query] = counts.missing
-        self._say(self._round.to_json())
-        if failure is not None:
-            told = f"{self._round.to_json()}\n{self._driver.last_words()}"
-            raise SoakError(told) from failure
-        return self._round
+    def _last_words(self) -> str:
+        return self._driver.last_words()
 
     # Killing
 
@@ -167,6 +117,7 @@ class Soak(Opened):
             finally:
                 self._is_over.set()
                 self._trap.disarm()
+        self._check()
 
     def _planned_broker_kill(self, chance: random.Random) -> Callable[[], None]:
         broker = chance.randrange(BROKERS)
@@ -236,15 +187,12 @@ class Soak(Opened):
         return any(query.is_exactly_once for query in self._queries)
 
     def _keep_driver(self) -> None:
-        """Restart the driver if it has ended.
-
-        :raises SoakError: if neither it nor a part of it was killed.
-        """
+        """Restart the driver if it has ended; raise if nothing of it was killed."""
         if self._runs_out or not self._driver.has_ended():
             return
-        self._round.restarts += 1
+        self._round.facts["restarts"] += 1
         if self._driver.wait(0) != -signal.SIGKILL:
-            self._round.failures += 1
+            self._round.facts["failures"] += 1
             if not self._may_fail and not self._is_failure_of_spark():
                 raise SoakError("the driver has failed by itself")
         self._start_driver()
@@ -257,19 +205,13 @@ class Soak(Opened):
         self._driver.start()
 
     def _await(
-        self,
-        condition: Callable[[], bool],
-        what: str,
-        meanwhile: Callable[[], None] = lambda: None,
+        self, condition: Callable[[], bool], what: str, meanwhile: Callable[[], None] = lambda: None
     ) -> None:
         deadline = time.monotonic() + _EVENT_S
         while not condition():
             meanwhile()
             if self._is_over.wait(_POLL_S) or time.monotonic() > deadline:
                 raise SoakError(f"no {what} within {_EVENT_S:.0f} s")
-
-    def _note(self, what: str) -> None:
-        self._round.kills.append(f"{time.monotonic() - self._began:.2f} s: {what}")
 
     # Checking
 
@@ -280,12 +222,13 @@ class Soak(Opened):
         deadline = time.monotonic() + _CHECK_S
         self._driver.start(to_its_end=True)
         while status := self._driver.wait(deadline - time.monotonic()):
-            self._round.failures += 1
+            self._round.facts["failures"] += 1
             if not self._is_failure_of_spark():
                 raise SoakError(f"the last run ended with {status}")
             self._driver.start(to_its_end=True)
         if status is None:
             raise SoakError(f"the last run did not end within {_CHECK_S:.0f} s")
+        self._check()
 
     def _check(self) -> None:
         # A worker that was killed late ends its query late.

@@ -1,7 +1,6 @@
 """A cluster, a driver of continuous queries, and those who write and look for numbers."""
 
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Final, final
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
 
-from .base import Opened
 from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup
 from .driver import QueryPlan
 from .ledger import REPLICATED, SOURCE, Ledger
 from .numbers import SoakError
+from .rounds import Opened
 
 BROKERS: Final = 3
 PARTITIONS: Final = 4
@@ -27,7 +26,6 @@ TICK_S: Final = 0.02
 """Continuous queries are to have records on their way at any time."""
 
 _EVENT_S: Final = 240.0
-_READ_S: Final = 0.01
 
 
 @final
@@ -41,7 +39,6 @@ class Stage(Opened):
         directory: Path,
         note: Callable[[str], None],
     ) -> None:
-        """Take a running cluster of three brokers, and an empty directory."""
         super().__init__()
         self.cluster = cluster
         self.queries = queries
@@ -82,12 +79,10 @@ class Stage(Opened):
 
     @property
     def driver(self) -> ContinuousDriver:
-        """The driver that was started last."""
         assert self._driver is not None
         return self._driver
 
     def has_driver(self) -> bool:
-        """Return whether the driver that was started last has not ended."""
         return self._driver is not None and not self._driver.has_ended()
 
     def new_driver(self) -> ContinuousDriver:
@@ -102,16 +97,11 @@ class Stage(Opened):
         self._driver = driver or self.new_driver()
         self.setup = setup or DriverSetup()
         self._driver.start(
-            self.queries,
-            self.setup,
-            SOURCE,
-            self.cluster.options,
-            self.directory / "checkpoints",
+            self.queries, self.setup, SOURCE, self.cluster.options, self.directory / "checkpoints"
         )
         return self._driver
 
     def kill_driver(self) -> None:
-        """End all processes of the driver, if there is one."""
         if self._driver is not None:
             self._driver.kill()
 
@@ -127,7 +117,6 @@ class Stage(Opened):
     # The cluster
 
     def leader_of(self, topic: str, partition: int) -> int:
-        """Return the broker that leads a partition."""
         port = int(self.cluster.bootstrap_servers.split(",")[0].rpartition(":")[2])
         return (known_leaders(port, topic) or {})[partition]
 
@@ -139,23 +128,22 @@ class Stage(Opened):
         with self.producer.writing():
             yield
 
-    def read(self) -> None:
-        """Read what the queries have written."""
-        self.ledger.read(_READ_S)
+    def flow(self) -> None:
+        """Write numbers until new ones have arrived in each partition."""
+        with self.load():
+            self.await_flow()
 
     def run_for(self, seconds: float) -> None:
-        """Read for some seconds."""
-        self.wait_for(lambda: False, seconds, self.keep)
+        self.ledger.wait_for(lambda: False, seconds, self.keep)
 
-    def await_flow(self, queries: Sequence[QueryPlan] = ()) -> None:
+    def await_flow(self) -> None:
         """Wait until numbers that are written from now on arrive, in each partition."""
-        wanted = {query: self.readers[query] for query in queries or self.queries}
         begun, partitions = self.producer.count, range(self.producer.partitions)
 
         def flows() -> bool:
             return all(
                 reader.newest(partition) >= begun
-                for reader in wanted.values()
+                for reader in self.readers.values()
                 for partition in partitions
             )
 
@@ -164,29 +152,9 @@ class Stage(Opened):
     def await_event(
         self, happened: Callable[[], bool], what: str, meanwhile: Callable[[], None] = lambda: None
     ) -> None:
-        """Read until something has happened.
-
-        :raises SoakError: if it does not in time.
-        """
-        if not self.wait_for(happened, _EVENT_S, meanwhile):
-            raise SoakError(f"no {what} within {_EVENT_S:.0f} s")
-
-    def wait_for(
-        self, happened: Callable[[], bool], seconds: float, meanwhile: Callable[[], None]
-    ) -> bool:
-        """Read until something has happened, or for some seconds; return whether it has."""
-        deadline = time.monotonic() + seconds
-        while not happened():
-            if time.monotonic() > deadline:
-                return False
-            meanwhile()
-            self.read()
-        return True
+        self.ledger.await_event(happened, what, _EVENT_S, meanwhile)
 
     def keep(self) -> None:
-        """Raise if the driver has ended, though no fault has ended it.
-
-        :raises SoakError: if it has.
-        """
+        """Raise if the driver has ended, though no fault has ended it."""
         if self.driver.has_ended():
             raise SoakError("the driver has ended by itself")

@@ -53,7 +53,6 @@ class Story:
 
     @classmethod
     def of(cls, seed: int, number: int) -> Self:
-        """Return the story of a round."""
         chance = random.Random(f"{seed}/{number}")  # noqa: S311
         kinds = random.Random(seed).sample(KINDS, len(KINDS))  # noqa: S311
         kind = kinds[number % len(kinds)]
@@ -77,9 +76,9 @@ class Story:
         )
 
     @property
-    def is_exactly_once(self) -> bool:
-        """Whether each number is to be there once."""
-        return self.guarantee == "exactly-once"
+    def plan(self) -> QueryPlan:
+        """The query."""
+        return QueryPlan(self.client, self.guarantee)
 
     @property
     def has_twins(self) -> bool:

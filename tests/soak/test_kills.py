@@ -19,8 +19,6 @@ from pyspark_kafka.testing.world import COMMITTED
 
 from .soak import BROKERS, Soak
 
-ROUNDS = 1
-
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes"),
     # What is awaited has a time-out of its own, which says what did not come.
@@ -36,13 +34,11 @@ def three_brokers():
 
 
 def test_no_record_is_lost_or_doubled_by_a_kill(three_brokers):
-    """Brokers, workers and drivers die under load: each record is there, exactly-once once."""
     with Soak(three_brokers, seed=random.randrange(1 << 32)) as soak:  # noqa: S311
-        soak.run(ROUNDS)
+        soak.run([0])
 
 
 def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers):
-    """A topic is found though the broker that was asked last is killed."""
     options = parse_sink_options(three_brokers.options, QueryKind.BATCH)
     for topic in ("known", "unknown"):
         three_brokers.create_topic(topic)
@@ -63,7 +59,6 @@ def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers):
 
 
 def test_transactions_end_while_a_broker_is_gone(three_brokers):
-    """A client that knew all brokers before one was killed ends the transactions of each one."""
     options = parse_sink_options(three_brokers.options, QueryKind.BATCH)
     three_brokers.create_topic("ended")
     transactions, writer = KafkaPythonTransactions(options), KafkaPythonRecordWriter(options)
@@ -93,7 +88,6 @@ def test_transactions_end_while_a_broker_is_gone(three_brokers):
 
 @pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least", "exactly"])
 def test_a_continuous_query_follows_leaders(three_brokers, exactly_once):
-    """The partitions and coordinators of a killed broker move: each output is there once."""
     world = KafkaWorld("kafka-python", unique_name, three_brokers)
     source, target = world.topic(BROKERS), world.topic(BROKERS)
     sink = stream_sink(world, target, exactly_once=exactly_once)

@@ -1,6 +1,5 @@
 """Workers of a query with dead letters are killed."""
 
-import json
 import random
 import re
 import shutil
@@ -19,7 +18,6 @@ from pyspark_kafka.testing.world import COMMITTED
 
 from . import letter_points
 from .driver_process import DriverProcess
-from .kill_points import DIRECTORY
 from .letter_points import LetterPoint
 from .processes import kill
 from .trap import Trap
@@ -39,7 +37,6 @@ pytestmark = [
 
 @pytest.fixture
 def world(fresh_name, kafka):
-    """Yield the run's Kafka."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     yield world
     world.close()
@@ -47,7 +44,6 @@ def world(fresh_name, kafka):
 
 @pytest.fixture
 def directory():
-    """Yield a directory for the query's files, which is removed afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="letters-"))
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
@@ -57,11 +53,11 @@ def test_each_bad_record_has_a_letter_and_each_good_one_a_row(world, directory):
     """Wherever a worker dies on the way of a letter: rows are there once, letters at least once."""
     source, bad = produce(world)
     target, letters = world.topic(PARTITIONS), world.topic(PARTITIONS)
-    driver = driver_of(directory, settings_of(world, directory, source, target, letters))
+    driver = DriverProcess(PROGRAM, directory, letter_points.install(directory))
     trap = Trap(directory)
     trap.arm(LetterPoint.WRITING)
     try:
-        driver.launch()
+        driver.launch(settings_of(world, directory, source, target, letters))
         for point in (*LetterPoint, *LetterPoint):  # one round for each client
             trap.arm(point)
             await_until(lambda: not trap.is_armed or driver.has_ended(), SECONDS)
@@ -80,7 +76,6 @@ def test_each_bad_record_has_a_letter_and_each_good_one_a_row(world, directory):
 
 
 def task_workers(driver: DriverProcess) -> list[int]:
-    """Return the processes that run tasks."""
     return [worker.pid for worker in driver.workers() if worker.is_daemon]
 
 
@@ -100,8 +95,9 @@ def produce(world: KafkaWorld) -> tuple[str, set[tuple[int, int]]]:
     return topic, bad
 
 
-def settings_of(world: KafkaWorld, directory: Path, source: str, target: str, letters: str) -> Path:
-    """Write the settings of the query, and return their file."""
+def settings_of(
+    world: KafkaWorld, directory: Path, source: str, target: str, letters: str
+) -> dict[str, dict[str, str]]:
     read = {
         **world.addresses,
         "subscribe": source,
@@ -118,20 +114,7 @@ def settings_of(world: KafkaWorld, directory: Path, source: str, target: str, le
         "deliveryGuarantee": "exactly-once",
         "checkpointLocation": str(directory / "checkpoint"),
     }
-    settings = directory / "query.json"
-    settings.write_text(json.dumps({"read": read, "write": write}))
-    return settings
-
-
-def driver_of(directory: Path, settings: Path) -> DriverProcess:
-    """Return a driver whose workers meet the points."""
-    letter_points.install(directory / "site")
-    environment = {
-        "PYTHONPATH": str(directory / "site"),
-        "PYSPARK_PYTHON": sys.executable,
-        DIRECTORY: str(directory),
-    }
-    return DriverProcess(PROGRAM, settings, directory / "driver.log", environment)
+    return {"read": read, "write": write}
 
 
 def numbers_in(world: KafkaWorld, topic: str) -> Counter[int]:

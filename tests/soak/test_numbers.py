@@ -34,12 +34,10 @@ class _Message:
 
 @pytest.fixture
 def producer():
-    """Return a producer that reaches no broker."""
     return NumberProducer("127.0.0.1:1", "numbers", 2, 100)
 
 
 def test_a_record_without_an_offset(producer):
-    """A number whose offset is unknown is a gap, behind which numbers are known."""
     for number, offset in ((1, 0), (3, 1), (5, None), (7, 3), (9, 4)):
         producer._delivered(None, _Message(number, offset))
     offsets, numbers = producer.delivered(PARTITION)
@@ -47,7 +45,6 @@ def test_a_record_without_an_offset(producer):
 
 
 def test_an_error_of_the_writing_thread(producer, monkeypatch):
-    """Writing fails with the error that ended its thread."""
     is_called = threading.Event()
 
     def fail(number: int) -> None:
@@ -60,7 +57,6 @@ def test_an_error_of_the_writing_thread(producer, monkeypatch):
 
 
 def test_numbers_that_vanish(producer):
-    """Compaction removes the first number of each pair, and deletion those below an offset."""
     for number in (1, 3, 5, 7, 9):
         producer._delivered(None, _Message(number, number // 2))
     producer._delivered(None, _Message(13, None))
@@ -76,7 +72,6 @@ def test_numbers_that_vanish(producer):
 
 
 def test_numbers_of_other_partitions_stay(producer):
-    """Offsets of one partition say nothing about numbers of another one."""
     producer._delivered(None, _Message(1, 0))
     assert producer.numbers_before({0: 5}).tolist() == []
     assert producer.numbers_before({0: 5, 2: 5}).tolist() == []

@@ -7,14 +7,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from .hostile.queries import HostileQuery
 from .hostile.resources import Resources
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes")
 
 
 def test_what_is_more(tmp_path):
-    """A thread, both ends of a connection and a file are told by their names."""
     path = tmp_path / "file-of-a-test"
     ends = threading.Event()
     thread = threading.Thread(target=ends.wait, name="thread of a test")
@@ -42,46 +40,3 @@ def test_what_is_more(tmp_path):
             f"file {path}"
         }
     assert Resources.count().beyond(before) == {}
-
-
-class _Query(HostileQuery):
-    """Opens a client in its first step, and after each close."""
-
-    def __init__(self) -> None:
-        super().__init__("query of a test")
-        self.is_open = False
-        self.has_opened = threading.Event()
-
-    def step(self) -> None:
-        self.is_open = True
-        self.has_opened.set()
-
-    def close_clients(self) -> None:
-        self.is_open = False
-
-
-def test_a_query_rests():
-    """A query that rests has no clients, and opens them again when it goes on."""
-    query = _Query()
-    query.start()
-    try:
-        for _ in range(2):
-            assert query.has_opened.wait(10.0)
-            query.rest()
-            query.await_rest()
-            assert not query.is_open
-            query.has_opened.clear()
-            query.go_on()
-    finally:
-        query.stop()
-    assert not query.is_open
-
-
-def test_a_query_that_rests_stops():
-    """A query that rests can be stopped."""
-    query = _Query()
-    query.start()
-    query.rest()
-    query.await_rest()
-    query.stop()
-    assert not query.is_open

@@ -27,7 +27,6 @@ class TrackedFunction:
 
     @contextmanager
     def __call__(self) -> Iterator[RecordFunction]:
-        """Return the function of one task."""
         tracked = Path(self.directory) / f"{os.getpid()} {self.query} {uuid.uuid4().hex}"
         tracked.touch()
         try:
@@ -37,12 +36,10 @@ class TrackedFunction:
 
 
 def forward(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Return records for the same partitions of another topic."""
     return records.select(list(COLUMNS))
 
 
 def tracked_tasks(directory: Path, living: list[Process]) -> dict[int, str]:
-    """Return the queries of living processes that run tasks, by process id."""
     pids = {process.pid for process in living}
     tasks = {}
     for tracked in directory.iterdir():

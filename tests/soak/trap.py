@@ -27,7 +27,6 @@ class Trap:
     """Whether something is to happen to a driver at a point, in a file that others can see."""
 
     def __init__(self, directory: Path) -> None:
-        """Take a directory that exists."""
         self._armed = directory / "armed"
         self._sprung = directory / "sprung"
 
@@ -42,7 +41,6 @@ class Trap:
         return self._armed.exists()
 
     def disarm(self) -> None:
-        """Let all processes pass."""
         self._armed.unlink(missing_ok=True)
 
     def reach(self, point: enum.Enum) -> None:
@@ -72,7 +70,6 @@ class Trap:
             self._await_release(seconds)
 
     def release(self) -> None:
-        """Let those go on that are held."""
         self._armed.unlink(missing_ok=True)
         self._sprung.unlink(missing_ok=True)
 

@@ -1,14 +1,12 @@
 """Rounds in which executors are lost while a micro-batch is written, and a look for each record."""
 
-import json
 import re
 import shutil
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -16,11 +14,11 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.clock import Deadline
 
 from . import kill_points
-from .base import JsonLine, Opened
-from .driver import TRANSACTION_TIMEOUT_MS
 from .driver_process import DriverProcess
 from .kill_points import Point
+from .ledger import Counts
 from .numbers import NumberProducer, NumberReader, SoakError
+from .rounds import Opened, Round, Rounds
 from .stage_faults import StageFaults, count_twins
 from .stage_stories import SHORT_TIMEOUT_MS, Story
 from .trap import Reaction, Trap
@@ -80,34 +78,15 @@ _SPECULATION: Final = {
 
 
 @final
-@dataclass(slots=True)
-class WriteStageRound(JsonLine):
-    """What was done in a round, and what came of it."""
-
-    seed: int
-    number: int
-    story: Story
-    twins: int = 0
-    kills: list[str] = field(default_factory=list)
-    restarts: int = 0
-    records: int = 0
-    duplicates: int = 0
-    missing: int = 0
-    seconds: float = 0.0
-    error: str | None = None
-
-
-@final
-class WriteStageSoak(Opened):
+class WriteStageSoak(Rounds):
     """Queries on a cluster, one after another, all from one topic of numbers."""
 
     def __init__(
         self, cluster: KafkaCluster, seed: int, say: Callable[[str], None] = lambda _: None
     ) -> None:
-        super().__init__()
+        super().__init__(seed, say)
         self._cluster = cluster
-        self._seed = seed
-        self._say = say
+        self._query: _Query | None = None
 
     def _open(self, closing: ExitStack) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="write-stage-"))
@@ -119,105 +98,79 @@ class WriteStageSoak(Opened):
             Deadline.after(_CHECK_S).poll(lambda: producer.count >= _NUMBERS, _POLL_S)
         self._count = producer.count
 
-    def run(self, numbers: Sequence[int], *, goes_on: bool = False) -> list[int]:
-        """Run some rounds; return those that have failed, or raise as ``run_round`` does."""
-        failed = []
-        for number in numbers:
-            try:
-                self.run_round(number)
-            except SoakError as error:
-                if not goes_on:
-                    raise
-                self._say(str(error))
-                failed.append(number)
-        return failed
-
-    def run_round(self, number: int, story: Story | None = None) -> WriteStageRound:
-        """Write all numbers while executors are lost, and look for each.
-
-        :raises SoakError: if one is lost or doubled, if the query cannot be restarted, or if a
-            transaction hangs.
-        """
+    def run_round(self, number: int, story: Story | None = None) -> Round:
+        """Write all numbers while executors are lost, and look for each."""
         story = story or Story.of(self._seed, number)
-        one_round = _Run(
-            self._cluster,
-            self._root / str(number),
-            WriteStageRound(self._seed, number, story),
-            self._source,
-            self._count,
+        topic, directory = f"{self._source}-{number}", self._root / str(number)
+        query = _Query(
+            self._cluster, directory, story, self._source, topic, self._count, self._note
         )
-        with one_round:
-            failure = one_round.run()
-            self._say(one_round.result.to_json())
-            if failure is not None:
-                told = f"{one_round.result.to_json()}\n{one_round.last_words()}"
-                raise SoakError(told) from failure
-        return one_round.result
+        with query:
+            self._query = query
+            return self._checked(number, query.run, story=story)
+
+    def _come_to(self) -> dict[str, Any]:
+        return self._query.come_to() if self._query else {}
+
+    def _last_words(self) -> str:
+        return self._query.driver.last_words() if self._query else ""
 
 
 @final
-class _Run(Opened):
-    """One round: a query of its own, from its first driver to its last one."""
+class _Query(Opened):
+    """The query of a round, from its first driver to its last one."""
 
     def __init__(
         self,
         cluster: KafkaCluster,
         directory: Path,
-        result: WriteStageRound,
+        story: Story,
         source: str,
+        topic: str,
         count: int,
+        note: Callable[[str], None],
     ) -> None:
         super().__init__()
         self._cluster = cluster
         self._directory = directory
         self._marks = directory / "marks"
-        self.result = result
-        self._story = result.story
+        self._story = story
         self._source = source
-        self._topic = f"{source}-{result.number}"
+        self._topic = topic
         self._count = count
-        self._began = time.monotonic()
+        self._note = note
+        self._restarts = 0
         self._is_armed = False
         self._broker_is_back_at: float | None = None
 
     def _open(self, closing: ExitStack) -> None:
         self._marks.mkdir(parents=True)
         closing.callback(shutil.rmtree, self._directory, ignore_errors=True)
-        kill_points.install(self._directory / "site")
-        environment = {
-            "PYTHONPATH": str(self._directory / "site"),
-            "PYSPARK_PYTHON": sys.executable,
-            kill_points.DIRECTORY: str(self._directory),
-        }
         self._trap = Trap(self._directory)
-        config, log = self._directory / "config.json", self._directory / "driver.log"
-        self._driver = DriverProcess(PROGRAM, config, log, environment)
-        closing.callback(self._driver.kill)
+        self.driver = DriverProcess(PROGRAM, self._directory, kill_points.install(self._directory))
+        closing.callback(self.driver.kill)
         self._cluster.create_topic(self._topic, _OUTPUTS)
         servers = self._cluster.bootstrap_servers
         self._reader = NumberReader(servers, self._topic, _OUTPUTS, committed=True)
         closing.callback(self._reader.close)
         closing.callback(self._start_broker)
 
-    def run(self) -> Exception | None:
-        """Run the query to its end, and return what is wrong."""
-        failure: Exception | None = None
-        try:
-            self._run_to_the_end()
-            self._check()
-        except Exception as error:  # noqa: BLE001  # it is told with what was done
-            failure, self.result.error = error, str(error)
-            self._reader.read(_FAILED_READ_S)
-        self.result.twins = count_twins(self._marks)
-        self.result.records = self._reader.records
-        self.result.duplicates = self._reader.duplicates
-        self.result.missing = self._reader.missing(self._count)
-        self.result.seconds = round(time.monotonic() - self._began, 1)
-        return failure
+    def run(self) -> None:
+        while not self._run_driver(is_armed=not self._restarts):
+            if self._restarts == _MAX_RESTARTS:
+                raise SoakError(f"the query has failed after {_MAX_RESTARTS} restarts")
+            self._restarts += 1
+        self._start_broker()
+        self._check()
 
-    def last_words(self) -> str:
-        """Return the end of the driver's log."""
-        return self._driver.last_words()
+    def come_to(self) -> dict[str, Any]:
+        """Return what has come of it; what a failed query has written is read once more."""
+        self._reader.read(_FAILED_READ_S if self._reader.missing(self._count) else 0.0)
+        return {
+            "twins": count_twins(self._marks),
+            "restarts": self._restarts,
+            "counts": Counts.of(self._reader, self._count),
+        }
 
     def _arm(self) -> None:
         """Arm the trap once the batch has begun whose executors are lost."""
@@ -225,37 +178,27 @@ class _Run(Opened):
             self._is_armed = True
             self._trap.arm(Point.BETWEEN_ENDS, _REACTIONS[self._story.at_commit])
 
-    def _run_to_the_end(self) -> None:
-        while not self._run_driver(is_armed=not self.result.restarts):
-            if self.result.restarts == _MAX_RESTARTS:
-                raise SoakError(f"the query has failed after {_MAX_RESTARTS} restarts")
-            self.result.restarts += 1
-        self._start_broker()
-
     def _run_driver(self, *, is_armed: bool) -> bool:
         """Start the query, and return whether it comes to the end of its input."""
         outcome = self._directory / "outcome"
         outcome.unlink(missing_ok=True)
-        config = self._config(self._story.batch_id if is_armed else -1)
-        (self._directory / "config.json").write_text(json.dumps(config))
-        self._driver.launch()
+        self.driver.launch(self._config(self._story.batch_id if is_armed else -1))
         deadline = Deadline.after(_RUN_S)
-        while not (outcome.exists() or self._driver.has_ended()):
+        while not (outcome.exists() or self.driver.has_ended()):
             self._arm()
             self._meet_trap()
             if deadline.has_passed:
-                self._driver.kill()
+                self.driver.kill()
                 raise SoakError(f"the query does not end within {_RUN_S:.0f} s")
             time.sleep(_POLL_S)
         has_ended = outcome.exists() and outcome.read_text() == "ended"
         self._note("the query ends" if has_ended else f"the query fails: {self._failure()}")
-        self._driver.kill()
+        self.driver.kill()
         return has_ended
 
     def _failure(self) -> str:
-        """Return what the log names last as an error."""
-        named = re.findall(_NAMED_ERROR, self._driver.log(), re.MULTILINE)
-        return str(named[-1]).strip()[:300] if named else f"status {self._driver.wait(0)}"
+        named = re.findall(_NAMED_ERROR, self.driver.log(), re.MULTILINE)
+        return str(named[-1]).strip()[:300] if named else f"status {self.driver.wait(0)}"
 
     def _meet_trap(self) -> None:
         """Kill a broker while the driver is held in its commit; start it again later."""
@@ -278,17 +221,10 @@ class _Run(Opened):
         story = self._story
         hosts = _HOSTS if story.speculates else ()
         settings = {**_SPARK, "spark.task.maxFailures": str(story.max_failures)}
-        shared = {**self._cluster.options, "client": story.client}
-        write = {
-            **shared,
-            "topic": self._topic,
-            "deliveryGuarantee": story.guarantee,
-            "checkpointLocation": str(self._directory / "checkpoint"),
-        }
-        if story.is_exactly_once:
-            is_late = story.late_partition is not None
-            timeout_ms = SHORT_TIMEOUT_MS if is_late else TRANSACTION_TIMEOUT_MS
-            write["kafka.transaction.timeout.ms"] = str(timeout_ms)
+        write = story.plan.sink(self._cluster.options, self._topic)
+        write["checkpointLocation"] = str(self._directory / "checkpoint")
+        if story.late_partition is not None:
+            write["kafka.transaction.timeout.ms"] = str(SHORT_TIMEOUT_MS)
         if story.has_metadata_path:
             write["metadataPath"] = str(self._directory / "metadata")
         return {
@@ -298,22 +234,15 @@ class _Run(Opened):
             "tasks": _TASKS,
             "padding": _PADDING,
             "faults": asdict(StageFaults(str(self._marks), batch_id, story.script())),
-            "read": {
-                **shared,
-                "subscribe": self._source,
-                "startingOffsets": "earliest",
-                "maxOffsetsPerTrigger": str(_BATCH),
-            },
+            "read": story.plan.source(self._cluster.options, self._source)
+            | {"maxOffsetsPerTrigger": str(_BATCH)},
             "write": write,
         }
 
     def _check(self) -> None:
         self._reader.await_all(self._count, time.monotonic() + _CHECK_S, lambda: None)
         self._reader.await_end(time.monotonic() + _HANGING_S)
-        if self._story.is_exactly_once and self._reader.duplicates:
+        if self._story.plan.is_exactly_once and self._reader.duplicates:
             raise SoakError(f"{self._reader.duplicates} duplicates")
         if self._story.has_twins and not count_twins(self._marks):
             raise SoakError("no partition was written by two attempts of the stage")
-
-    def _note(self, what: str) -> None:
-        self.result.kills.append(f"{time.monotonic() - self._began:.2f} s: {what}")

@@ -2,8 +2,8 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -13,10 +13,11 @@ from pyspark_kafka.brokers.admin import admin_client
 from ...servers.fault_proxy import Rules, Traffic
 from ...servers.proxied import SECURED_LISTENER
 from ...servers.secured import PASSWORD
-from ..ledger import SOURCE
 from ..numbers import SoakError
 from .arena import Arena
-from .fault import Fault
+from .fault import Faults
+
+BROKER_FAULTS: Final = Faults()
 
 THREE_BROKERS: Final = "three brokers"
 """What an arena offers whose partitions have leaders without any one broker."""
@@ -24,6 +25,7 @@ THREE_BROKERS: Final = "three brokers"
 _ADMIN_S: Final = 30.0
 _PREFERRED: Final = 0
 _HANDSHAKE_S: Final = 0.02
+_NEEDS: Final = frozenset({THREE_BROKERS})
 
 
 @contextmanager
@@ -37,7 +39,7 @@ def _stopped(arena: Arena, broker: int) -> Iterator[None]:
         arena.note(f"broker {broker} goes on")
 
 
-@contextmanager
+@BROKER_FAULTS.add("broker suspended")
 def suspend_broker(arena: Arena) -> Iterator[None]:
     """A broker is stopped by a signal while its clients are connected."""
     broker = arena.chance.randrange(arena.brokers)
@@ -46,7 +48,7 @@ def suspend_broker(arena: Arena) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@BROKER_FAULTS.add("broker suspended before handshakes")
 def suspend_before_handshake(arena: Arena) -> Iterator[None]:
     """A broker is stopped by a signal, and its clients have to connect again."""
     broker = arena.chance.randrange(arena.brokers)
@@ -57,13 +59,13 @@ def suspend_before_handshake(arena: Arena) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@BROKER_FAULTS.add("broker suspended in handshakes")
 def suspend_in_handshake(arena: Arena) -> Iterator[None]:
     """A broker is stopped by a signal in the middle of the handshakes of its clients."""
     broker = arena.chance.randrange(arena.brokers)
     proxies = arena.proxies_of(broker)
     slow = Rules(to_client=Traffic(delay_s=_HANDSHAKE_S))
-    with arena.ruled(proxies, slow):
+    with arena.ruled([broker], slow):
         before = [proxy.connections for proxy in proxies]
         for proxy in proxies:
             proxy.reset_all()
@@ -76,16 +78,15 @@ def suspend_in_handshake(arena: Arena) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@BROKER_FAULTS.add("broker killed", joins_others=False, restarts=True)
 def kill_broker(arena: Arena) -> Iterator[None]:
-    """A broker is killed, and started again."""
     broker = arena.chance.randrange(arena.brokers)
     arena.note(f"broker {broker} killed")
     with _down(arena, broker, arena.cluster.kill_broker):
         yield
 
 
-@contextmanager
+@BROKER_FAULTS.add("rolling restart", joins_others=False, restarts=True)
 def roll_brokers(arena: Arena) -> Iterator[None]:
     """All brokers are shut down and started again, one after another."""
     for broker in arena.chance.sample(range(arena.brokers), arena.brokers):
@@ -95,32 +96,28 @@ def roll_brokers(arena: Arena) -> Iterator[None]:
     yield
 
 
-def move_coordinator(topic: str) -> Callable[[Arena], AbstractContextManager[None]]:
-    """Return a fault: other brokers lead the partitions of an internal topic."""
-
-    @contextmanager
-    def strike(arena: Arena) -> Iterator[None]:
-        partitions = arena.leaders_of(topic)
-        _move_leaders(arena, {(topic, number): leader for number, leader in partitions.items()})
-        yield
-
-    return strike
-
-
-@contextmanager
+@BROKER_FAULTS.add("preferred leaders elected", needs=_NEEDS, joins_others=False)
 def elect_leaders(arena: Arena) -> Iterator[None]:
     """The preferred leaders of all partitions change, and are elected."""
-    topics = [SOURCE, *(plan.name for plan in arena.ledger.readers)]
-    leaders = {
-        (topic, partition): leader
-        for topic in topics
-        for partition, leader in arena.leaders_of(topic).items()
-    }
-    _move_leaders(arena, leaders)
+    _move_leaders(arena, *arena.topics)
     yield
 
 
-@contextmanager
+@BROKER_FAULTS.add("transaction coordinator moved", needs=_NEEDS, joins_others=False)
+def move_transaction_coordinator(arena: Arena) -> Iterator[None]:
+    """Other brokers lead the partitions of the topic of transactions."""
+    _move_leaders(arena, "__transaction_state")
+    yield
+
+
+@BROKER_FAULTS.add("group coordinator moved", needs=_NEEDS, joins_others=False)
+def move_group_coordinator(arena: Arena) -> Iterator[None]:
+    """Other brokers lead the partitions of the topic of groups."""
+    _move_leaders(arena, "__consumer_offsets")
+    yield
+
+
+@BROKER_FAULTS.add("certificates rotated")
 def rotate_certificates(arena: Arena) -> Iterator[None]:
     """Each broker gets a new key, one after another, and loads it while it runs."""
     number = arena.chance.randrange(1 << 32)
@@ -138,7 +135,7 @@ def rotate_certificates(arena: Arena) -> Iterator[None]:
     yield
 
 
-@contextmanager
+@BROKER_FAULTS.add("password rotated", "KAFKA_AUTHENTICATION_FAILED")
 def rotate_password(arena: Arena) -> Iterator[None]:
     """The user's password changes, which the queries do not know, and later changes back."""
     arena.proxied.set_password(f"other than {arena.chance.random()}")
@@ -153,7 +150,7 @@ def rotate_password(arena: Arena) -> Iterator[None]:
         arena.note("password changed back")
 
 
-@contextmanager
+@BROKER_FAULTS.add("listener on another protocol", joins_others=False, restarts=True)
 def change_protocol(arena: Arena) -> Iterator[None]:
     """A broker is restarted with a listener without TLS, by mistake, and restarted again."""
     broker = arena.chance.randrange(arena.brokers)
@@ -172,9 +169,14 @@ def change_protocol(arena: Arena) -> Iterator[None]:
         arena.note(f"broker {broker} listens with TLS")
 
 
-def _move_leaders(arena: Arena, leaders: Mapping[tuple[str, int], int]) -> None:
-    """Let another broker lead each of some partitions, which every broker has."""
+def _move_leaders(arena: Arena, *topics: str) -> None:
+    """Let another broker lead each partition of some topics, which every broker has."""
     everyone = range(arena.brokers)
+    leaders = {
+        (topic, partition): leader
+        for topic in topics
+        for partition, leader in arena.leaders_of(topic).items()
+    }
     moved = {}
     for key, leader in leaders.items():
         first = arena.chance.choice([broker for broker in everyone if broker != leader])
@@ -186,7 +188,7 @@ def _move_leaders(arena: Arena, leaders: Mapping[tuple[str, int], int]) -> None:
         lambda: all(arena.leader_of(*key) == replicas[0] for key, replicas in moved.items()),
         "elected leaders",
     )
-    arena.note(f"{len(moved)} partitions of {sorted({topic for topic, _ in moved})} have others")
+    arena.note(f"{len(moved)} partitions of {sorted(topics)} have others")
 
 
 def _restart_with(arena: Arena, broker: int, properties: str) -> None:
@@ -221,31 +223,3 @@ def _reassign(admin: Any, moved: dict[tuple[str, int], list[int]]) -> None:
     admin.alter_partition_reassignments(
         {TopicPartition(*key): replicas for key, replicas in moved.items()}
     )
-
-
-_NEEDS: Final = frozenset({THREE_BROKERS})
-_AUTHENTICATION: Final = frozenset({"KAFKA_AUTHENTICATION_FAILED"})
-
-BROKER_FAULTS: Final = (
-    Fault("broker suspended", suspend_broker),
-    Fault("broker suspended before handshakes", suspend_before_handshake),
-    Fault("broker suspended in handshakes", suspend_in_handshake),
-    Fault("broker killed", kill_broker, joins_others=False, restarts=True),
-    Fault("rolling restart", roll_brokers, joins_others=False, restarts=True),
-    Fault("preferred leaders elected", elect_leaders, needs=_NEEDS, joins_others=False),
-    Fault(
-        "transaction coordinator moved",
-        move_coordinator("__transaction_state"),
-        needs=_NEEDS,
-        joins_others=False,
-    ),
-    Fault(
-        "group coordinator moved",
-        move_coordinator("__consumer_offsets"),
-        needs=_NEEDS,
-        joins_others=False,
-    ),
-    Fault("certificates rotated", rotate_certificates),
-    Fault("password rotated", rotate_password, _AUTHENTICATION),
-    Fault("listener on another protocol", change_protocol, joins_others=False, restarts=True),
-)

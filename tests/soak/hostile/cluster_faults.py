@@ -1,10 +1,9 @@
 """What happens to a cluster as a whole: moves, elections, full disks, clocks, and an upgrade."""
 
-import random
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Final
 
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -19,11 +18,14 @@ from ..ledger import SOURCE
 from ..numbers import SoakError
 from .arena import Arena
 from .broker_faults import THREE_BROKERS
-from .fault import Fault
+from .fault import Faults
+
+CLUSTER_FAULTS: Final = Faults()
 
 MOUNTS: Final = "mounts"
 FAKETIME: Final = "libfaketime"
 OLDER_BROKERS: Final = "older brokers"
+_THREE: Final = frozenset({THREE_BROKERS})
 
 _ADMIN_S: Final = 30.0
 _COPY_S: Final = 60.0
@@ -47,7 +49,7 @@ def machine_offers(cluster: KafkaCluster) -> frozenset[str]:
     return frozenset(name for name, is_there in offered.items() if is_there)
 
 
-@contextmanager
+@CLUSTER_FAULTS.add("unclean elections allowed", needs=_THREE, joins_others=False, restarts=True)
 def allow_unclean_elections(arena: Arena) -> Iterator[None]:
     """A broker is killed, and elections may be unclean: what two replicas have is not lost."""
     _set_unclean(arena, "true")
@@ -67,18 +69,16 @@ def allow_unclean_elections(arena: Arena) -> Iterator[None]:
 
 def _set_unclean(arena: Arena, value: str) -> None:
     config = {"unclean.leader.election.enable": value}
-    resources = [
-        ConfigResource(ConfigResourceType.TOPIC, topic, config) for topic in _topics(arena)
-    ]
+    resources = [ConfigResource(ConfigResourceType.TOPIC, topic, config) for topic in arena.topics]
     with admin_client(arena.cluster.bootstrap_servers, "elections", _ADMIN_S) as admin:
         admin.alter_configs(resources, incremental=True)
 
 
-@contextmanager
+@CLUSTER_FAULTS.add("partitions reassigned", needs=_THREE, joins_others=False)
 def reassign_partitions(arena: Arena) -> Iterator[None]:
     """Partitions leave a broker, records and coordinators with them, and come back elsewhere."""
     everyone = list(range(arena.brokers))
-    for topic in (*arena.chance.sample(_topics(arena), _MOVED), *_INTERNAL):
+    for topic in (*arena.chance.sample(arena.topics, _MOVED), *_INTERNAL):
         partition = arena.chance.randrange(3)
         if arena.leader_of(topic, partition) < 0:
             continue
@@ -90,9 +90,8 @@ def reassign_partitions(arena: Arena) -> Iterator[None]:
     yield
 
 
-@contextmanager
+@CLUSTER_FAULTS.add("partition added")
 def add_partition(arena: Arena) -> Iterator[None]:
-    """The topic gets another partition under load."""
     producer = arena.ledger.producer
     total = producer.partitions + 1
     if total <= _MAX_PARTITIONS:
@@ -102,7 +101,9 @@ def add_partition(arena: Arena) -> Iterator[None]:
     yield
 
 
-@contextmanager
+@CLUSTER_FAULTS.add(
+    "disk of a broker full", needs=_THREE | {MOUNTS}, joins_others=False, restarts=True
+)
 def fill_broker_disk(arena: Arena) -> Iterator[None]:
     """The disk of a broker is full, on which the broker ends; it starts again with room."""
     cluster, broker = arena.cluster, arena.chance.randrange(arena.brokers)
@@ -139,7 +140,14 @@ def fill_broker_disk(arena: Arena) -> Iterator[None]:
         arena.note(f"broker {broker} is on its first disk again")
 
 
-@contextmanager
+@CLUSTER_FAULTS.add(
+    "clock an hour off",
+    # A coordinator with a clock ahead takes transactions for older than their time-out.
+    "KAFKA_TRANSACTION_LOST",
+    needs=_THREE | {FAKETIME},
+    joins_others=False,
+    restarts=True,
+)
 def skew_clock(arena: Arena) -> Iterator[None]:
     """The clock of a broker is an hour ahead or behind; it may lead, and coordinate."""
     cluster, broker = arena.cluster, arena.chance.randrange(arena.brokers)
@@ -162,11 +170,13 @@ def skew_clock(arena: Arena) -> Iterator[None]:
         arena.note(f"clock of broker {broker} right again")
 
 
-@contextmanager
+@CLUSTER_FAULTS.add(
+    "brokers upgraded", needs=_THREE | {OLDER_BROKERS}, joins_others=False, restarts=True
+)
 def upgrade(arena: Arena) -> Iterator[None]:
     """Brokers of an older Kafka are upgraded one by one, and then their features."""
     cluster = arena.cluster
-    for broker in _shuffled(arena.chance, arena.brokers):
+    for broker in arena.chance.sample(range(arena.brokers), arena.brokers):
         before = cluster._versions[broker]
         if before != KAFKA_VERSION:
             cluster.stop_broker(broker)
@@ -178,56 +188,9 @@ def upgrade(arena: Arena) -> Iterator[None]:
     arena.note("features upgraded")
 
 
-def _shuffled(chance: random.Random, count: int) -> list[int]:
-    return chance.sample(range(count), count)
-
-
-def _topics(arena: Arena) -> list[str]:
-    return [SOURCE, *(plan.name for plan in arena.ledger.readers)]
-
-
 def _copy(source: object, target: object) -> None:
     """Copy a broker's files; index files have holes, for which there is no room."""
     command = ("cp", "--archive", "--sparse=always", f"{source}/.", f"{target}/")
     ended = subprocess.run(command, check=False, capture_output=True, timeout=_COPY_S)
     if ended.returncode != 0:
         raise SoakError(f"files were not copied: {ended.stderr.decode(errors='replace')}")
-
-
-_THREE: Final = frozenset({THREE_BROKERS})
-_LOST: Final = frozenset({"KAFKA_TRANSACTION_LOST"})
-"""A coordinator with a clock ahead takes transactions for older than their time-out."""
-
-CLUSTER_FAULTS: Final = (
-    Fault(
-        "unclean elections allowed",
-        allow_unclean_elections,
-        needs=_THREE,
-        joins_others=False,
-        restarts=True,
-    ),
-    Fault("partitions reassigned", reassign_partitions, needs=_THREE, joins_others=False),
-    Fault("partition added", add_partition),
-    Fault(
-        "disk of a broker full",
-        fill_broker_disk,
-        needs=_THREE | {MOUNTS},
-        joins_others=False,
-        restarts=True,
-    ),
-    Fault(
-        "clock an hour off",
-        skew_clock,
-        _LOST,
-        _THREE | {FAKETIME},
-        joins_others=False,
-        restarts=True,
-    ),
-    Fault(
-        "brokers upgraded",
-        upgrade,
-        needs=_THREE | {OLDER_BROKERS},
-        joins_others=False,
-        restarts=True,
-    ),
-)

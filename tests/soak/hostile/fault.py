@@ -1,10 +1,12 @@
 """A fault that happens under load, and what the queries are allowed to do about it.
 
-A module of faults defines a tuple of them; ``registry.FAULTS`` joins these tuples. A fault acts on
-an ``Arena``: its cluster, its proxies, its ledger, its queries and its random numbers. The soak
-looks for lost and repeated numbers, wrong lags and long waits itself, after each round.
+A fault acts on an ``Arena``: its cluster, its proxies, its ledger, its queries and its random
+numbers. The soak looks for lost and repeated numbers, wrong lags and long waits itself, after each
+round. A module has a list of faults; ``registry.FAULTS`` joins these lists.
 
-    @contextmanager
+    CLEANER_FAULTS: Final = Faults()
+
+    @CLEANER_FAULTS.add("log cleaner stopped")
     def stop_cleaner(arena: Arena) -> Iterator[None]:
         \"\"\"The log cleaner of a broker is stopped for a while.\"\"\"
         broker = arena.chance.randrange(arena.brokers)
@@ -12,16 +14,16 @@ looks for lost and repeated numbers, wrong lags and long waits itself, after eac
         arena.note(f"broker {broker}: ...")
         yield                        # the soak keeps it for a while, perhaps with other faults
         ...                          # heal
-
-    FAULTS: Final = (Fault("log cleaner stopped", stop_cleaner),)
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import final
+from typing import Any, TypeAlias, final
 
 from .arena import Arena
+
+Strike: TypeAlias = Callable[[Arena], Iterator[None]]
 
 
 @final
@@ -50,3 +52,16 @@ class Fault:
 
     restarts: bool = False
     """Whether it starts brokers, which takes long."""
+
+
+class Faults(list[Fault]):
+    """The faults of a module, in the order of their definition."""
+
+    def add(self, name: str, *conditions: str, **rules: Any) -> Callable[[Strike], Strike]:
+        """Return a decorator that adds a fault, which may raise errors of some conditions."""
+
+        def decorate(strike: Strike) -> Strike:
+            self.append(Fault(name, contextmanager(strike), frozenset(conditions), **rules))
+            return strike
+
+        return decorate

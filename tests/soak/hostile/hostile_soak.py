@@ -8,25 +8,28 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ...servers.proxied import MECHANISM, ProxiedCluster
-from ..base import JsonLine, Opened
 from ..driver import QueryPlan
-from ..ledger import REPLICATED, Counts, Ledger
+from ..ledger import REPLICATED, Ledger
 from ..numbers import SoakError
+from ..rounds import Round, Rounds
 from .arena import Arena
 from .broker_faults import THREE_BROKERS
 from .checkpoints import Checkpoints
 from .cluster_faults import machine_offers
 from .fault import Fault
-from .groups import committed_offsets
 from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery, committed
 from .registry import FAULTS, fitting
 from .resources import Resources
@@ -56,6 +59,7 @@ _SLACK_S: Final = 2.0
 _CLOSED_S: Final = 30.0
 """How long the other sides of connections may take to see that their clients are closed."""
 
+_ADMIN_S: Final = 30.0
 _LOOK_S: Final = 0.5
 _AGAIN_S: Final = 0.05
 
@@ -89,42 +93,13 @@ class HostileSettings:
     event_s: float = 180.0
     """How long an event is waited for; the first flow waits for kernels, too."""
 
-    goes_on: bool = False
-    """Whether the rounds go on after one that fails."""
-
     in_spark: bool = False
     """Whether micro-batches run in Spark, in processes of its own."""
 
 
 @final
-@dataclass(slots=True)
-class HostileRound(JsonLine):
-    """What was done in a round, and what came of it; counts are of all rounds until then."""
-
-    seed: int
-    number: int
-    faults: list[str]
-    steps: list[str] = field(default_factory=list)
-    errors: dict[str, dict[str, int]] = field(default_factory=dict)
-    longest: dict[str, str] = field(default_factory=dict)
-    numbers: int = 0
-    counts: dict[str, Counts] = field(default_factory=dict)
-    resources: dict[str, int] = field(default_factory=dict)
-    """How many threads, sockets and files there are at the end, without clients of queries.
-
-    Empty if they were not counted.
-    """
-
-    seconds: float = 0.0
-    error: str | None = None
-
-
-@final
-class HostileSoak(Opened):
-    """Queries on a proxied cluster, and one round of faults after another.
-
-    A seed and a round's number say what happens; what it meets is up to the machine.
-    """
+class HostileSoak(Rounds):
+    """Queries on a proxied cluster, and one round of faults after another."""
 
     def __init__(
         self,
@@ -136,17 +111,15 @@ class HostileSoak(Opened):
         settings: HostileSettings | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(seed, say)
         self._checkpoints = checkpoints or Checkpoints()
         self._proxied = proxied
         self._plans = plans
-        self._seed = seed
-        self._say = say
         self._settings = settings or HostileSettings()
         self._wanted = faults
         self._first: Resources | None = None
         """What there was after the first round."""
-        self._rounds = 0
+        self._to_count = 0
 
     def _open(self, closing: ExitStack) -> None:
         directory = Path(tempfile.mkdtemp(prefix="hostile-soak-"))
@@ -169,59 +142,38 @@ class HostileSoak(Opened):
             timeout_s=self._settings.timeout_s,
             event_s=self._settings.event_s,
             offers=offers,
+            checkpoints=self._checkpoints,
+            note=self._note,
         )
-        self._arena.checkpoints = self._checkpoints
         fit = fitting(self._wanted, offers)
         self._faults = random.Random(self._seed).sample(fit, len(fit))  # noqa: S311
         for query in queries:
             query.start()
             closing.callback(query.stop)
 
-    def run(self, rounds: int | None, minutes: float | None = None) -> list[HostileRound]:
-        """Run rounds up to a number, or for some minutes; return those that have failed.
-
-        :raises SoakError: if a round fails, unless the settings say that the rounds go on.
-        """
-        ends_at = time.monotonic() + 60 * minutes if minutes else float("inf")
-        failed = []
-        for number in count() if rounds is None else range(rounds):
-            if time.monotonic() > ends_at:
-                break
-            done = self.run_round(number)
-            if done.error is not None:
-                failed.append(done)
-                if not self._settings.goes_on:
-                    raise SoakError(done.to_json())
-        return failed
-
-    def run_round(self, number: int) -> HostileRound:
-        """Run a round with the faults that the seed chooses."""
+    def run_round(self, number: int) -> Round:
         chance = random.Random(f"{self._seed}/{number}")  # noqa: S311
         return self.run_faults(number, self._choose(number, chance), chance)
 
-    def run_faults(
-        self, number: int, faults: Sequence[Fault], chance: random.Random
-    ) -> HostileRound:
-        """Let faults happen under load; return what came of it, an error included."""
-        arena = self._arena
-        done = HostileRound(self._seed, number, [fault.name for fault in faults])
-        began = time.monotonic()
-        arena.begin_round(chance)
-        for query in arena.queries:
+    def run_faults(self, number: int, faults: Sequence[Fault], chance: random.Random) -> Round:
+        """Let faults happen under load; raise as ``run_round`` does."""
+        self._arena.chance = chance
+        names = [fault.name for fault in faults]
+        return self._checked(number, partial(self._run, faults, chance), faults=names)
+
+    def _run(self, faults: Sequence[Fault], chance: random.Random) -> None:
+        for query in self._arena.queries:
             query.begin_round()
+        is_to_count = self._to_count % self._settings.rounds_per_count == 0
+        self._to_count += 1
         try:
             self._strike(faults, chance)
             self._check(faults)
-            if self._rounds % self._settings.rounds_per_count == 0:
-                self._check_resources(done)
-        except Exception as error:  # noqa: BLE001  # it is told with what was done
+            if is_to_count:
+                self._check_resources()
+        except Exception as error:
             # What queries found until now is not of the next round.
-            done.error = "; ".join([f"{type(error).__name__}: {error}", *self._take_wrong()])
-        self._rounds += 1
-        self._fill(done)
-        done.seconds = round(time.monotonic() - began, 1)
-        self._say(done.to_json())
-        return done
+            raise SoakError("; ".join([repr(error), *self._take_wrong()])) from error
 
     def _choose(self, number: int, chance: random.Random) -> list[Fault]:
         """Return each fault in turn, some with others."""
@@ -282,18 +234,15 @@ class HostileSoak(Opened):
 
         arena.await_event(agree, "offsets of all groups")
 
-    def _check_resources(self, done: HostileRound) -> None:
-        """Let the queries close their clients: nothing is left that was not after the first round.
-
-        :raises SoakError: if there is more, with its names.
-        """
+    def _check_resources(self) -> None:
+        """Let the queries close their clients: no more is left than after the first round."""
         arena = self._arena
         for query in arena.queries:
             query.rest()
         try:
             for query in arena.queries:
                 query.await_rest()
-            done.resources = self._await_first_resources().totals()
+            self._round.facts["resources"] = self._await_first_resources().totals()
         finally:
             for query in arena.queries:
                 query.go_on()
@@ -352,16 +301,14 @@ class HostileSoak(Opened):
         servers = self._arena.cluster.bootstrap_servers.split(",")
         return Resources.count().without_peers(int(each.rpartition(":")[2]) for each in servers)
 
-    def _fill(self, done: HostileRound) -> None:
-        arena = self._arena
-        done.steps = arena.steps
-        done.numbers = arena.ledger.producer.count
-        done.counts = arena.ledger.counts()
-        for query in arena.queries:
-            longest = query.waits.longest()
-            done.longest[query.name] = f"{longest.seconds:.1f} s: {longest.call}"
-            if query.errors:
-                done.errors[query.name] = dict(query.errors)
+    def _come_to(self) -> dict[str, Any]:
+        queries, ledger = self._arena.queries, self._arena.ledger
+        return {
+            "numbers": ledger.producer.count,
+            "counts": ledger.counts(),
+            "longest": {query.name: str(query.waits.longest()) for query in queries},
+            "errors": {query.name: dict(query.errors) for query in queries if query.errors},
+        }
 
     def _new_queries(self, ledger: Ledger, directory: Path) -> Iterable[HostileQuery]:
         if self._settings.in_spark:
@@ -385,6 +332,20 @@ class HostileSoak(Opened):
 
     def _options(self, plan: QueryPlan) -> dict[str, str]:
         return self._proxied.options(plan.login) | time_outs(self._settings.timeout_s)
+
+
+def committed_offsets(cluster: KafkaCluster, groups: Sequence[str]) -> dict[str, PartitionOffsets]:
+    """Return the committed offsets of groups, by the plain listeners."""
+    with admin_client(cluster.bootstrap_servers, "offsets of groups", _ADMIN_S) as admin:
+        found = admin.list_group_offsets(list(groups))
+    return {
+        group: PartitionOffsets(
+            (TopicPartition(one.topic, one.partition), value.offset)
+            for one, value in offsets.items()
+            if value.offset >= 0
+        )
+        for group, offsets in found.items()
+    }
 
 
 def time_outs(seconds: float) -> dict[str, str]:

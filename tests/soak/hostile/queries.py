@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from dependency_injector import providers
 
@@ -39,7 +39,8 @@ from pyspark_kafka.ports.checkpoints import MetadataLog
 from ..driver import QueryPlan
 from ..ledger import SOURCE, Ledger
 from ..numbers import DIGITS, SoakError
-from .waits import Timed, Waits
+from ..surrounded import Surrounded
+from .waits import Waits
 
 MAX_OFFSETS: Final = 20_000
 """Of a micro-batch: what gathers in a fault has to be caught up with."""
@@ -50,7 +51,6 @@ MAX_RANGE: Final = 2_000
 _VALUES: Final = Projection(("value",))
 _PAUSE_S: Final = 0.1
 _STOP_S: Final = 60.0
-_TRANSACTION_TIMEOUT_MS: Final = 600_000
 
 
 class HostileQuery(ABC):
@@ -93,18 +93,13 @@ class HostileQuery(ABC):
         return True
 
     def told(self) -> str:
-        """Return what is known of the query, for people."""
         return f"{self.name}: {self._steps} steps, {dict(self.errors)}, last {self.last_error!r}"
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread after its step.
-
-        :raises SoakError: if the step does not end.
-        """
+        """End the thread after its step, which has to end."""
         self._is_to_stop.set()
         self._goes_on.set()
         self._thread.join(_STOP_S)
@@ -117,15 +112,10 @@ class HostileQuery(ABC):
         self._is_to_rest.set()
 
     def await_rest(self) -> None:
-        """Wait until there are no clients.
-
-        :raises SoakError: if the step does not end.
-        """
         if not self._rests.wait(_STOP_S):
             raise SoakError(f"{self.name} does not rest: {self.waits.longest()}")
 
     def go_on(self) -> None:
-        """Let the thread take steps again."""
         self._is_to_rest.clear()
         self._rests.clear()
         self._goes_on.set()
@@ -184,13 +174,10 @@ class MicroBatchQuery(HostileQuery):
         self._producer = ledger.producer
         self._id = query_id_of(checkpoint)
         self._checkpoint = checkpoint
-        shared = {**options, "client": plan.client}
         self._source_options = parse_source_options(
             {
-                **shared,
+                **plan.source(options, SOURCE),
                 **_polls(options),
-                "subscribe": SOURCE,
-                "startingOffsets": "earliest",
                 "maxOffsetsPerTrigger": str(MAX_OFFSETS),
                 "metadataPath": checkpoint.child("sources/0").url,
                 "metadataStorageOptions": checkpoint.storage_options,
@@ -199,16 +186,11 @@ class MicroBatchQuery(HostileQuery):
             },
             QueryKind.STREAM,
         )
-        sink = {
-            **shared,
-            "topic": plan.name,
-            "deliveryGuarantee": plan.guarantee,
+        sink = plan.sink(options, plan.name) | {
             "checkpointLocation": checkpoint.url,
             "metadataPath": checkpoint.url,
             "metadataStorageOptions": checkpoint.storage_options,
         }
-        if plan.is_exactly_once:
-            sink["kafka.transaction.timeout.ms"] = str(_TRANSACTION_TIMEOUT_MS)
         self._sink_options = parse_sink_options(sink, QueryKind.STREAM)
         self._driver: Container | None = None
         self._tasks: Container | None = None
@@ -228,14 +210,12 @@ class MicroBatchQuery(HostileQuery):
         return not any(committed(self._checkpoint).values())
 
     def step(self) -> None:
-        """Run a micro-batch, if there is one."""
         if self._execution is None:
             self._open()
         assert self._execution is not None
         self._execution.run_batch()
 
     def close_clients(self) -> None:
-        """Close the clients of the driver and of the tasks."""
         opened, self._driver = (self._driver, self._tasks, self._sink), None
         self._tasks = self._sink = self._execution = None
         for container in opened:
@@ -281,27 +261,41 @@ class MicroBatchQuery(HostileQuery):
         return self._sink.sink_task().write(records, transactional_id, used_until_ms)
 
 
-@final
-class BatchQuery(HostileQuery):
-    """Reads closed ranges, and compares every number with what the producer knows."""
+class ReadingQuery(HostileQuery):
+    """Reads the topic of numbers, and compares what it finds with what the producer knows."""
 
     def __init__(
         self, plan: QueryPlan, options: Mapping[str, str], ledger: Ledger, chance: random.Random
     ) -> None:
-        super().__init__(f"batch-{plan.name}")
+        super().__init__(f"{self.kind}-{plan.name}")
         self._options = parse_source_options(
             {**options, **_polls(options), "client": plan.client, "subscribe": SOURCE},
-            QueryKind.BATCH,
+            QueryKind.STREAM if self.kind == "lag" else QueryKind.BATCH,
         )
         self._producer = ledger.producer
         self._chance = chance
-        self._container: Container | None = None
+        self._opened: Container | None = None
+
+    kind: ClassVar[str]
+
+    @property
+    def _container(self) -> Container:
+        self._opened = self._opened or timed_container(self._options, self.waits)
+        return self._opened
+
+    def close_clients(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.shutdown_resources()
+
+
+@final
+class BatchQuery(ReadingQuery):
+    """Reads closed ranges, and compares every number."""
+
+    kind = "batch"
 
     def step(self) -> None:
-        """Read one range of one partition.
-
-        :raises SoakError: if a number is missing, repeated, or at a wrong place.
-        """
         begun = self._producer.begun
         partition = self._chance.randrange(self._producer.partitions)
         offsets, numbers = self._producer.delivered(partition)
@@ -309,8 +303,6 @@ class BatchQuery(HostileQuery):
             return
         start = self._chance.randrange(len(offsets))
         end = self._chance.randrange(start, min(len(offsets), start + MAX_RANGE)) + 1
-        if self._container is None:
-            self._container = timed_container(self._options, self.waits)
         one = OffsetRange(
             TopicPartition(SOURCE, partition), int(offsets[start]), int(offsets[end - 1]) + 1
         )
@@ -330,34 +322,14 @@ class BatchQuery(HostileQuery):
         vanished = missing & set(self._producer.vanished().tolist())
         return [number for number in expected if number not in vanished]
 
-    def close_clients(self) -> None:
-        """Close the reader."""
-        opened, self._container = self._container, None
-        if opened is not None:
-            opened.shutdown_resources()
-
 
 @final
-class LagQuery(HostileQuery):
-    """Measures the lag of an imagined query, and compares it with what the producer knows."""
+class LagQuery(ReadingQuery):
+    """Measures the lag of an imagined query."""
 
-    def __init__(
-        self, plan: QueryPlan, options: Mapping[str, str], ledger: Ledger, chance: random.Random
-    ) -> None:
-        super().__init__(f"lag-{plan.name}")
-        self._options = parse_source_options(
-            {**options, **_polls(options), "client": plan.client, "subscribe": SOURCE},
-            QueryKind.STREAM,
-        )
-        self._producer = ledger.producer
-        self._chance = chance
-        self._container: Container | None = None
+    kind = "lag"
 
     def step(self) -> None:
-        """Measure the lag once.
-
-        :raises SoakError: if it is not between what was and what is in Kafka.
-        """
         changes = self._producer.changes
         partitions = range(self._producer.partitions)
         before = {one: self._ends(one) for one in partitions}
@@ -365,8 +337,6 @@ class LagQuery(HostileQuery):
             TopicPartition(SOURCE, one): self._chance.randrange(first, end + 1)
             for one, (first, end) in before.items()
         }
-        if self._container is None:
-            self._container = timed_container(self._options, self.waits)
         measured = self._container.lag_meter().measure(PartitionOffsets(consumed))
         most = self._producer.max_end()
         lags = {lag.partition.partition: lag for lag in measured.partitions}
@@ -389,12 +359,6 @@ class LagQuery(HostileQuery):
         offsets, _ = self._producer.delivered(partition)
         return (int(offsets[0]), int(offsets[-1]) + 1) if len(offsets) else (0, 0)
 
-    def close_clients(self) -> None:
-        """Close the meter's clients."""
-        opened, self._container = self._container, None
-        if opened is not None:
-            opened.shutdown_resources()
-
 
 def _polls(options: Mapping[str, str]) -> dict[str, str]:
     """Return the time-out of reading records, which is the same as for all calls."""
@@ -414,7 +378,6 @@ def _logs(checkpoint: StoragePath) -> tuple[MetadataLog, MetadataLog]:
 
 
 def timed_container(options: Any, waits: Waits) -> Container:
-    """Return a container of a source, whose calls of clients are measured."""
     container = container_for(options)
     client = container.client()
     _override(container.offset_fetcher, client.offset_fetcher, options, waits)
@@ -423,7 +386,6 @@ def timed_container(options: Any, waits: Waits) -> Container:
 
 
 def timed_sink_container(options: Any, waits: Waits) -> SinkContainer:
-    """Return a container of a sink, whose calls of clients are measured."""
     container = sink_container_for(options)
     client = container.client()
     _override(container.record_writer, client.record_writer, options, waits)
@@ -437,10 +399,13 @@ def _override(provider: Any, make: Any, options: Any, waits: Waits) -> None:
     provider.override(providers.Resource(_timed, make, options, name, waits))
 
 
-def _timed(make: Callable[[Any], Any], options: Any, name: str, waits: Waits) -> Iterator[Timed]:
+def _timed(
+    make: Callable[[Any], Any], options: Any, name: str, waits: Waits
+) -> Iterator[Surrounded]:
     with waits.timed(f"{name}: {make.__name__}"):
         adapter = make(options)
-    yield Timed(adapter, type(adapter).__name__, waits)
+    kind = type(adapter).__name__
+    yield Surrounded(adapter, lambda call, *_: waits.timed(f"{kind}.{call}"))
     adapter.close()
 
 

@@ -34,10 +34,7 @@ NEEDS: Final[Mapping[str, str]] = {
 
 
 def fitting(wanted: Sequence[Fault], offers: frozenset[str]) -> list[Fault]:
-    """Return the faults that have all that they need.
-
-    :raises SoakError: if none has.
-    """
+    """Return the faults that have all that they need; raise if none has."""
     fit = [fault for fault in wanted if fault.needs <= offers]
     if not fit:
         missing = "; ".join(

@@ -10,13 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self, final
 
+import psutil
+
 _SELF: Final = Path("/proc/self")
-_SOCKET: Final = re.compile(r"socket:\[(\d+)\]")
 _INODE: Final = re.compile(r"\[\d+\]")
 _NUMBER: Final = re.compile(r"[-_]?\d+")
 _NO_CEILINGS: Final[Mapping[str, int]] = MappingProxyType({})
-_LISTENS: Final = "0A"
-_TABLES: Final = ("tcp", "tcp6")
 
 
 @final
@@ -43,13 +42,11 @@ class Resources:
         return dict(sorted((self.counts - allowed).items()))
 
     def without_peers(self, ports: Iterable[int]) -> Self:
-        """Return all but the sockets that are connected to some ports."""
         ignored = {f"socket to {port}" for port in ports}
         kept = {name: count for name, count in self.counts.items() if name not in ignored}
         return Resources(Counter(kept))
 
     def totals(self) -> dict[str, int]:
-        """Return how many there are of each kind."""
         kinds = Counter[str]()
         for name, count in self.counts.items():
             kinds[name.partition(" ")[0]] += count
@@ -71,29 +68,23 @@ def _descriptors() -> Iterator[str]:
         # One of them belongs to this listing.
         with suppress(FileNotFoundError):
             target = str(descriptor.readlink())
-            if found := _SOCKET.fullmatch(target):
-                yield f"socket {peers.get(found[1], 'not of TCP')}"
+            if target.startswith("socket:"):
+                yield f"socket {peers.get(int(descriptor.name), 'not of TCP')}"
             else:
                 yield f"file {_INODE.sub('', target)}"
 
 
-def _peers() -> dict[str, str]:
-    """Return by inode to which port each TCP socket is connected, or which one accepted it."""
-    rows = [
-        line.split()
-        for table in _TABLES
-        for line in (_SELF / "net" / table).read_text().splitlines()[1:]
-    ]
-    listening = {_port(row[1]) for row in rows if row[3] == _LISTENS}
+def _peers() -> dict[int, str]:
+    """Return by descriptor to which port each TCP socket is connected, or which one accepted it."""
+    sockets = psutil.Process().net_connections("tcp")
+    listening = {each.laddr.port for each in sockets if each.status == psutil.CONN_LISTEN}
     found = {}
-    for row in rows:
-        local, peer, state, inode = _port(row[1]), _port(row[2]), row[3], row[9]
-        if state == _LISTENS:
-            found[inode] = f"listening at {local}"
-        else:
-            found[inode] = f"accepted at {local}" if local in listening else f"to {peer}"
+    for each in sockets:
+        local = each.laddr.port
+        if each.status == psutil.CONN_LISTEN:
+            found[each.fd] = f"listening at {local}"
+        elif local in listening:
+            found[each.fd] = f"accepted at {local}"
+        elif each.raddr:
+            found[each.fd] = f"to {each.raddr.port}"
     return found
-
-
-def _port(address: str) -> int:
-    return int(address.rpartition(":")[2], 16)

@@ -30,15 +30,12 @@ class SparkQueries(HostileQuery):
         self._driver = Driver(directory, plans, SOURCE, options_of, uses_groups=True)
 
     def mark(self) -> int:
-        """Return how many numbers are written."""
         return self._producer.count
 
     def has_passed(self, mark: int) -> bool:
-        """Return whether each output has newer numbers."""
         return all(reader.newest_of_all() >= mark for reader in self._readers)
 
     def step(self) -> None:
-        """Start the driver if it does not run."""
         if not self._driver.has_ended():
             return
         if self._driver.pid:
@@ -51,6 +48,5 @@ class SparkQueries(HostileQuery):
         """Leave the driver to itself."""
 
     def stop(self) -> None:
-        """End the driver and all of its processes."""
         super().stop()
         self._driver.kill()

@@ -2,32 +2,18 @@
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from ...servers.storage_proxy import Behavior, Failure
 from .arena import Arena
 from .checkpoints import HDFS, S3, SMALL_DISK
-from .fault import Fault
+from .fault import Faults
 
+STORAGE_FAULTS: Final = Faults()
+
+_LOG: Final = "KAFKA_METADATA_LOG"
 _FREE_PAGES: Final = 4
 """At most: with none, nothing is written; with some, the offset log is, or the sink's log."""
-
-
-def behave(
-    storage: str, choose: Callable[[random.Random], Behavior]
-) -> Callable[[Arena], AbstractContextManager[None]]:
-    """Return a fault: a storage behaves in a way that the seed chooses."""
-
-    @contextmanager
-    def strike(arena: Arena) -> Iterator[None]:
-        behavior, proxy = choose(arena.chance), arena.checkpoints.proxies[storage]
-        arena.note(f"{storage}: {behavior}")
-        with proxy.behaving(behavior):
-            yield
-        arena.note(f"{storage} as before; {proxy.stale} old lists until now")
-
-    return strike
 
 
 def fail(chance: random.Random) -> Behavior:
@@ -37,7 +23,6 @@ def fail(chance: random.Random) -> Behavior:
 
 
 def slow_down(chance: random.Random) -> Behavior:
-    """Requests take up to two seconds."""
     return Behavior(delay_s=chance.uniform(0.2, 2.0))
 
 
@@ -47,7 +32,28 @@ def list_late(chance: random.Random) -> Behavior:
     return Behavior((Failure.LOST_RESPONSE, Failure.RESET), share=share, list_delay_s=delay_s)
 
 
-@contextmanager
+def _behave(storage: str, what: str, choose: Callable[[random.Random], Behavior]) -> None:
+    """Add a fault: a storage behaves in a way that the seed chooses."""
+
+    # A driver may fail before an entry that was written, and abort what the entry would commit.
+    @STORAGE_FAULTS.add(
+        f"{storage} {what}", _LOG, "KAFKA_TRANSACTION_LOST", needs=frozenset({storage})
+    )
+    def strike(arena: Arena) -> Iterator[None]:
+        behavior, proxy = choose(arena.chance), arena.checkpoints.proxies[storage]
+        arena.note(f"{storage}: {behavior}")
+        with proxy.behaving(behavior):
+            yield
+        arena.note(f"{storage} as before; {proxy.stale} old lists until now")
+
+
+for _storage in (S3, HDFS):
+    _behave(_storage, "fails", fail)
+    _behave(_storage, "slow", slow_down)
+    _behave(_storage, "lists late", list_late)
+
+
+@STORAGE_FAULTS.add("disk of checkpoints full", _LOG, needs=frozenset({SMALL_DISK}))
 def fill_disk(arena: Arena) -> Iterator[None]:
     """The disk of checkpoints is full, or has room for a file or two."""
     disk, pages = arena.checkpoints.disks[SMALL_DISK], arena.chance.randint(0, _FREE_PAGES)
@@ -58,17 +64,3 @@ def fill_disk(arena: Arena) -> Iterator[None]:
     finally:
         disk.make_room()
         arena.note("disk of checkpoints has room")
-
-
-_LOG: Final = frozenset({"KAFKA_METADATA_LOG"})
-_LOST: Final = frozenset({"KAFKA_TRANSACTION_LOST"})
-"""A driver may fail before an entry that was written, and abort what the entry would commit."""
-
-STORAGE_FAULTS: Final = (
-    *(
-        Fault(f"{storage} {what}", behave(storage, choose), _LOG | _LOST, frozenset({storage}))
-        for storage in (S3, HDFS)
-        for what, choose in (("fails", fail), ("slow", slow_down), ("lists late", list_late))
-    ),
-    Fault("disk of checkpoints full", fill_disk, _LOG, frozenset({SMALL_DISK})),
-)

@@ -1,14 +1,15 @@
 """Faults of the topic of numbers: it is compacted, its records are deleted, it is created again."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from ..ledger import SOURCE
 from .arena import Arena
-from .fault import Fault
+from .fault import Faults
 from .topic_settings import topic_configured
+
+TOPIC_FAULTS: Final = Faults()
 
 OWN_THREADS: Final = "queries in threads"
 """What an arena offers whose queries go on behind a loss of data."""
@@ -25,9 +26,10 @@ _COMPACTED: Final = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "
 _DELETED: Final = {"retention.ms": "1000", **_SEGMENTS}
 _CHECKPOINT: Final = "cleaner-offset-checkpoint"
 _MAX_PAUSE_S: Final = 2.0
+_NEEDS: Final = frozenset({OWN_THREADS})
 
 
-@contextmanager
+@TOPIC_FAULTS.add("compaction", begins_first=True)
 def compact(arena: Arena) -> Iterator[None]:
     """The topic is compacted, which removes every second number."""
     before = _cleaned(arena)
@@ -40,7 +42,7 @@ def compact(arena: Arena) -> Iterator[None]:
         yield
 
 
-@contextmanager
+@TOPIC_FAULTS.add("retention", "KAFKA_DATA_LOSS", needs=_NEEDS, begins_first=True)
 def retain_briefly(arena: Arena) -> Iterator[None]:
     """Segments are deleted after a second, also those that some query has not read."""
     producer, before = arena.ledger.producer, _first_segments(arena)
@@ -57,7 +59,13 @@ def retain_briefly(arena: Arena) -> Iterator[None]:
     arena.note(f"records before {ends} are deleted")
 
 
-@contextmanager
+@TOPIC_FAULTS.add(
+    "topic created again",
+    "KAFKA_DATA_LOSS",
+    "KAFKA_TOPIC_RECREATED",
+    needs=_NEEDS,
+    joins_others=False,
+)
 def recreate(arena: Arena) -> Iterator[None]:
     """The topic is deleted and created again while its ranges are read.
 
@@ -92,22 +100,5 @@ def _cleaned(arena: Arena) -> set[str]:
 
 
 def _first_segments(arena: Arena) -> set[Path]:
-    """Return the first segment of each partition of the topic on each broker."""
     logs = [log for node in arena.cluster._nodes for log in node.data.glob(f"{SOURCE}-*")]
     return {min(segments) for log in logs if (segments := list(log.glob("*.log")))}
-
-
-_LOSS: Final = frozenset({"KAFKA_DATA_LOSS"})
-_NEEDS: Final = frozenset({OWN_THREADS})
-
-TOPIC_FAULTS: Final = (
-    Fault("compaction", compact, begins_first=True),
-    Fault("retention", retain_briefly, _LOSS, _NEEDS, begins_first=True),
-    Fault(
-        "topic created again",
-        recreate,
-        _LOSS | {"KAFKA_TOPIC_RECREATED"},
-        _NEEDS,
-        joins_others=False,
-    ),
-)

@@ -34,8 +34,6 @@ def topic_configured(
     Only the last setting may still be in use. A broker tells a setting before it applies it, and
     applies changes one after another: when it tells that the second setting is reset, it has
     applied the reset of the first.
-
-    :raises SoakError: if a change is refused, or if a broker does not take it in time.
     """
     try:
         # A request that times out may be carried out, too.
@@ -47,10 +45,7 @@ def topic_configured(
 
 
 def is_set(port: int, topic: str, name: str) -> bool:
-    """Return whether a topic has a setting itself, as the broker at a port knows it.
-
-    :raises OSError: if the broker does not answer.
-    """
+    """Return whether a topic has a setting itself, as the broker at a port knows it."""
     request = DescribeConfigsRequest(
         resources=[(ConfigResourceType.TOPIC, topic, [name])],
         include_synonyms=False,

@@ -5,9 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, final
-
-_ENDED: Final = object()
+from typing import final
 
 
 @final
@@ -17,6 +15,9 @@ class Wait:
 
     seconds: float
     call: str
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s: {self.call}"
 
 
 @final
@@ -54,37 +55,5 @@ class Waits:
             )
 
     def forget(self) -> None:
-        """Forget the calls that have returned."""
         with self._lock:
             self._longest = Wait(0.0, "none")
-
-
-@final
-class Timed:
-    """Another object, each of whose calls is measured, and each step of an iterator it returns."""
-
-    def __init__(self, target: Any, name: str, waits: Waits) -> None:
-        self._target = target
-        self._name = name
-        self._waits = waits
-
-    def __getattr__(self, attribute: str) -> Any:
-        found = getattr(self._target, attribute)
-        if not callable(found):
-            return found
-        call = f"{self._name}.{attribute}"
-
-        def measured(*args: Any, **options: Any) -> Any:
-            with self._waits.timed(call):
-                returned = found(*args, **options)
-            return self._steps(call, returned) if isinstance(returned, Iterator) else returned
-
-        return measured
-
-    def _steps(self, call: str, steps: Iterator[Any]) -> Iterator[Any]:
-        while True:
-            with self._waits.timed(call):
-                step = next(steps, _ENDED)
-            if step is _ENDED:
-                return
-            yield step

@@ -32,7 +32,6 @@ _OTHERS_S = 60.0
 def start(
     spark: SparkSession | None, directory: Path, channel: str | None, of_query: dict[str, Any]
 ) -> continuous.ContinuousQuery:
-    """Start one query."""
     return continuous.start(
         spark,
         factory=TrackedFunction(str(directory / "tasks"), of_query["name"]),
@@ -75,7 +74,6 @@ def await_end(queries: Sequence[continuous.ContinuousQuery], directory: Path) ->
 
 
 def main(path: Path) -> int:
-    """Run queries side by side."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
     config = json.loads(path.read_text())
     directory = path.parent

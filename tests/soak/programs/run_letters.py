@@ -19,7 +19,6 @@ CLIENTS = ("kafka-python", "confluent")
 
 
 def main(path: Path) -> None:
-    """Copy the numbers of a topic, and print how often the query was started."""
     config = json.loads(path.read_text())
     threading.Thread(target=end_with_parent, daemon=True).start()
     # A task that fails is not tried again: the query fails, and runs its batch again.

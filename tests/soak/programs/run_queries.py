@@ -19,7 +19,6 @@ from tests.soak.session import session
 
 
 def start(spark: SparkSession, of_query: dict[str, Any], trigger: dict[str, Any]) -> Any:
-    """Start one query; it is restarted where its checkpoint is."""
     records = (
         spark.readStream.format("pyspark_kafka").options(**of_query["read"]).load().select("value")
     )
@@ -32,7 +31,6 @@ def start(spark: SparkSession, of_query: dict[str, Any], trigger: dict[str, Any]
 
 
 def main(path: Path) -> None:
-    """Run queries side by side; the failure of one is the end of all."""
     config = json.loads(path.read_text())
     threading.Thread(target=end_with_parent, daemon=True).start()
     # A task is tried four times.

@@ -37,12 +37,10 @@ def add_workers(spark: SparkSession, hosts: list[str], directory: Path) -> None:
 
 
 def scala_object(package: Any, name: str) -> Any:
-    """Return an object of Scala."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 def run(path: Path) -> None:
-    """Run the query of a file of settings."""
     config = json.loads(path.read_text())
     spark = session(path.parent, config["master"], config["settings"])
     if config["hosts"]:
@@ -65,7 +63,6 @@ def run(path: Path) -> None:
 
 
 def main(path: Path) -> None:
-    """Run the query, and wait."""
     outcome = "ended"
     try:
         run(path)

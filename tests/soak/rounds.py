@@ -1,0 +1,111 @@
+"""What all soaks share: rounds that are lines of JSON, and what is open for a block."""
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from types import TracebackType
+from typing import Any, Self, final
+
+from .numbers import SoakError
+
+
+class Opened(ABC):
+    """What is opened when a block begins, and closed when it ends, or if opening fails."""
+
+    def __init__(self) -> None:
+        self._closing = ExitStack()
+
+    @abstractmethod
+    def _open(self, closing: ExitStack) -> None:
+        """Open all that is needed, and let the stack close it."""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as closing:
+            self._open(closing)
+            self._closing = closing.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.__exit__(kind, error, traceback)
+
+
+@final
+@dataclass(slots=True)
+class Round:
+    """What was done in a round, and what came of it."""
+
+    seed: int
+    number: int
+    facts: dict[str, Any]
+    steps: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    error: str | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Rounds(Opened):
+    """One round after another.
+
+    A seed and a round's number say what happens; what that meets is up to the machine.
+    """
+
+    def __init__(self, seed: int, say: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__()
+        self._seed = seed
+        self._say = say
+        self._round = Round(seed, -1, {})
+        self._began = 0.0
+
+    def run(self, numbers: Iterable[int], *, goes_on: bool = False) -> None:
+        """Run some rounds; raise where one fails, or, if they go on, after the last one."""
+        failed = []
+        for number in numbers:
+            try:
+                self.run_round(number)
+            except SoakError as error:
+                if not goes_on:
+                    raise
+                self._say(str(error))
+                failed.append(number)
+        if failed:
+            raise SoakError(f"rounds have failed: {failed}")
+
+    @abstractmethod
+    def run_round(self, number: int) -> Round:
+        """Run a round, and raise if a promise was broken, with what was done."""
+
+    @abstractmethod
+    def _come_to(self) -> dict[str, Any]:
+        """Return what has come of the round until now."""
+
+    def _last_words(self) -> str:
+        return ""
+
+    def _checked(self, number: int, act: Callable[[], None], **facts: Any) -> Round:
+        """Do what a round consists of, and tell it."""
+        self._round = Round(self._seed, number, facts)
+        self._began = time.monotonic()
+        failure: Exception | None = None
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001  # it is told with what was done
+            failure, self._round.error = error, f"{type(error).__name__}: {error}"
+        self._round.facts |= self._come_to()
+        self._round.seconds = round(time.monotonic() - self._began, 1)
+        self._say(self._round.to_json())
+        if failure is not None:
+            raise SoakError(f"{self._round.to_json()}\n{self._last_words()}") from failure
+        return self._round
+
+    def _note(self, what: str) -> None:
+        self._round.steps.append(f"{time.monotonic() - self._began:.2f} s: {what}")
