@@ -60,13 +60,11 @@ def _record_formats(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 @pytest.fixture(scope="session")
 def jvm(spark):
-    """Return the JVM connector's classes."""
     return JvmConnector(spark)
 
 
 @pytest.fixture
 def open_container(world):
-    """Yield a factory of containers, which are closed with the test."""
     made: list[Container] = []
 
     def opened(query: QueryKind, **options: str) -> Container:
@@ -81,7 +79,6 @@ def open_container(world):
 
 @pytest.fixture
 def live(spark, kafka, tmp_path):
-    """Yield what makes queries of this source and of the JVM connector, which are stopped."""
     made = Live(spark, kafka, tmp_path)
     yield made
     made.close()

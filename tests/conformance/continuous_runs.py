@@ -98,7 +98,6 @@ class Runs:
 
 
 def numbered(numbers: Iterable[int]) -> list[Record]:
-    """Return numbers as the values of records."""
     return [Record(b"%d" % number) for number in numbers]
 
 

@@ -33,7 +33,6 @@ class OpenStream(Protocol):
 
 
 def numbers(batch: DataFrame, _number: int) -> list[int]:
-    """Return the values of a batch as numbers, in ascending order."""
     rows = batch.selectExpr("cast(cast(value as string) as int) as number").collect()
     return sorted(row.number for row in rows)
 

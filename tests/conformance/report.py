@@ -36,9 +36,8 @@ here, and how it does so, or the reason why there is none:
 - **missing**: it could be here, and is not yet.
 
 The JVM connector runs most of its suites with both of its sources, V1 and V2; by default its batch
-queries use V1, and its streams V2. Spark always drives this source as it drives V2. The tests of
-`test_kafka_source_v1_suite` hold the legacy `KafkaSource` to the same suites, in a driver of their
-own, and count as embedding only.
+queries use V1, and its streams V2. Spark always drives this source as it drives V2. Unit tests hold
+the legacy `KafkaSource` to the same rules.
 """
 
 NOT_HELD: Final = ("does not apply", "missing")
@@ -46,7 +45,6 @@ _TABLE: Final = "| the JVM connector's test | held | here |\n|---|---|---|\n"
 
 
 def conformance_page() -> str:
-    """Return the page."""
     claims = claimed()
     return HEAD + _counts(claims) + "".join(_section(suite, claims) for suite in PEER_TESTS)
 
@@ -61,7 +59,6 @@ def claimed() -> Claims:
 
 
 def counts(claims: Claims) -> Counter[str]:
-    """Return how many tests of the JVM connector are held in each way."""
     return Counter(_how(key, claims) for key in _keys())
 
 
@@ -83,7 +80,6 @@ def _keys() -> Iterator[Key]:
 
 
 def _how(key: Key, claims: Claims) -> str:
-    """Return the strongest way in which a test is held."""
     ways = {held for _, held in claims.get(key, [])}
     strongest = next((held.value for held in Held if held in ways), None)
     return strongest or NOT_HELD[key in MISSING]

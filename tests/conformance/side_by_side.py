@@ -30,7 +30,6 @@ class JvmSource(enum.Enum):
 
 @contextmanager
 def sql_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Set a setting of a session in a block."""
     spark.conf.set(name, value)
     try:
         yield
@@ -41,7 +40,6 @@ def sql_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 def read_jvm(
     spark: SparkSession, kafka: KafkaCluster, source: JvmSource, **options: str
 ) -> DataFrame:
-    """Read a batch with one of the JVM connector's sources."""
     with sql_conf(spark, "spark.sql.sources.useV1SourceList", source.value):
         return read(spark, kafka, PEER, **options)
 
@@ -116,7 +114,6 @@ class Sides:
 
 
 def failure(action: Callable[[], object]) -> Exception:
-    """Return the error that an action raises."""
     with pytest.raises(Exception) as caught:  # noqa: PT011  # the text is the caller's matter
         action()
     assert isinstance(caught.value, Exception)
@@ -124,7 +121,6 @@ def failure(action: Callable[[], object]) -> Exception:
 
 
 def outcome(action: Callable[[], object]) -> object:
-    """Return what an action returns, or the error that it raises."""
     try:
         return action()
     except Exception as error:  # noqa: BLE001  # it is compared
@@ -141,7 +137,6 @@ def root_cause(error: Exception) -> str:
 
 
 def last_cause(error: Exception) -> Any:
-    """Return the last cause of a Java exception."""
     return java_causes(error)[-1]
 
 
@@ -160,14 +155,12 @@ def java_causes(error: Exception) -> list[Any]:
 def write(
     world: KafkaWorld, topic: str, numbers: Mapping[int, Iterable[int]], timestamp: int = 1_000
 ) -> None:
-    """Write numbers as text, by partition."""
     for partition, values in numbers.items():
         records = [Record(str(value).encode(), timestamp=timestamp) for value in values]
         world.produce(TopicPartition(topic, partition), records)
 
 
 def ends(topic: str, *values: int) -> str:
-    """Write offsets or times of the partitions from 0 on as JSON."""
     return json.dumps({topic: {str(number): value for number, value in enumerate(values)}})
 
 

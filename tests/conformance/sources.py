@@ -31,7 +31,6 @@ class Source(NamedTuple):
 
 
 def with_client(client: str) -> Source:
-    """Return this source, which reads with a client."""
     return Source(queries.OURS, client)
 
 
@@ -70,7 +69,6 @@ def for_each(sources: Iterable[Source], action: Callable[[Source], T]) -> dict[S
 
 
 def agreed(answers: Mapping[Source, T]) -> T:
-    """Return the answer that all of them gave."""
     assert len(answers) > 1
     *_, answer = answers.values()
     assert answers == dict.fromkeys(answers, answer)
@@ -87,7 +85,6 @@ def assert_same_words(errors: Mapping[Source, Exception], theirs: str) -> None:
 
 
 def assert_words(errors: Mapping[Source, Exception], words: str) -> None:
-    """Assert that all errors have these words."""
     texts = {str(source): str(error) for source, error in errors.items()}
     assert all(words in text for text in texts.values()), texts
 

@@ -50,7 +50,6 @@ class Start:
 
 
 def at_timestamps(topic: str, *times: int) -> dict[str, str]:
-    """Return an option with a time for each partition."""
     return {"startingOffsetsByTimestamp": json.dumps({topic: dict(enumerate(times))})}
 
 
@@ -95,13 +94,11 @@ def covers_all_starts(held: Held) -> Callable[[Callable[..., None]], Callable[..
 def write(
     world: KafkaWorld, topic: str, partition: int, *numbers: int, timestamp: int = SECOND
 ) -> None:
-    """Write numbers as text."""
     records = [Record(b"%d" % number, timestamp=timestamp) for number in numbers]
     world.produce(TopicPartition(topic, partition), records)
 
 
 def filled(world: KafkaWorld, start: Start) -> str:
-    """Create a topic with what is there before a query starts, and return its name."""
     topic = f"{world.fresh_name()}-suffix"
     world.create(topic, PARTITIONS)
     for timestamp, partitions in start.before.items():

@@ -38,7 +38,6 @@ def run_once(
 
 
 def start(stream: DataFrame, directory: Path, **trigger: Any) -> StreamingQuery:
-    """Start a stream that discards its rows."""
     return (
         stream.writeStream.format("noop")
         .option("checkpointLocation", str(directory / "checkpoint"))
@@ -48,7 +47,6 @@ def start(stream: DataFrame, directory: Path, **trigger: Any) -> StreamingQuery:
 
 
 def batch_ends(directory: Path) -> list[dict[str, dict[str, int]]]:
-    """Return the offsets at which the batches of a checkpoint end, in order."""
     logs = (directory / "checkpoint" / "offsets").iterdir()
     numbers = sorted(int(log.name) for log in logs if log.name.isdigit())
     return [

@@ -13,7 +13,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record, await_until
 
 from .continuous_runs import SECONDS, Runs, numbered
-from .one_client import one_client
 from .peer import Held, peer
 from .start_offsets import (
     BASE,
@@ -23,7 +22,6 @@ from .start_offsets import (
     assert_all_is_read_once,
     covers_all_starts,
     filled,
-    write,
 )
 from .test_bad_options import LIMITS, NOBODY, SETTINGS, refusal_of_source, told
 from .test_bad_options import STRATEGIES as BAD_STRATEGIES
@@ -146,17 +144,6 @@ def test_a_query_starts_at_its_offsets_and_goes_on(in_threads, strategy, start):
         assert_all_is_read_once(run, world, topic, begin.first, partitions)
     finally:
         run.stop()
-
-
-@peer(BASE, "cannot stop Kafka stream", Held.LIBRARY)
-@one_client
-def test_a_query_stops_while_it_reads(in_threads):
-    topic = in_threads.world.topic(PARTITIONS)
-    write(in_threads.world, topic, 0, *range(1_000))
-    with in_threads.query(subscribe=topic, startingOffsets="earliest") as query:
-        pass
-    assert not query.isActive
-    assert query.exception() is None
 
 
 @peer(BASE, "bad source options", Held.LIBRARY)

@@ -13,6 +13,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.topics import Topics
 
+from .continuous_runs import numbered
 from .live_queries import LiveQueries, LiveQuery, OpenStream, numbers
 from .peer import Held, peer
 from .side_by_side import failure, java_causes
@@ -34,10 +35,8 @@ DELAY_SECONDS = 2
 
 
 @pytest.fixture
-def world(kafka, fresh_name):
-    made = KafkaWorld("confluent", fresh_name, kafka)
-    yield made
-    made.close()
+def client():
+    return "confluent"
 
 
 def sizes(topics: Topics, counts: tuple[int, ...]) -> str:
@@ -251,13 +250,13 @@ def test_read_kafka_transactional_messages_read_committed(live, world):
     )
     queries.start()
     with world.transaction(commit=True) as write:
-        write(partition, _numbers(0, 5))
+        write(partition, numbered(range(5)))
         queries.settle()
         assert queries.rows() == []
     queries.settle()
     assert queries.rows() == [0, 1, 2, 3, 4]
     with world.transaction(commit=False) as write:
-        write(partition, _numbers(6, 11))
+        write(partition, numbered(range(6, 11)))
     queries.settle()
     skipped = queries.results()
     assert [batch for batch in skipped if batch] == [[0, 1, 2], [3, 4]]
@@ -288,11 +287,11 @@ def test_read_kafka_transactional_messages_read_uncommitted(live, world):
     )
     queries.start()
     with world.transaction(commit=True) as write:
-        write(partition, _numbers(0, 5))
+        write(partition, numbered(range(5)))
         queries.settle()
         assert queries.rows() == [0, 1, 2, 3, 4]
     with world.transaction(commit=False) as write:
-        write(partition, _numbers(6, 11))
+        write(partition, numbered(range(6, 11)))
         queries.settle()
         assert queries.rows() == [*range(5), *range(6, 11)]
     queries.settle()
@@ -311,7 +310,7 @@ def _write_in_gaps(world: KafkaWorld, partition: TopicPartition) -> None:
     """Write offsets 12 to 24 in four transactions, whose markers are at 17, 19, 21 and 24."""
     for first, end in ((12, 17), (18, 19), (20, 21), (22, 24)):
         with world.transaction(commit=True) as write:
-            write(partition, _numbers(first, end))
+            write(partition, numbered(range(first, end)))
 
 
 @peer(BASE, "SPARK-25495: FetchedData.reset should reset all fields", Held.BESIDE_JVM)
@@ -320,12 +319,12 @@ def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(live, world):
         topic = world.topic()
         partition = TopicPartition(topic, 0)
         with world.transaction(commit=True) as write:
-            write(partition, _numbers(0, 4))
+            write(partition, numbered(range(4)))
 
         def function(batch: DataFrame, number: int) -> list[int]:
             if number == 0:
                 with world.transaction(commit=True) as write:
-                    write(partition, _numbers(4, 8))
+                    write(partition, numbered(range(4, 8)))
             return numbers(batch, number)
 
         queries = live.queries(
@@ -358,7 +357,7 @@ def test_spark_27494_null_keys_and_values(live, world):
         partition = TopicPartition(topic, 0)
         write(partition, [Record(None)] * 5)
         write(partition, [Record(None, key=str(key).encode()) for key in range(5)])
-        write(partition, _numbers(5, 10))
+        write(partition, numbered(range(5, 10)))
     queries.settle()
     assert queries.rows() == [
         *[(None, None)] * 5,
@@ -475,7 +474,3 @@ def test_stream_stream_self_join(live, spark, topics, reuse, rows_read):
         lambda one: sum(each["numInputRows"] for each in one.running().recentProgress)
     )
     assert agreed(counts) == rows_read
-
-
-def _numbers(first: int, end: int) -> list[Record]:
-    return [Record(str(number).encode()) for number in range(first, end)]

@@ -1,6 +1,5 @@
 """KafkaRelationSuite: what a batch query reads, beside the JVM connector in the same session."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record
 
 from ..spark.queries import OURS, read
+from .continuous_runs import numbered
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import (
@@ -230,9 +230,9 @@ def test_late_binding_start_offsets(sides, world, topic):
     """Records that are deleted between two runs of a query are not missed by the second."""
     tables = sides.batch(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
     assert tables.numbers() == BEFORE
-    world.delete_records(TopicPartition(topic, 0), 6)
+    world.deletenumbered(TopicPartition(topic, 0), 6)
     # All that there are.
-    world.delete_records(TopicPartition(topic, 1), -1)
+    world.deletenumbered(TopicPartition(topic, 1), -1)
     write(world, topic, {0: [9], 1: range(13, 16)})
     assert tables.numbers() == [*range(6, 10), *range(13, 16)]
 
@@ -243,14 +243,14 @@ def test_read_kafka_transactional_messages_read_committed(sides, world):
     part = TopicPartition(topic, 0)
     tables = sides.batch(subscribe=topic, kafka__isolation__level="read_committed")
     with world.transaction(commit=True) as send:
-        send(part, _records(range(1, 6)))
+        send(part, numbered(range(1, 6)))
         assert tables.numbers() == []
     assert tables.numbers() == [*range(1, 6)]
     with world.transaction(commit=False) as send:
-        send(part, _records(range(6, 11)))
+        send(part, numbered(range(6, 11)))
     assert tables.numbers() == [*range(1, 6)]
     with world.transaction(commit=True) as send:
-        send(part, _records(range(11, 16)))
+        send(part, numbered(range(11, 16)))
         # Records after the beginning of an open transaction wait for its end.
         write(world, topic, {0: [16]})
         assert tables.numbers() == [*range(1, 6)]
@@ -263,14 +263,14 @@ def test_read_kafka_transactional_messages_read_uncommitted(sides, world):
     part = TopicPartition(topic, 0)
     tables = sides.batch(subscribe=topic, kafka__isolation__level="read_uncommitted")
     with world.transaction(commit=True) as send:
-        send(part, _records(range(1, 6)))
+        send(part, numbered(range(1, 6)))
         assert tables.numbers() == [*range(1, 6)]
     assert tables.numbers() == [*range(1, 6)]
     with world.transaction(commit=False) as send:
-        send(part, _records(range(6, 11)))
+        send(part, numbered(range(6, 11)))
     assert tables.numbers() == [*range(1, 11)]
     with world.transaction(commit=True) as send:
-        send(part, _records(range(11, 16)))
+        send(part, numbered(range(11, 16)))
     assert tables.numbers() == [*range(1, 16)]
 
 
@@ -331,7 +331,7 @@ def test_resolved_start_offset_greater_than_an_end_that_tasks_resolve(
 
     The JVM connector's V2 source, which batch queries do not use by default, reads nothing.
     """
-    world.delete_records(TopicPartition(topic, 1), 2)
+    world.deletenumbered(TopicPartition(topic, 1), 2)
     behind = {"startingOffsets": ends(topic, 0, 2, 1)}
     before = {"startingOffsets": "earliest", "endingOffsets": ends(topic, 9, 1, 0)}
     for options, words in (
@@ -350,10 +350,6 @@ def test_resolved_start_offset_greater_than_an_end_that_tasks_resolve(
 def _relation(table: DataFrame) -> str:
     plan: Any = table._jdf.queryExecution().analyzed()
     return str(plan.getClass().getSimpleName())
-
-
-def _records(numbers: Iterable[int]) -> list[Record]:
-    return [Record(str(number).encode()) for number in numbers]
 
 
 def _number(row: Row) -> int:

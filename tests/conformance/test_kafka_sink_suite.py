@@ -181,6 +181,7 @@ def test_streaming_write_in_update_mode_is_refused(open_feed):
 
 
 @peer(STREAMING, "streaming - write data with bad schema", Held.BESIDE_JVM)
+@peer(STREAMING, "streaming - write data with valid schema but wrong types", Held.BESIDE_JVM)
 @pytest.mark.parametrize(
     ("columns", "core"),
     [
@@ -189,28 +190,16 @@ def test_streaming_write_in_update_mode_is_refused(open_feed):
             "topic option required when no 'topic' attribute is present",
         ),
         (("'t' as topic", "value as key"), "Required attribute 'value' not found"),
-    ],
-    ids=["topic", "value"],
-)
-@one_client
-def test_streaming_write_data_with_bad_schema(open_feed, columns, core):
-    open_feed().assert_refused_alike(core, *columns)
-
-
-@peer(STREAMING, "streaming - write data with valid schema but wrong types", Held.BESIDE_JVM)
-@pytest.mark.parametrize(
-    ("columns", "core"),
-    [
         (("cast('1' as int) as topic", "value"), "topic must be a(n) string"),
         (("'t' as topic", "cast(value as int) as value"), "value must be a(n) string or binary"),
         (("'t' as topic", "value", "1 as key"), "key must be a(n) string or binary"),
         (("'t' as topic", "value", "value as partition"), "partition must be a(n) int"),
         (("'t' as topic", "value", "value as headers"), "headers must be a(n) array<struct<"),
     ],
-    ids=["topic", "value", "key", "partition", "headers"],
+    ids=["no topic", "no value", "topic", "value", "key", "partition", "headers"],
 )
 @one_client
-def test_streaming_write_data_with_valid_schema_but_wrong_types(open_feed, columns, core):
+def test_streaming_write_data_with_a_schema_of_no_records(open_feed, columns, core):
     open_feed().assert_refused_alike(core, *columns)
 
 

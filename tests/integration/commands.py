@@ -18,19 +18,16 @@ SECONDS = 60.0
 
 
 def command(*arguments: str) -> list[str]:
-    """Return the command line."""
     return [sys.executable, "-m", "pyspark_kafka", *arguments]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return an environment in which the command finds this package."""
     inherited = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([str(HOME), inherited] if inherited else [str(HOME)])
     return {**os.environ, "PYTHONPATH": path, **more}
 
 
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
     return subprocess.run(
         command(*arguments),
         capture_output=True,
@@ -83,7 +80,6 @@ class Running:
 
 @contextmanager
 def running(*arguments: str, **more: str) -> Iterator[Running]:
-    """Yield a started command, and kill it if it still runs after the block."""
     with running_command(command(*arguments), environment(**more)) as started:
         yield started
 
@@ -92,7 +88,6 @@ def running(*arguments: str, **more: str) -> Iterator[Running]:
 def running_command(
     line: Sequence[str | Path], variables: Mapping[str, str], directory: Path | None = None
 ) -> Iterator[Running]:
-    """Yield a started command line, as above."""
     process = subprocess.Popen(
         line,
         stdin=subprocess.DEVNULL,

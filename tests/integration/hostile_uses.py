@@ -71,7 +71,6 @@ class HostileWorld(World):
 
 
 def read(world: HostileWorld) -> list[bytes]:
-    """Read a range."""
     reader = world.container(**world.poll_timeout).record_reader()
     batches = reader.read(OffsetRange(INPUT, 0, RECORDS), ALL_COLUMNS)
     return [row["value"] for batch in batches for row in batch.to_pylist()]
@@ -83,7 +82,6 @@ def _values(polled: PolledRecords) -> list[bytes]:
 
 
 def stream(world: HostileWorld) -> list[bytes]:
-    """Read as a continuous query does, until all records are there."""
     client = world.source()
     values: list[bytes] = []
     client.assign(PartitionOffsets({INPUT: 0}))
@@ -96,7 +94,6 @@ def stream(world: HostileWorld) -> list[bytes]:
 
 
 def write(world: HostileWorld) -> list[bytes]:
-    """Write records, and return what is in the log."""
     container = world.make_sink_container(world.sink())
     world._closers.append(container.shutdown_resources)
     writer = container.record_writer()
@@ -115,7 +112,6 @@ def transact(world: HostileWorld) -> set[tuple[str, bool]]:
 
 
 def pass_on(world: HostileWorld) -> tuple[list[bytes], int]:
-    """Pass records on with exactly-once delivery, and return output and committed offset."""
     client = world.source(world.sink(topic=OUTPUT.topic, **EXACTLY_ONCE))
     client.assign(PartitionOffsets({INPUT: 0}))
     deadline = Deadline.after(PATIENCE_S)
@@ -131,21 +127,18 @@ def pass_on(world: HostileWorld) -> tuple[list[bytes], int]:
 
 
 def list_offsets(world: HostileWorld) -> tuple[int, int]:
-    """Ask for the earliest and the latest offset."""
     fetcher = world.container().offset_fetcher()
     assert fetcher.partitions(world.options(subscribe=INPUT.topic).subscription) == {INPUT, OUTPUT}
     return fetcher.earliest([INPUT])[INPUT], fetcher.latest([INPUT])[INPUT]
 
 
 def commit(world: HostileWorld) -> int:
-    """Commit a group's offset, and return what is committed."""
     fetcher = world.container().offset_fetcher()
     fetcher.commit(GROUP, PartitionOffsets({INPUT: COMMITTED}))
     return world.broker.cluster.committed[GROUP][INPUT]
 
 
 def committed(world: HostileWorld) -> Mapping[TopicPartition, int]:
-    """Ask for a group's offset."""
     world.broker.cluster.committed[GROUP][INPUT] = COMMITTED
     return dict(world.container().offset_fetcher().committed(GROUP, [INPUT]))
 

@@ -14,7 +14,7 @@ from pyspark_kafka.domain.reading.errors import TopicRecreatedError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, Record
+from pyspark_kafka.testing import Record
 
 Reader = ConfluentRecordReader
 
@@ -32,10 +32,8 @@ RECORDS: Final = 13_000
 
 
 @pytest.fixture
-def world(kafka, fresh_name):
-    made = KafkaWorld("confluent", fresh_name, kafka)
-    yield made
-    made.close()
+def client():
+    return "confluent"
 
 
 @pytest.fixture

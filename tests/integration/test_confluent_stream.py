@@ -28,10 +28,8 @@ SETTINGS = ContinuousSettings("unused")
 
 
 @pytest.fixture
-def world(kafka, fresh_name):
-    made = KafkaWorld("confluent", fresh_name, kafka)
-    yield made
-    made.close()
+def client():
+    return "confluent"
 
 
 def unreachable(**given: str) -> ConfluentStreamClient:

@@ -8,7 +8,6 @@ from pyspark.sql import SparkSession
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.entries import (
-    read_initial_offsets,
     write_initial_offsets,
 )
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -108,23 +107,3 @@ def test_a_log_of_spark_continues_as_ours(spark, directory):
     assert spark_writes.getLatest().get()._2().nextBatchWatermarkMs() == 20
     log.purge(2)
     assert list(spark_writes.listBatchesOnDisk()) == [2, 3]
-
-
-def test_the_first_offsets_of_a_jvm_stream_are_found(spark, kafka, fresh_name, tmp_path):
-    topic = fresh_name()
-    kafka.create_topic(topic, partitions=2)
-    query = (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
-        .option("subscribe", topic)
-        .load()
-        .writeStream.format("noop")
-        .option("checkpointLocation", f"{tmp_path}/checkpoint")
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    log = FsspecMetadataLog(StoragePath(f"file:{tmp_path}/checkpoint/sources/0"))
-    batch_id, content = log.latest() or (None, b"")
-    assert batch_id == 0
-    assert read_initial_offsets(content).to_json() == f'{{"{topic}":{{"0":0,"1":0}}}}'

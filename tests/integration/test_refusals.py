@@ -231,6 +231,13 @@ def test_a_failed_tls_handshake_says_why(secured, client, failure, tmp_path):
         assert f"[KAFKA_TLS_FAILED.{failure.name}]" in str(raised.value)
 
 
+def test_a_host_name_is_not_checked_if_no_algorithm_is_given(secured, client, fresh_name):
+    topic = fresh_name()
+    secured.cluster.create_topic(topic)
+    options = {**options_at(secured, secured.wrong_host), "client": client}
+    plan({**options, "kafka.ssl.endpoint.identification.algorithm": ""}, topic)
+
+
 RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], list[Right]]]]] = {
     "plan": (plan, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
     "offsets": (stream_offsets, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),

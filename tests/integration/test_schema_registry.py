@@ -14,10 +14,8 @@ from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, RegistryUnavailableError
 from pyspark_kafka.domain.values.registry import (
-    ImportedSchema,
     RegistryOptions,
     Schema,
-    SchemaReference,
     SchemaType,
 )
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
@@ -89,20 +87,6 @@ def test_a_call_waits_for_a_registry(behind, proxy, fresh_name, rules):
         assert registry.by_id(schema_id) == avro(name)
     finally:
         back.join()
-
-
-def test_imports_are_resolved(schema_registry, fresh_name):
-    registry, name = open_registry(RegistryOptions(schema_registry)), fresh_name()
-    inner = Schema(SchemaType.PROTOBUF, f'syntax = "proto3";\nmessage I{name} {{ int32 a = 1; }}\n')
-    registry.register(f"{name}-inner", inner)
-    text = f'syntax = "proto3";\nimport "i.proto";\nmessage O{name} {{ I{name} i = 1; }}\n'
-    reference = SchemaReference("i.proto", f"{name}-inner", 1)
-    schema_id = registry.register(name, Schema(SchemaType.PROTOBUF, text, (reference,)))
-    found = registry.by_id(schema_id)
-    [imported] = found.imports
-    stored = registry.version(f"{name}-inner").schema.text
-    assert imported == ImportedSchema("i.proto", stored)
-    assert registry.version(name).schema == found
 
 
 def test_ids_of_records(schema_registry, fresh_name):

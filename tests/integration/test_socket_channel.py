@@ -56,11 +56,15 @@ def channel():
     channel.close()
 
 
+def assert_heard(channel: SocketEpochChannel, task: SocketTaskChannel, task_id: TaskId) -> None:
+    task.send(TaskDrained(task_id))
+    assert list(channel.receive(10.0)) == [TaskDrained(task_id)]
+
+
 @pytest.fixture
 def task(channel):
     task = SocketTaskChannel(channel.address, driver_timeout_s=5.0)
-    task.send(TaskDrained(HELD))
-    assert list(channel.receive(10.0)) == [TaskDrained(HELD)]
+    assert_heard(channel, task, HELD)
     yield task
     task.close()
 
@@ -166,8 +170,7 @@ def test_a_peer_that_is_no_task_is_dropped(attack, channel, task, caplog):
     assert line.startswith("Dropped a connection from 127.0.0.1:")
     assert SECRET.decode() not in line
     assert len(line.splitlines()) == 1
-    task.send(TaskDrained(HELD))
-    assert list(channel.receive(10.0)) == [TaskDrained(HELD)]
+    assert_heard(channel, task, HELD)
     channel.send(HELD, StopTask())
     await_until(lambda: list(task.receive()) == [StopTask()])
 
@@ -180,8 +183,7 @@ def test_what_was_recorded_cannot_be_sent_again(channel, task):
     again = Peer(channel.address)
     again.socket.sendall(recorded)
     assert again.is_dropped()
-    task.send(TaskDrained(HELD))
-    assert list(channel.receive(10.0)) == [TaskDrained(HELD)]
+    assert_heard(channel, task, HELD)
 
 
 def test_another_message_reaches_no_other_task(channel):
@@ -190,8 +192,7 @@ def test_another_message_reaches_no_other_task(channel):
     old.socket.sendall(old.authenticate().encode(drained(OTHER)))
     assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]
     new = SocketTaskChannel(channel.address)
-    new.send(TaskDrained(OTHER))
-    assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]
+    assert_heard(channel, new, OTHER)
     assert old.is_dropped()
     channel.send(OTHER, StopTask())
     await_until(lambda: list(new.receive()) == [StopTask()])
@@ -204,8 +205,7 @@ def test_a_crowd_of_strangers_does_not_keep_tasks_out(channel, monkeypatch, task
     host, _, port = channel.address.location.rpartition(":")
     strangers = [socket.create_connection((host, int(port))) for _ in range(12)]
     late = SocketTaskChannel(channel.address)
-    late.send(TaskDrained(OTHER))
-    assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]
+    assert_heard(channel, late, OTHER)
     assert list(task.receive()) == []
     late.close()
     for stranger in strangers:
@@ -216,8 +216,7 @@ def test_a_host_and_an_address_to_bind_can_be_given():
     channel = SocketEpochChannel("0.0.0.0", "localhost")  # noqa: S104
     assert channel.address.location.startswith("localhost:")
     task = SocketTaskChannel(channel.address)
-    task.send(TaskDrained(OTHER))
-    assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]
+    assert_heard(channel, task, OTHER)
     task.close()
     channel.close()
 
@@ -335,8 +334,7 @@ def test_a_driver_that_is_killed_or_stopped_is_lost(fate, driver):
 def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel):
     """A child process has the sockets as well, and yet closing the channel ends the tasks."""
     task = SocketTaskChannel(channel.address)
-    task.send(TaskDrained(OTHER))
-    assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]
+    assert_heard(channel, task, OTHER)
     child = os.fork()
     if child == 0:
         signal.pause()
@@ -355,8 +353,7 @@ def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel):
 def test_a_task_that_reads_nothing_does_not_hold_up_the_driver(channel, task, monkeypatch):
     monkeypatch.setattr(socket_channel, "_MAX_UNSENT_BYTES", 1_000)
     deaf = SocketTaskChannel(channel.address)
-    deaf.send(TaskDrained(OTHER))
-    assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]
+    assert_heard(channel, deaf, OTHER)
     large = AssignPartitions(
         PartitionOffsets({TopicPartition(f"{n:0200d}", 0): 1 for n in range(10_000)})
     )
@@ -374,8 +371,7 @@ def test_a_driver_with_an_ipv6_address(host):
     """Spark puts it into brackets (``Utils.addBracketsIfNeeded``)."""
     channel = SocketEpochChannel(host)
     task = SocketTaskChannel(channel.address)
-    task.send(TaskDrained(HELD))
-    assert list(channel.receive(10.0)) == [TaskDrained(HELD)]
+    assert_heard(channel, task, HELD)
     task.close()
     channel.close()
 

@@ -9,9 +9,7 @@ import pytest
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, numbered
-from tests.servers.secured import MECHANISMS
 
-from .client_files import connection
 from .commands import running
 
 SCHEMA = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
@@ -89,19 +87,3 @@ def test_a_missing_topic(world, capsys):
         assert main(given(world, *more)) == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"error: [{condition}] ")
-
-
-def test_a_login(secured, client, fresh_name, tmp_path, capsys):
-    topic, user = fresh_name(), fresh_name()
-    secured.cluster.create_topic(topic)
-    world = KafkaWorld(client, fresh_name, secured.cluster)
-    world.produce(TopicPartition(topic, 0), numbered(0, 1))
-    world.close()
-    arguments = ["tail", topic, "--from", "earliest", "--once", "--client", client]
-    plain = secured.plain_options(MECHANISMS["PLAIN"])
-    (found,) = records(capsys, [*arguments, *connection(tmp_path, plain)])
-    assert found["value"] == "v0"
-    assert main([*arguments, *connection(tmp_path, secured.add_user(user))]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: [KAFKA_AUTHORIZATION_FAILED")
-    assert f"--topic {topic}" in line

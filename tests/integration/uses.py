@@ -24,21 +24,18 @@ MAX_CONTINUOUS_S: Final = 10.0
 
 
 def plan(options: dict[str, str], topic: str) -> None:
-    """Plan a batch."""
     given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH, UNRESTRICTED)
     with closing_clients(container_for(given)) as container:
         container.batch().plan_input_partitions()
 
 
 def stream_offsets(options: dict[str, str], topic: str) -> None:
-    """Ask for the latest offset, as a stream does."""
     given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
     with closing_clients(container_for(given)) as container:
         container.offset_fetcher().latest([TopicPartition(topic, 0)])
 
 
 def read(options: dict[str, str], topic: str) -> None:
-    """Read the first record."""
     given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
     with closing_clients(container_for(given)) as container:
         wanted = OffsetRange(TopicPartition(topic, 0), 0, 1)
@@ -47,14 +44,12 @@ def read(options: dict[str, str], topic: str) -> None:
 
 
 def write(options: dict[str, str], topic: str) -> None:
-    """Write a record."""
     given = parse_sink_options({**options, "topic": topic}, QueryKind.BATCH)
     with closing_clients(sink_container_for(given)) as container:
         container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"x"]})])
 
 
 def begin_transaction(options: dict[str, str], topic: str) -> None:
-    """Begin a transaction."""
     sink = {**options, **EXACTLY_ONCE, "topic": topic}
     with closing_clients(sink_container_for(parse_sink_options(sink, QueryKind.STREAM))) as made:
         made.transactions().begin(f"id-{topic}")
@@ -77,7 +72,6 @@ def run_continuously(options: dict[str, str], topic: str, **sink: str) -> None:
 
 
 def write_without_id(options: dict[str, str], topic: str) -> None:
-    """Write a record, not idempotently."""
     write({**options, "kafka.enable.idempotence": "false"}, topic)
 
 
@@ -88,12 +82,10 @@ def read_continuously(options: dict[str, str], topic: str) -> None:
 
 
 def run_exactly_once(options: dict[str, str], topic: str) -> None:
-    """Copy records in transactions."""
     run_continuously(options, topic, **EXACTLY_ONCE)
 
 
 def commit_offsets(options: dict[str, str], topic: str) -> None:
-    """Commit an offset to a group."""
     given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
     with closing_clients(container_for(given)) as container:
         container.offset_fetcher().commit(
@@ -102,7 +94,6 @@ def commit_offsets(options: dict[str, str], topic: str) -> None:
 
 
 def fetch_committed(options: dict[str, str], topic: str) -> None:
-    """Ask for the offsets of a group."""
     given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
     with closing_clients(container_for(given)) as container:
         container.offset_fetcher().committed(f"group-{topic}", [TopicPartition(topic, 0)])

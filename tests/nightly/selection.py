@@ -21,13 +21,14 @@ NIGHTLY: Final[Mapping[str, str]] = {
         "another test writes and reads in a session of Connect"
     ),
     r"spark/test_lag\.py::test_sources_of_one": "lag is measured without Spark, too",
-    r"spark/test_(kafka_source|jobs)\.py": "starts a cluster or a query for each way to fail",
+    r"spark/test_jobs\.py": "starts a cluster or a query for each way to fail",
+    r"spark/test_kafka_source\.py::(?!test_spark_takes)": "another test reads with the source",
     r"spark/test_doctor\.py::test_secrets_that_spark_shows": "starts a Spark for each",
     r"spark/test_initial_offsets\.py::test_without_a_log": "shows what the log is for",
     r"spark/test_secured_clusters\.py::test_login\[(?!SCRAM-SHA-512-|GSSAPI-kafka)": (
         "the logins have integration tests; two run in Spark with each change"
     ),
-    r"spark/test_schema_registry\.py::test_(streams_wait|a_stream_goes_on)": (
+    r"spark/test_schema_registry\.py::test_a_stream_goes_on": (
         "the registry that goes away has integration tests"
     ),
     r"contract/test_oldest_broker\.py": "has a broker and a ZooKeeper of its own",
@@ -66,7 +67,6 @@ NIGHTLY: Final[Mapping[str, str]] = {
                 r"conformance/test_kafka_continuous_source_suite\.py::test_a_query_starts_at.*\["
                 r"(?!assign-.*from (earliest offsets|global)|.*pattern-.*from (latest|specific))"
             ),
-            r"conformance/test_data_loss_under_a_checkpoint\.py::test_a_topic_made_anew.*true",
             r"conformance/test_kafka_micro_batch_topic_changes\.py::test_available_now.*\[5",
             r"conformance/test_kafka_micro_batch_source_suite\.py::.*self_join\[true",
             r"conformance/test_kafka_relation_suite\.py::test_min_partitions.*latest",

@@ -52,7 +52,6 @@ FOOT: Final = """
 
 
 def logins_page() -> str:
-    """Return the page with the table."""
     rows = [
         " | ".join(
             (

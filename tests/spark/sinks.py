@@ -93,7 +93,6 @@ def refusal(action: Callable[[], object]) -> str:
 
 
 def refusal_line(error: Exception) -> str:
-    """Return the line of an error that has the condition."""
     _, condition, text = str(error).partition("[KAFKA_")
     assert condition, error
     return f"{condition}{text.splitlines()[0].rstrip()}"

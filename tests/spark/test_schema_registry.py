@@ -8,17 +8,13 @@ from urllib.parse import urlsplit
 import fastavro
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import DataFrame
 
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix, parse_framing
 from pyspark_kafka.bootstrap.values import open_registry
-from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.values.errors import FailureReason, describe_failure
 from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
-from pyspark_kafka.testing import await_until
 
-from ..servers.apicurio import Apicurio
 from ..servers.fault_proxy import OPEN, Rules, proxied
 from .queries import OURS, read, read_stream, run_available_now
 from .topics import Topics
@@ -95,20 +91,6 @@ def id_of(prefix: bytes) -> int:
     return found
 
 
-def started(
-    spark: SparkSession, kafka: KafkaCluster, orders: Orders, url: str, client: str, mode: str
-) -> StreamingQuery:
-    given = {**typed(orders, url, client=client, mode=mode), TIMEOUT: str(int(SECONDS * 1000))}
-    stream = read_stream(spark, kafka, OURS, **given).select("offset", "value")
-    name = f"{orders.topic}_{mode}"
-    return stream.writeStream.format("memory").queryName(name).start()
-
-
-def has_batch(query: StreamingQuery) -> bool:
-    status = query.status
-    return bool(status["isTriggerActive"] and status["isDataAvailable"])
-
-
 def test_records_of_many_schemas(spark, kafka, topics, schema_registry, client):
     orders = Orders(topics, schema_registry)
     first, second, third = (orders.register(fields) for fields in (USER, DRINK, AGE))
@@ -163,38 +145,6 @@ def test_records_of_many_schemas(spark, kafka, topics, schema_registry, client):
             ]
         )
     ]
-
-
-def test_streams_wait_for_a_registry_that_is_killed_and_started_again(spark, kafka, topics):
-    apicurio = Apicurio()
-    with apicurio as url:
-        orders = Orders(topics, url)
-        ada = orders.value(orders.register(USER), user="ada")
-        orders.write(ada)
-        queries = {
-            "confluent": started(spark, kafka, orders, url, "confluent", "DROPMALFORMED"),
-            "kafka-python": started(spark, kafka, orders, url, "kafka-python", "PERMISSIVE"),
-        }
-        try:
-            for query in queries.values():
-                query.processAllAvailable()
-            bob = orders.value(orders.register(DRINK), user="bob", drink="tea")
-            removed = orders.value(orders.register(WITHOUT_USER, "removed"), drink="tea", age=5)
-            apicurio.kill()
-            orders.write(bob, ada, removed, id_prefix(UNKNOWN_ID), bob)
-            await_until(lambda: all(map(has_batch, queries.values())), SECONDS)
-            apicurio.start()
-            for query in queries.values():
-                query.processAllAvailable()
-        finally:
-            for query in queries.values():
-                query.stop()
-    good = [(0, "ada"), (1, "bob"), (2, "ada"), (5, "bob")]
-    found = {client: rows(spark.table(query.name)) for client, query in queries.items()}
-    assert found == {
-        "confluent": good,
-        "kafka-python": [*good[:3], (3, None), (4, None), good[3]],
-    }
 
 
 def test_a_stream_goes_on_when_the_registry_is_back(

@@ -98,12 +98,10 @@ def plant(spark: SparkSession, searched: Path, planted: str) -> None:
 
 
 def read(spark: SparkSession, options: Mapping[str, str], topic: str) -> DataFrame:
-    """Return the records of a topic."""
     return spark.read.format(FORMAT).options(**options).option("subscribe", topic).load()
 
 
 def write(rows: DataFrame, options: Mapping[str, str], topic: str) -> None:
-    """Write a batch to a topic."""
     sink = rows.write.format(FORMAT).mode("append").options(**options)
     sink.option("topic", topic).save()
 

@@ -50,7 +50,6 @@ def is_redacting(spark: SparkSession) -> bool:
 
 
 def local() -> SparkSession.Builder:
-    """Return a builder for a session with a server on this machine."""
     return (
         SparkSession.Builder()
         .master("local[1]")

@@ -74,7 +74,6 @@ def kill_executor_of(worker: int) -> None:
 
 
 def parent_of(process: int) -> int:
-    """Return the id of a process's parent."""
     stat = Path(f"/proc/{process}/stat").read_text()
     return int(stat.rpartition(")")[2].split()[1])
 

@@ -72,7 +72,6 @@ def lift_bans(spark: SparkSession) -> None:
 
 
 def refusal(spark: SparkSession, *options: str) -> str:
-    """Return the error of a query that sets options of Kafka."""
     given = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t", **dict.fromkeys(options, "1")}
     try:
         spark.read.format("pyspark_kafka").options(**given).load()
@@ -82,7 +81,6 @@ def refusal(spark: SparkSession, *options: str) -> str:
 
 
 def local() -> SparkSession.Builder:
-    """Return a builder for a session on this machine."""
     return (
         SparkSession.Builder()
         .master("local[1]")

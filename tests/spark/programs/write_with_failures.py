@@ -41,7 +41,6 @@ def failing(options: Mapping[str, str], topic: str) -> Callable[[str], str]:
 
 
 def await_records(options: Mapping[str, str], topic: str) -> None:
-    """Wait until a topic has records, be they committed or not."""
     container = container_for(
         parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
     )
@@ -99,7 +98,6 @@ def main(given: dict[str, Any]) -> None:
 
 
 def stored(spark: SparkSession, connection: Mapping[str, str], topic: str) -> list[int]:
-    """Return the numbers in a topic."""
     options = {**connection, "subscribe": topic, "kafka.isolation.level": "read_committed"}
     table = spark.read.format("pyspark_kafka").options(**options).load()
     rows = table.selectExpr("int(trim(cast(value as string))) as number").collect()
