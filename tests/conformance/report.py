@@ -36,8 +36,9 @@ here, and how it does so, or the reason why there is none:
 - **missing**: it could be here, and is not yet.
 
 The JVM connector runs most of its suites with both of its sources, V1 and V2; by default its batch
-queries use V1, and its streams V2. Spark always drives this source as it drives V2. Unit tests hold
-the legacy `KafkaSource` to the same rules.
+queries use V1, and its streams V2. Spark always drives this source as it drives V2. The tests of
+`test_kafka_source_v1_suite` hold the legacy `KafkaSource` to the same suites, in a driver of their
+own, and count as embedding only.
 """
 
 NOT_HELD: Final = ("does not apply", "missing")

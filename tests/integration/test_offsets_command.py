@@ -4,8 +4,10 @@ import json
 import os
 import pty
 import subprocess
+import sys
 import time
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,8 @@ from ..servers.hdfs import Hdfs
 from ..servers.s3 import S3Server
 from .commands import SECONDS, command, environment
 from .test_lag_command import METADATA, Checkpoint
+
+PROGRAM = Path(__file__).with_name("programs") / "kill_at_each_step.py"
 
 RECORDS = 10
 
@@ -211,6 +215,38 @@ def test_a_remote_checkpoint(request, kafka, topic, fresh_name, tmp_path, capsys
     assert offsets.committed() == [RECORDS, RECORDS]
     offsets.text("undo", "--yes")
     assert offsets.committed() == [2, 3]
+
+
+@pytest.mark.parametrize("action", ["rewrite", "undo"])
+def test_killed_at_any_step(kafka, checkpoint, topic, tmp_path, capsys, action):
+    two_batches(checkpoint, topic)
+    to = ("--to", "latest", *servers(kafka, "kafka-python"))
+    confirmed = ("--yes", "--query-is-stopped")
+    old, new = [2, 3], [RECORDS, RECORDS]
+    given = (*to, *confirmed)
+    if action == "undo":
+        Offsets(capsys, str(checkpoint.directory)).text("rewrite", *given)
+        old, new, given = new, old, confirmed
+    subprocess.run(
+        [
+            *(sys.executable, str(PROGRAM), str(checkpoint.directory), str(tmp_path / "copies")),
+            *("offsets", action, "{}", *given),
+        ],
+        env=environment(),
+        check=True,
+        timeout=SECONDS,
+    )
+    copies = sorted((tmp_path / "copies").iterdir(), key=lambda copy: int(copy.name))
+    found = []
+    for copy in copies:
+        offsets = Offsets(capsys, str(copy))
+        found.append(offsets.committed())
+        if found[-1] == old:
+            offsets.text(action, *given)
+        assert offsets.committed() == new
+    assert len(found) > 10
+    assert (found[0], found[-1]) == (old, new)
+    assert found == sorted(found, key=lambda each: each == new)
 
 
 def test_a_question(kafka, checkpoint, topic, capsys):
