@@ -280,7 +280,9 @@ def test_bad_values_are_refused_by_the_option_and_by_queries(option, text, probl
 
 
 @pytest.mark.parametrize(
-    "option", {*TABLE, *SINK_TABLE, *VALUES, *WRITTEN_VALUES}, ids=named_by_its_option
+    "option",
+    dict.fromkeys((*TABLE, *SINK_TABLE, *VALUES, *WRITTEN_VALUES)),
+    ids=named_by_its_option,
 )
 def test_documentation(option):
     assert option.doc.endswith(".")
