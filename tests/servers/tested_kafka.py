@@ -19,11 +19,13 @@ _FIRST_WITH_KRAFT: Final = (3, 3)
 _FIRST_WITH: Final[Mapping[str, Mapping[Capability, tuple[int, int]]]] = {
     "confluent": {
         Capability.RECREATED_RANGES: (3, 1),
+        Capability.TIMESTAMP_LIMITS: (3, 6),  # KIP-937
     },
     "kafka-python": {
         Capability.DESCRIBED_TRANSACTIONS: (3, 0),  # KIP-664
         Capability.RECREATED_RANGES: (3, 1),  # fetches name topics by their ids (KIP-516)
         Capability.RECREATED_STREAMS: (3, 1),
+        Capability.TIMESTAMP_LIMITS: (3, 6),
     },
 }
 """The first version of Kafka with which a client can do something."""

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from dependency_injector import providers
 
-from ..adapters.memory.cluster import ADDRESS, MemoryCluster
+from ..adapters.memory.cluster import ADDRESS, MemoryCluster, TopicLimits
 from ..bootstrap.container import Container, SinkContainer
 from ..domain.errors import BrokerUnreachableError
 from ..domain.options.sink import SinkOptions
@@ -56,9 +56,14 @@ class MemoryWorld(World):
         return name
 
     def create(self, name: str, partitions: int = 1, **config: str) -> None:
-        """Create a topic with a given name; it has a ``message.timestamp.type``."""
+        """Create a topic with a given name; it has a ``message.timestamp.type``, and limits."""
         has_append_time = config.get("message__timestamp__type") == "LogAppendTime"
-        self.cluster.create_topic(name, partitions, has_append_time=has_append_time)
+        limits = TopicLimits(
+            float(config.get("max__message__bytes", "inf")),
+            float(config.get("message__timestamp__before__max__ms", "inf")),
+            config.get("cleanup__policy") == "compact",
+        )
+        self.cluster.create_topic(name, partitions, has_append_time=has_append_time, limits=limits)
 
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
         self._produce(partition, records, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import zlib
 from bisect import bisect_left
@@ -14,7 +15,13 @@ from typing import Final, TypeVar, final
 from ...domain.errors import KafkaRequestError, UnknownTopicError
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.topic_partition import TopicPartition
-from ...domain.writing.errors import ProducerFencedError, TransactionLostError
+from ...domain.writing.errors import (
+    InvalidTimestampError,
+    ProducerFencedError,
+    RecordTooLargeError,
+    RejectedRecordError,
+    TransactionLostError,
+)
 from ...domain.writing.transaction import Transaction, TransactionDescription, TransactionState
 from ...ports.clock import epoch_ms
 
@@ -52,11 +59,40 @@ class _TransactionalId:
 
 @final
 @dataclass(frozen=True, slots=True)
+class TopicLimits:
+    """What a topic accepts: bytes of a record, its age in milliseconds, and none without a key.
+
+    Kafka's ``max.message.bytes``, ``message.timestamp.before.max.ms``, ``cleanup.policy=compact``.
+    """
+
+    max_bytes: float = math.inf
+    max_age_ms: float = math.inf
+    needs_key: bool = False
+
+    def check(
+        self, partition: TopicPartition, key: bytes | None, size: int, *, age_ms: int
+    ) -> None:
+        """Check a record.
+
+        :raises RecordDeliveryError: of the kind with which brokers refuse it.
+        """
+        refused = (partition.topic, partition.partition, size)
+        if self.needs_key and key is None:
+            raise RejectedRecordError(*refused, "the topic is compacted, and it has no key")
+        if size > self.max_bytes:
+            raise RecordTooLargeError(*refused, f"the topic takes {self.max_bytes} bytes")
+        if age_ms > self.max_age_ms:
+            raise InvalidTimestampError(*refused, f"it is {age_ms} ms old")
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class _Topic:
     """The partitions of a topic; ``topic_id`` tells it from an earlier one of its name."""
 
     topic_id: int
     timestamp_type: int
+    limits: TopicLimits
     logs: list[PartitionLog] = field(default_factory=list)
 
 
@@ -79,7 +115,12 @@ class MemoryCluster:
         self._transactional_ids: dict[str, _TransactionalId] = {}
 
     def create_topic(
-        self, topic: str, partitions: int = 1, *, has_append_time: bool = False
+        self,
+        topic: str,
+        partitions: int = 1,
+        *,
+        has_append_time: bool = False,
+        limits: TopicLimits = TopicLimits(),
     ) -> None:
         """Create a topic; with append time, records get the time at which they are appended.
 
@@ -89,7 +130,7 @@ class MemoryCluster:
             if topic in self._topics:
                 raise KafkaRequestError("a request to create a topic", f"'{topic}' exists already")
             self._topics[topic] = _Topic(
-                next(self._topic_ids), APPEND_TIME if has_append_time else CREATE_TIME
+                next(self._topic_ids), APPEND_TIME if has_append_time else CREATE_TIME, limits
             )
             self.add_partitions(topic, partitions)
 
@@ -132,13 +173,18 @@ class MemoryCluster:
         timestamp: int | None = None,
         transaction: int | None = None,
     ) -> int:
-        """Append a record and return its offset; ``timestamp`` in milliseconds, by default now."""
+        """Append a record and return its offset; ``timestamp`` in milliseconds, by default now.
+
+        :raises RecordDeliveryError: if the topic's limits refuse it.
+        """
         with self._changing():
-            log = self._log(TopicPartition(topic, partition))
-            timestamp_type = self._topics[topic].timestamp_type
-            if timestamp is None or timestamp_type == APPEND_TIME:
-                timestamp = self._now_ms()
-            return log.append(key, value, headers, timestamp, timestamp_type, transaction)
+            number = TopicPartition(topic, partition)
+            log, found, now_ms = self._log(number), self._topics[topic], self._now_ms()
+            if timestamp is None or found.timestamp_type == APPEND_TIME:
+                timestamp = now_ms
+            size = _size(key) + _size(value) + sum(len(k) + _size(v) for k, v in headers)
+            found.limits.check(number, key, size, age_ms=now_ms - timestamp)
+            return log.append(key, value, headers, timestamp, found.timestamp_type, transaction)
 
     def begin_transaction(self) -> int:
         """Begin a transaction, and return its number for ``produce``."""
@@ -356,6 +402,10 @@ class MemoryCluster:
         if partition.partition >= len(logs):
             raise KafkaRequestError("a request for a partition", f"{partition} does not exist")
         return logs[partition.partition]
+
+
+def _size(content: bytes | None) -> int:
+    return len(content or b"")
 
 
 Headers = tuple[tuple[str, bytes | None], ...]

@@ -19,7 +19,9 @@ class JournalWorld(World):
         Capability.DELETE_RECORDS,
         Capability.DELETE_TOPICS,
         Capability.GROUPS,
+        Capability.LIMITS,
         Capability.LOG_APPEND_TIME,
+        Capability.TIMESTAMP_LIMITS,
         Capability.TRANSACTIONS,
     }
 
