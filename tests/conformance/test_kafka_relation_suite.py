@@ -230,9 +230,9 @@ def test_late_binding_start_offsets(sides, world, topic):
     """Records that are deleted between two runs of a query are not missed by the second."""
     tables = sides.batch(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
     assert tables.numbers() == BEFORE
-    world.deletenumbered(TopicPartition(topic, 0), 6)
+    world.delete_records(TopicPartition(topic, 0), 6)
     # All that there are.
-    world.deletenumbered(TopicPartition(topic, 1), -1)
+    world.delete_records(TopicPartition(topic, 1), -1)
     write(world, topic, {0: [9], 1: range(13, 16)})
     assert tables.numbers() == [*range(6, 10), *range(13, 16)]
 
@@ -331,7 +331,7 @@ def test_resolved_start_offset_greater_than_an_end_that_tasks_resolve(
 
     The JVM connector's V2 source, which batch queries do not use by default, reads nothing.
     """
-    world.deletenumbered(TopicPartition(topic, 1), 2)
+    world.delete_records(TopicPartition(topic, 1), 2)
     behind = {"startingOffsets": ends(topic, 0, 2, 1)}
     before = {"startingOffsets": "earliest", "endingOffsets": ends(topic, 9, 1, 0)}
     for options, words in (
