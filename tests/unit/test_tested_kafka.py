@@ -33,5 +33,6 @@ def test_old_brokers_take_capabilities_away():
     assert ALL - capabilities_of("kafka-python", "3.0.2") == {
         Capability.RECREATED_RANGES,
         Capability.RECREATED_STREAMS,
+        Capability.TIMESTAMP_LIMITS,
     }
     assert Capability.DESCRIBED_TRANSACTIONS not in capabilities_of("kafka-python", "2.8.2")
