@@ -80,7 +80,7 @@ class TopicLimits:
         if self.needs_key and key is None:
             raise RejectedRecordError(*refused, "the topic is compacted, and it has no key")
         if size > self.max_bytes:
-            raise RecordTooLargeError(*refused, f"the topic takes {self.max_bytes} bytes")
+            raise RecordTooLargeError(*refused, f"the topic takes {self.max_bytes:.0f} bytes")
         if age_ms > self.max_age_ms:
             raise InvalidTimestampError(*refused, f"it is {age_ms} ms old")
 
