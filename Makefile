@@ -39,7 +39,7 @@ demo: $(DEMO_READY) $(KERNELS) ## stream JSON events from a broker through Spark
 test: $(READY) $(PUBLISH_READY) $(KERNELS) ## run the tests of a change, against a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-nightly: $(FUZZ_READY) $(MUTANTS_READY) $(MATRIX_READY) $(PUBLISH_READY) $(KERNELS) ## run all tests, and all programs that search for faults: make nightly ARGS="--only 'fuzz-*'"
+nightly: $(FUZZ_READY) $(MUTANTS_READY) $(PUBLISH_READY) $(KERNELS) ## run all tests, and all programs that search for faults: make nightly ARGS="--only 'fuzz-*'"
 	@$(BIN)/python -m tests.nightly $(ARGS)
 
 soak: $(READY) $(KERNELS) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'

@@ -2,7 +2,7 @@
 
     python -m tests.mutants
     python -m tests.mutants --layer domain --score 90
-    python -m tests.mutants --layer application --sample 700 --seed 1
+    python -m tests.mutants --layer application --sample 700
     python -m tests.mutants --layer application --sample 700 --seed 1 --again
 
 mutmut keeps its results in ``build/mutants``: a further run tries the mutants of functions that
@@ -11,6 +11,7 @@ have changed, and with ``--again`` those that survived.
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from .layer import LAYERS, Layer
@@ -27,13 +28,14 @@ def main() -> int:
     options.add_argument("--processes", type=int, default=2)
     options.add_argument("--score", type=float, default=0, help="the lowest that passes, in %%")
     options.add_argument("--sample", type=int, help="how many mutants to try, from all modules")
-    options.add_argument("--seed", type=int, default=1, help="of the sample")
+    options.add_argument("--seed", type=int, help="of the sample; if not given, that of the day")
     options.add_argument("--again", action="store_true", help="try what survived, too")
     chosen = options.parse_args()
+    seed = chosen.seed or datetime.now(UTC).toordinal()
     scores = []
     for name in chosen.layer or LAYERS:
         layer = Layer(name, FOLDER / name)
-        sample = layer.sample(chosen.sample, chosen.seed) if chosen.sample else None
+        sample = layer.sample(chosen.sample, seed) if chosen.sample else None
         try_mutants(layer, chosen.processes, sample, again=chosen.again)
         outcomes = layer.outcomes()
         score = Score.of({mutant: outcomes[mutant] for mutant in sample or outcomes})

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.nightly.__main__ import main
 from tests.nightly.results import PARTS, ROOT, Result, page_of
@@ -16,6 +17,13 @@ def test_a_part_is_a_program(part):
     """Each part names a module that Python can run."""
     module = part.arguments[0]
     assert find_spec(module if module == "pytest" else f"{module}.__main__") is not None
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_a_part_runs_in_one_job_of_the_workflow(part):
+    workflow = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text())
+    jobs = workflow["jobs"]["nightly"]["strategy"]["matrix"]["parts"]
+    assert [part.is_one_of([job]) for job in jobs].count(True) == 1
 
 
 def test_parts_are_chosen_by_pattern(capsys):
