@@ -16,15 +16,13 @@ from pyspark_kafka.adapters.fetching import Watermarks
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
+from .options import source_of
+
 PARTITION: Final = TopicPartition("t", 0)
-OPTIONS: Final = parse_source_options(
-    {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}, QueryKind.BATCH
-)
+OPTIONS: Final = source_of("confluent")
 API_TIMEOUT_S: Final = 30
 
 

@@ -15,9 +15,8 @@ from pyspark_kafka.domain.errors import (
     MissingDependencyError,
     UnsupportedFeatureError,
 )
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
-from pyspark_kafka.domain.options.source import parse_source_options
+
+from ..options import EXACTLY_ONCE, sink_of, source_of
 
 
 @pytest.mark.parametrize(
@@ -94,12 +93,11 @@ def test_a_missing_package_is_named(scheme, package, requirement, monkeypatch):
     )
     with pytest.raises(MissingDependencyError, match=f"{expected}$"):
         FsspecMetadataLog(path)
-    given = {"kafka.bootstrap.servers": "memory", "client": "memory", "metadataPath": path.url}
+    given = {"metadataPath": path.url}
     with pytest.raises(MissingDependencyError, match=expected):
-        check_source(parse_source_options({**given, "subscribe": "t"}, QueryKind.STREAM))
-    exactly_once = {**given, "topic": "t", "deliveryGuarantee": "exactly-once"}
+        check_source(source_of("memory", given))
     with pytest.raises(MissingDependencyError, match=expected):
-        check_sink(parse_sink_options(exactly_once, QueryKind.STREAM))
+        check_sink(sink_of("memory", EXACTLY_ONCE | given))
 
 
 def test_hdfs_without_a_host_is_refused():

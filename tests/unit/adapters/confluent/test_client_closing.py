@@ -28,19 +28,14 @@ from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetch
 from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
 from ..conftest import CloseError, broken_parts
+from ..options import EXACTLY_ONCE, sink_of, source_of
 
 SERVERS: Final = {"bootstrap.servers": "127.0.0.1:1"}
-OPTIONS: Final = parse_source_options(
-    {"client": "confluent", "subscribe": "t", "kafka.bootstrap.servers": "127.0.0.1:1"},
-    QueryKind.BATCH,
-)
+OPTIONS: Final = source_of("confluent")
 PARTITION: Final = TopicPartition("t", 0)
 
 
@@ -172,8 +167,7 @@ def test_a_login_check_tries_no_empty_part_of_the_servers(monkeypatch):
         return Handle(*given)
 
     monkeypatch.setattr(cluster, "Handle", new_handle)
-    given = {"subscribe": "t", "kafka.bootstrap.servers": "127.0.0.1:1, ,,"}
-    parts = Cluster(parse_source_options(given, QueryKind.BATCH))
+    parts = Cluster(source_of("confluent", {"kafka.bootstrap.servers": "127.0.0.1:1, ,,"}))
     assert not check_login(parts.library, parts.settings, parts.errors)
     assert tried == ["127.0.0.1:1"]
 
@@ -193,11 +187,8 @@ def test_the_error_of_a_client_is_raised(is_collected):
 
 
 def stream_client() -> ConfluentStreamClient:
-    options = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1"}
-    source = parse_source_options({**options, "subscribe": "t"}, QueryKind.STREAM)
-    delivery = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
-    sink = parse_sink_options({**options, **delivery, "topic": "t"}, QueryKind.STREAM)
-    return ConfluentStreamClient(source, sink, ContinuousSettings("group"))
+    sink = sink_of("confluent", EXACTLY_ONCE)
+    return ConfluentStreamClient(source_of("confluent"), sink, ContinuousSettings("group"))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ from pyspark_kafka.adapters.confluent.cluster_errors import (
     tls_error,
 )
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -27,6 +25,8 @@ from pyspark_kafka.domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
+
+from ..options import ADA, source_of
 
 BROKER = "sasl_ssl://b:9092/bootstrap: "
 WRONG_PASSWORD = (
@@ -48,19 +48,7 @@ ALL_DOWN = KafkaError._ALL_BROKERS_DOWN
 @pytest.fixture
 def cluster():
     """Return a cluster of a user, which is never reached."""
-    given = {
-        "bootstrap.servers": "b:9092",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": (
-            "org.apache.kafka.common.security.plain.PlainLoginModule required "
-            'username="ada" password="secret";'
-        ),
-    }
-    options = {f"kafka.{name}": value for name, value in given.items()}
-    return Cluster(
-        parse_source_options({**options, "subscribe": "t", "client": "confluent"}, QueryKind.BATCH)
-    )
+    return Cluster(source_of("confluent", ADA))
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.consumer_handle import FORCED, TUNED, response_limit
 from pyspark_kafka.adapters.confluent.librdkafka import CONSUMER
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
+
+from ..options import source_of
 
 MIB = 1024 * 1024
 
@@ -24,8 +24,7 @@ MIB = 1024 * 1024
     ],
 )
 def test_a_response_may_hold_a_fetch_and_a_record(given, limit):
-    servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
-    options = parse_source_options(servers | given, QueryKind.BATCH)
+    options = source_of("confluent", given)
     cluster = Cluster(options)
     setting = response_limit(options.record_limits, cluster.settings.fetch_max_bytes)
     assert setting == {"receive.message.max.bytes": str(limit)}
@@ -34,8 +33,6 @@ def test_a_response_may_hold_a_fetch_and_a_record(given, limit):
 
 
 def test_a_size_that_is_not_a_number_is_refused_by_the_client():
-    servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
-    given = {"kafka.message.max.bytes": "soon"}
-    cluster = Cluster(parse_source_options(servers | given, QueryKind.BATCH))
+    cluster = Cluster(source_of("confluent", {"kafka.message.max.bytes": "soon"}))
     with pytest.raises(OptionsError, match=r"message\.max\.bytes"):
         cluster.new_handle(CONSUMER, cluster.settings.config(FORCED, TUNED))

@@ -20,8 +20,6 @@ from pyspark_kafka.domain.errors import (
     LeaderUnavailableError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.writing.errors import (
     InvalidTimestampError,
@@ -29,6 +27,8 @@ from pyspark_kafka.domain.writing.errors import (
     RecordTooLargeError,
     RejectedRecordError,
 )
+
+from ..options import sink_of
 
 TIMED_OUT = KafkaError._MSG_TIMED_OUT  # librdkafka's own
 TRANSPORT = KafkaError._TRANSPORT
@@ -38,10 +38,7 @@ FATAL = KafkaError._FATAL
 @pytest.fixture
 def errors():
     """Return the errors of a cluster that is never reached."""
-    options = parse_sink_options(
-        {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}, QueryKind.BATCH
-    )
-    return ClusterErrors(ClusterSettings(options, producer_client_config))
+    return ClusterErrors(ClusterSettings(sink_of("confluent"), producer_client_config))
 
 
 def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undelivered:

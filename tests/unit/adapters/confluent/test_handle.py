@@ -15,12 +15,11 @@ from pyspark_kafka.adapters.confluent.handle import Handle, TokenRefresh, set_to
 from pyspark_kafka.adapters.confluent.librdkafka import CONSUMER, PRODUCER
 from pyspark_kafka.adapters.security.providers import token_provider
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
-from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
+
+from ..options import source_of
 
 TOKEN = "not-to-be-shown"  # noqa: S105
 
@@ -50,14 +49,12 @@ def issuer(monkeypatch):
 def cluster_of_issuer() -> Cluster:
     [port] = free_ports(1)
     options = {
-        "client": "confluent",
-        "subscribe": "t",
         "kafka.bootstrap.servers": f"127.0.0.1:{port}",
         "kafka.security.protocol": "SASL_PLAINTEXT",
         "kafka.sasl.mechanism": "OAUTHBEARER",
         "tokenProvider": "issuer_of_a_test:issue",
     }
-    return Cluster(parse_source_options(options, QueryKind.STREAM, UNRESTRICTED))
+    return Cluster(source_of("confluent", options))
 
 
 @pytest.fixture

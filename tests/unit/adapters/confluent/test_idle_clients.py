@@ -1,9 +1,7 @@
 """Idle clients whose login is refused: the password was changed."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from confluent_kafka import KafkaError
@@ -14,123 +12,71 @@ from pyspark_kafka.adapters.confluent.cluster_describer import ConfluentClusterD
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.subscription import Assign
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from ..options import ADA, sink_of, source_of
 
-    from pyspark_kafka.adapters.confluent.cluster import Cluster
-
-    Use: TypeAlias = Callable[[], object]
-
-PARTITION = TopicPartition("t", 0)
-OPTIONS = {
-    "client": "confluent",
-    "kafka.bootstrap.servers": "b:9092",
-    "kafka.security.protocol": "SASL_SSL",
-    "kafka.sasl.mechanism": "PLAIN",
-    "kafka.sasl.jaas.config": (
-        "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        'username="ada" password="secret";'
-    ),
-}
+T0 = frozenset({TopicPartition("t", 0)})
 
 
-@dataclass
 class Broker:
     """Refuses logins once the password is changed, which clients hear at their next events."""
 
-    is_changed: bool = False
-    clients: list[Client] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.is_changed = False
+        self.clients: list[Any] = []
 
-    def connect(self, cluster: Cluster) -> Client:
+    def connect(self, cluster: clusters.Cluster) -> Any:
+        """Return an ``OffsetsAdmin``, a consumer and a producer, as far as the adapters need it."""
         cluster.require_login()
-        self.clients.append(Client(self, cluster))
-        return self.clients[-1]
+
+        def poll(_timeout_s: float) -> None:
+            if self.is_changed:
+                text = "sasl_ssl://b:9092/1: SASL authentication error: wrong password"
+                cluster.errors.remember_error(KafkaError(KafkaError._AUTHENTICATION, text))
+
+        def handle_events(*_: object) -> None:
+            poll(0)
+            cluster.errors.raise_refusal()
+
+        made = MagicMock(poll=poll, handle_events=handle_events, wait=handle_events)
+        made.describe_topics.return_value = {}
+        self.clients.append(made)
+        return made
 
 
-@dataclass
-class Client:
-    """Is an ``OffsetsAdmin``, a consumer and a producer, as far as the adapters need it."""
-
-    broker: Broker
-    cluster: Cluster
-    is_closed: bool = False
-
-    def poll(self, _timeout_s: float) -> None:
-        if self.broker.is_changed:
-            text = "sasl_ssl://b:9092/1: SASL authentication error: wrong password"
-            self.cluster.errors.remember_error(KafkaError(KafkaError._AUTHENTICATION, text))
-
-    def handle_events(self) -> None:
-        self.poll(0)
-        self.cluster.errors.raise_refusal()
-
-    def wait(self, _seconds: float) -> None:
-        self.handle_events()
-
-    def close(self) -> None:
-        self.is_closed = True
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def describe_topics(self, _topics: object, **_: object) -> dict[str, Any]:
-        return {}
+def is_closed(client: Any) -> bool:
+    return bool(client.close.called or client.__exit__.called)
 
 
-@pytest.fixture
-def broker(monkeypatch):
-    """Return a broker that has accepted the first login."""
+@pytest.mark.parametrize(
+    ("adapter_of", "use"),
+    [
+        (ConfluentOffsetFetcher, lambda fetcher: fetcher.partitions(Assign(T0))),
+        (ConfluentClusterDescriber, lambda describer: describer.describe_topics(["t"])),
+        (ConfluentRecordReader, ConfluentRecordReader._client),
+        (ConfluentRecordWriter, ConfluentRecordWriter._session),
+    ],
+)
+def test_an_idle_client_is_closed_when_its_login_is_refused(monkeypatch, adapter_of, use):
+    broker = Broker()
+    options = sink_of if adapter_of is ConfluentRecordWriter else source_of
+    adapter = adapter_of(options("confluent", ADA))
     monkeypatch.setattr(clusters, "check_login", lambda *_: True)
     monkeypatch.setattr(idle_watch, "_EVERY_S", 0.001)
-    return Broker()
-
-
-def fetching(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
-    options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
-    fetcher = ConfluentOffsetFetcher(options)
-    connect = broker.connect
-    patch.setattr(admin, "OffsetsAdmin", lambda *_, **__: connect(fetcher._cluster))
-    return lambda: fetcher.partitions(Assign(frozenset({TopicPartition("t", 0)})))
-
-
-def describing(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
-    options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
-    describer = ConfluentClusterDescriber(options)
-    connect = broker.connect
-    patch.setattr(admin, "OffsetsAdmin", lambda *_, **__: connect(describer._cluster))
-    return lambda: describer.describe_topics(["t"])
-
-
-def reading(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
-    options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
-    reader = ConfluentRecordReader(options)
-    patch.setattr(reader, "_new_client", lambda: broker.connect(reader._cluster))
-    return reader._client
-
-
-def writing(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
-    writer = ConfluentRecordWriter(parse_sink_options(OPTIONS, QueryKind.BATCH))
-    patch.setattr(writer, "_new_client", lambda: broker.connect(writer._cluster))
-    return writer._session
-
-
-@pytest.mark.parametrize("adapter", [fetching, describing, reading, writing])
-def test_an_idle_client_is_closed_when_its_login_is_refused(broker, monkeypatch, adapter):
-    use = adapter(broker, monkeypatch)
+    monkeypatch.setattr(admin, "OffsetsAdmin", lambda *_, **__: broker.connect(adapter._cluster))
+    monkeypatch.setattr(
+        adapter_of, "_new_client", lambda _: broker.connect(adapter._cluster), raising=False
+    )
     for _ in range(2):
-        use()
+        use(adapter)
     [client] = broker.clients
-    assert not client.is_closed
+    assert not is_closed(client)
     broker.is_changed = True
-    await_until(lambda: client.is_closed)
+    await_until(lambda: is_closed(client))
     with pytest.raises(AuthenticationError, match="wrong password"):
-        use()
+        use(adapter)
     assert broker.clients == [client]

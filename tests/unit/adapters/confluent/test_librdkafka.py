@@ -1,7 +1,6 @@
 import ctypes
 import ctypes.util
 import sys
-from typing import Final
 
 import confluent_kafka
 import pytest
@@ -13,13 +12,8 @@ from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
-from pyspark_kafka.domain.options.source import parse_source_options
 
-SINK: Final = {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}
-SOURCE: Final = {**SINK, "subscribe": "t"}
-"""Options for a broker that is never used."""
+from ..options import sink_of, source_of
 
 
 @pytest.fixture
@@ -88,11 +82,9 @@ def test_another_machine_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ConfluentRecordReader(parse_source_options(SOURCE, QueryKind.BATCH)),
-        lambda: ConfluentRecordWriter(parse_sink_options(SINK, QueryKind.BATCH)),
-        lambda: ConfluentStreamClient(
-            parse_source_options(SOURCE, QueryKind.STREAM), None, ContinuousSettings("g")
-        ),
+        lambda: ConfluentRecordReader(source_of("confluent")),
+        lambda: ConfluentRecordWriter(sink_of("confluent")),
+        lambda: ConfluentStreamClient(source_of("confluent"), None, ContinuousSettings("g")),
     ],
     ids=["reader", "writer", "continuous"],
 )

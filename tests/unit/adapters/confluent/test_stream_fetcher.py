@@ -10,13 +10,12 @@ from pyspark_kafka.adapters.confluent import stream_fetcher
 from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
 from pyspark_kafka.adapters.confluent.stream_client import WakePipe
 from pyspark_kafka.adapters.confluent.stream_fetcher import StreamFetcher
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.errors import OversizedRecordError, TopicRecreatedError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
 from ....servers.mock_cluster import MockCluster
+from ..options import source_of
 
 PARTITIONS: Final = [TopicPartition("t", number) for number in range(100)]
 FIRST, SECOND = PARTITIONS[:2]
@@ -44,9 +43,9 @@ def settings(monkeypatch):
 
 @pytest.fixture
 def consumer(cluster):
-    options = {**cluster.options, "subscribe": FIRST.topic, "maxRecordBytes": "1000"}
+    options = {**cluster.options, "maxRecordBytes": "1000"}
     wake = WakePipe()
-    made = StreamFetcher(parse_source_options(options, QueryKind.STREAM), wake.file)
+    made = StreamFetcher(source_of("confluent", options), wake.file)
     yield made
     made.close()
     wake.close()

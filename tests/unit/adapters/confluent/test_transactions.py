@@ -17,15 +17,13 @@ from pyspark_kafka.adapters.confluent.transactions import (
 )
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import LeaderUnavailableError, PysparkKafkaError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import await_until
 
 from ....servers.mock_cluster import MockCluster
+from ..options import sink_of, source_of
 
 T0 = TopicPartition("input", 0)
 
@@ -47,8 +45,7 @@ def threads() -> int:
 
 def transactions_of(cluster: MockCluster, **settings: str) -> PartitionTransactions:
     given = {f"kafka.{name.replace('_', '.')}": value for name, value in settings.items()}
-    options = parse_sink_options({**cluster.options, "topic": "output", **given}, QueryKind.STREAM)
-    producers = SinkProducers(options)
+    producers = SinkProducers(sink_of("confluent", {**cluster.options, **given}))
 
     def create(stopped: Event) -> TransactionalProducer:
         return TransactionalProducer(
@@ -111,8 +108,7 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(cluster, *, brok
             self.waited_s += seconds
             time.sleep(seconds)
 
-    options = {**cluster.options, "topic": "output", "kafka.default.api.timeout.ms": "400"}
-    made = parse_sink_options(options, QueryKind.STREAM)
+    made = sink_of("confluent", {**cluster.options, "kafka.default.api.timeout.ms": "400"})
     producer = TransactionalProducer(
         cast("ProducerHandle", Producer()),
         SinkProducers(made).cluster,
@@ -131,9 +127,8 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(cluster, *, brok
 
 @pytest.fixture
 def sink(cluster):
-    source = parse_source_options({**cluster.options, "subscribe": T0.topic}, QueryKind.STREAM)
-    options = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
-    producers = SinkProducers(options)
+    source = source_of("confluent", {**cluster.options, "subscribe": T0.topic})
+    producers = SinkProducers(sink_of("confluent", cluster.options))
     made = ExactlyOnceSink(producers, source, ContinuousSettings("group"), lambda: None)
     with closing(made):
         yield made

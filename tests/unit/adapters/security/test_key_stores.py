@@ -23,11 +23,11 @@ from pyspark_kafka.adapters.security.store_files import certificates, key_pair
 from pyspark_kafka.adapters.security.tls_context import PemFiles, Rotating, ssl_context
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.client_settings import read_java_settings
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority, Certificate, truststore
+
+from ..options import source_of
 
 PASSWORD = "store-secret"  # noqa: S105
 KEY_PASSWORD = "key-secret"  # noqa: S105
@@ -306,13 +306,11 @@ def test_rotation_of_librdkafka(authority, client, tmp_path, caplog):
     """A client is replaced once librdkafka can load the new files, and not before."""
     keystore = client.write_pem(tmp_path / "key.pem")
     settings = {
-        "kafka.bootstrap.servers": "b:9092",
         "kafka.security.protocol": "SSL",
         "kafka.ssl.keystore.location": str(keystore),
         "kafka.ssl.truststore.certificates": authority.pem,
-        "subscribe": "t",
     }
-    used = ClusterSettings(parse_source_options(settings, QueryKind.BATCH))
+    used = ClusterSettings(source_of("confluent", settings))
 
     def is_outdated() -> bool:
         return used.is_outdated
@@ -337,14 +335,12 @@ def test_rotation_of_librdkafka(authority, client, tmp_path, caplog):
 
 def test_a_password_that_librdkafka_cannot_use(client):
     settings = {
-        "kafka.bootstrap.servers": "b:9092",
         "kafka.security.protocol": "SSL",
         "kafka.ssl.keystore.key": client.key_pem(KEY_PASSWORD),
         "kafka.ssl.keystore.certificate.chain": client.chain_pem,
         "kafka.ssl.key.password": WRONG,
-        "subscribe": "t",
     }
-    cluster = Cluster(parse_source_options(settings, QueryKind.BATCH))
+    cluster = Cluster(source_of("confluent", settings))
     with pytest.raises(OptionsError) as caught:
         cluster.make(AdminClient, {})
     told = str(caught.value)

@@ -19,12 +19,12 @@ from pyspark.sql.datasource import (
 
 from pyspark_kafka.adapters.spark.batch_reader import FilteringBatchReader, is_exact, parse_filter
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection, RecordFilter, Span
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.typed_schema import TypedColumn, TypedSchema, typed_schema
 from pyspark_kafka.domain.values.value_options import ValueOptions
+
+from ..options import source_of
 
 PARTITION = ("partition",)
 OFFSET = ("offset",)
@@ -144,10 +144,7 @@ def test_a_value_of_another_kind_leaves_the_filter_to_spark():
 
 def reader_of(columns: Projection | TypedSchema) -> FilteringBatchReader:
     """Return a reader that plans nothing."""
-    given = {"kafka.bootstrap.servers": "b", "subscribe": "t"}
-    return FilteringBatchReader(
-        ContainerUseCases(), parse_source_options(given, QueryKind.BATCH), columns
-    )
+    return FilteringBatchReader(ContainerUseCases(), source_of("memory"), columns)
 
 
 def test_a_field_with_the_name_of_a_column_is_left_to_spark():

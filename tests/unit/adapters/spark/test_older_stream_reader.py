@@ -9,11 +9,12 @@ import pytest
 
 from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import ReadMaxRows
 from pyspark_kafka.domain.reading.records import Projection
+
+from ..options import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.reading.admission import ReadLimit
 
 LATEST = 1_000
-OPTIONS = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
-LIMITED = {**OPTIONS, "maxOffsetsPerTrigger": "300"}
+LIMITED = {"maxOffsetsPerTrigger": "300"}
 
 
 def at(offset: int) -> dict[str, dict[str, int]]:
@@ -58,7 +58,7 @@ class OnePartition:
 
 
 def reader_of(given: dict[str, str]) -> tuple[OlderStreamReader, OnePartition]:
-    options = parse_source_options(given, QueryKind.STREAM)
+    options = source_of("memory", given)
     stream: Any = OnePartition(options)
     return OlderStreamReader(stream, options, Projection(("value",))), stream
 
@@ -77,7 +77,7 @@ def test_batches_of_a_new_query_follow_each_other():
 
 
 def test_an_empty_first_batch_has_no_partitions():
-    reader, stream = reader_of({**LIMITED, "maxOffsetsPerTrigger": "1"})
+    reader, stream = reader_of({"maxOffsetsPerTrigger": "1"})
     reader.latestOffset()
     reader.initialOffset()
     assert reader.partitions(at(0), at(0)) == []
@@ -104,7 +104,7 @@ def test_a_limited_end_from_before_the_start_is_refused(seen):
 
 
 def test_an_end_without_limits_may_come_first():
-    reader, stream = reader_of(OPTIONS)
+    reader, stream = reader_of({})
     assert reader.latestOffset() == at(LATEST)
     assert reader.partitions(at(600), at(600)) == []
     reader.partitions(at(600), at(LATEST))

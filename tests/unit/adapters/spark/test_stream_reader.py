@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, final
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import admission as read_limits
 from pyspark_kafka.domain.reading.records import Projection
+
+from ..options import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 START = PartitionOffsets.from_dict({"t": {"0": 1, "1": 2}})
 END = PartitionOffsets.from_dict({"t": {"0": 5, "1": 6}})
 LATER = END.merge(PartitionOffsets.from_dict({"t": {"1": 7}}))
-OPTIONS = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
 
 
 @final
@@ -53,8 +52,7 @@ class RecordingStream:
 
 
 def reader_of(stream: Any) -> KafkaStreamReader:
-    options = parse_source_options(OPTIONS, QueryKind.STREAM)
-    return KafkaStreamReader(stream, options, Projection(("value",)))
+    return KafkaStreamReader(stream, source_of("memory"), Projection(("value",)))
 
 
 def through_json(content: object) -> Any:
