@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     CoordinatorRequest,
     FetchConnection,
     FrameTooLargeError,
+    RawConnection,
     ReceiveBuffer,
     Selector,
 )
@@ -33,8 +33,6 @@ from pyspark_kafka.adapters.kafka_python.wire import (
     FetchPosition,
     FetchSettings,
 )
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -43,6 +41,8 @@ from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
 
 from ..kafka_format.batches import Batch, Record, log
+from ..options import source_of
+from .fakes import NODE, metadata_of, opened
 
 TIMEOUT_S = 0.3
 LONG_S = 20.0
@@ -71,16 +71,8 @@ def sockets(request, monkeypatch):
         yield ours, theirs
 
 
-def opened(ours: socket.socket, timeout_s: float = TIMEOUT_S) -> FetchConnection:
-    """Return a connection that kafka-python opened to broker 7."""
-    transport = Mock(
-        take_socket=lambda: ours, _read_task=None, host_port=lambda: "host:9092<-50000"
-    )
-    connected: Any = Mock(transport=transport, node_id=7, _reauth=Mock(session_lifetime_ms=0))
-    # As of a broker of Kafka 3.1 or newer.
-    versions = connected.broker_version_data
-    versions.api_version.side_effect = lambda *_, max_version, **__: max_version
-    return FetchConnection(connected, SETTINGS, round(1_000 * timeout_s))
+def connection_of(ours: socket.socket, timeout_s: float = TIMEOUT_S) -> FetchConnection:
+    return FetchConnection(opened(ours), SETTINGS, round(1_000 * timeout_s))
 
 
 def test_a_response_that_comes_a_byte_at_a_time(sockets):
@@ -93,7 +85,7 @@ def test_a_response_that_comes_a_byte_at_a_time(sockets):
         while not has_ended.wait(TIMEOUT_S / 10):
             theirs.sendall(b"\0")
 
-    connection = opened(ours)
+    connection = connection_of(ours)
     sending = threading.Thread(target=trickle)
     sending.start()
     begun = time.monotonic()
@@ -108,7 +100,7 @@ def test_a_response_that_comes_a_byte_at_a_time(sockets):
 
 def test_a_deadline_that_is_earlier(sockets):
     """A call may have less time left than a response would have."""
-    connection = opened(sockets[0], LONG_S)
+    connection = connection_of(sockets[0], LONG_S)
     begun = time.monotonic()
     with pytest.raises(TimeoutError):
         connection.receive(ReceiveBuffer(), Deadline(begun))
@@ -116,7 +108,7 @@ def test_a_deadline_that_is_earlier(sockets):
 
 
 def test_a_broker_that_reads_nothing(sockets):
-    connection = opened(sockets[0])
+    connection = connection_of(sockets[0])
     begun = time.monotonic()
     with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not take a request in time"):
         connection._send(bytes(100 * MIB))
@@ -134,7 +126,7 @@ def test_a_request_that_does_not_fit_into_the_sockets_buffers_is_sent_in_parts(s
 
     reading = threading.Thread(target=read)
     reading.start()
-    opened(ours, LONG_S)._send(request)
+    connection_of(ours, LONG_S)._send(request)
     reading.join()
     assert received == request
 
@@ -144,7 +136,7 @@ def test_a_response_that_is_larger_than_what_was_asked_for(sockets):
     theirs.sendall(struct.pack(">i", 2**31 - 1))
     buffer = Mock()
     with pytest.raises(FrameTooLargeError, match=r"broker 7 at host:9092 announces .* 2147483647"):
-        opened(ours).receive(buffer)
+        connection_of(ours).receive(buffer)
     buffer.view.assert_not_called()
 
 
@@ -160,7 +152,7 @@ def test_memory_is_taken_as_bytes_come(sockets):
         return taken[0]
 
     with pytest.raises(TimeoutError):
-        opened(ours)._receive_frame(allocate, Deadline.after(TIMEOUT_S))
+        connection_of(ours)._receive_frame(allocate, Deadline.after(TIMEOUT_S))
     assert len(taken[0]) == ANNOUNCED_BYTES
 
 
@@ -171,7 +163,7 @@ def _resident_bytes() -> int:
 
 def test_a_response_that_came_while_the_caller_was_busy(sockets):
     ours, theirs = sockets
-    connection = opened(ours)
+    connection = connection_of(ours)
     connection.send({PARTITION: FetchPosition(0)})
     time.sleep(1.2 * TIMEOUT_S)
     was_overdue = connection.is_overdue
@@ -194,12 +186,9 @@ def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(sockets, ids):
 
     answering = threading.Thread(target=answer)
     answering.start()
-    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
-    brokers = Brokers(parse_source_options(options, QueryKind.BATCH))
-    brokers.connections[7] = opened(ours, LONG_S)
-    brokers._metadata = Mock(
-        topic_id=ids.get, leader=lambda _: 7, known_leader=lambda _: 7, leader_epoch=lambda _: -1
-    )
+    brokers = Brokers(source_of("kafka-python"))
+    brokers.connections[NODE] = connection_of(ours, LONG_S)
+    brokers._metadata = metadata_of(lambda _: NODE, ids.get)
     partitions = PARTITION, TopicPartition("other", 0)
     brokers.expect([OffsetRange(each, 0, 1) for each in partitions])
     for each in partitions:
@@ -211,7 +200,7 @@ def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(sockets, ids):
         assert cursor.topic.is_fetched_by_id is is_by_id
         fetcher.leave()
     answering.join()
-    assert brokers.connections[7].asks_by_id is is_by_id
+    assert brokers.connections[NODE].asks_by_id is is_by_id
 
 
 def fetched(version: int, ids: Mapping[str, UUID | None]) -> bytes:
@@ -256,7 +245,7 @@ def test_large_requests_and_responses_over_tls(sockets, contexts):
     serving = threading.Thread(target=serve)
     serving.start()
     with contexts[0].wrap_socket(sockets[0]) as ours:
-        connection = opened(ours, LONG_S)
+        connection = connection_of(ours, LONG_S)
         connection._send(content)
         frame = connection._receive_frame(ReceiveBuffer().view, Deadline.after(LONG_S))
         assert bytes(frame) == content
@@ -278,3 +267,15 @@ def test_a_request_is_the_same_but_for_its_correlation_id(version):
         assert (theirs.header.request_api_version, theirs.header.client_id) == (version, "me")
         assert (theirs.transactional_id, theirs.producer_id) == ("an id", 2**40)
         assert (theirs.producer_epoch, theirs.committed) == (7, True)
+
+
+@pytest.mark.parametrize(("session_ms", "fresh_s"), [(10_000, 8.4), (0, 1e9)])
+def test_a_session_is_left_before_it_ends(sockets, monkeypatch, session_ms, fresh_s):
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    connected = RawConnection(opened(sockets[0], session_ms), 1_000)
+    now += fresh_s
+    assert not connected.is_stale
+    now += 0.2
+    assert connected.is_expired is bool(session_ms)
+    assert connected.is_stale is bool(session_ms)

@@ -10,10 +10,10 @@ from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.domain.errors import InvalidResponseError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.subscription import Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..options import source_of
 
 ASKED, OTHER = ClientPartition("t", 0), ClientPartition("other", 7)
 WANTED = TopicPartition("t", 0)
@@ -66,12 +66,8 @@ class TalkativeAdmin:
 
 
 def _fetcher(admin: TalkativeAdmin) -> KafkaPythonOffsetFetcher:
-    options = {
-        "kafka.bootstrap.servers": "127.0.0.1:1",
-        "kafka.default.api.timeout.ms": "150",
-        "subscribe": "t",
-    }
-    fetcher = KafkaPythonOffsetFetcher(parse_source_options(options, QueryKind.STREAM))
+    timeout = {"kafka.default.api.timeout.ms": "150"}
+    fetcher = KafkaPythonOffsetFetcher(source_of("kafka-python", timeout))
     fetcher._admin._client = admin
     return fetcher
 

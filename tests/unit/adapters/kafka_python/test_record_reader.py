@@ -3,7 +3,6 @@
 import socket
 import struct
 from collections import deque
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from unittest.mock import Mock
@@ -14,26 +13,19 @@ from kafka import errors as kafka_errors
 from pyspark_kafka.adapters.fetching import Fetched
 from pyspark_kafka.adapters.kafka_python import brokers as brokers_module
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers
-from pyspark_kafka.adapters.kafka_python.connections import FetchConnection, ReceiveBuffer
+from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
-from pyspark_kafka.adapters.kafka_python.wire import (
-    NO_REPLICA,
-    FetchedData,
-    FetchPosition,
-    FetchResponse,
-)
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData
 from pyspark_kafka.domain.reading.errors import LogTruncatedError
-from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
+from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.clock import Deadline
 
 from ..kafka_format.batches import Batch, Record, log
+from ..options import source_of
+from .fakes import NODE, FakeConnection, metadata_of
 
 PARTITION: Final = TopicPartition("t", 0)
-NODE: Final = 3
 END: Final = 100
 POLL_MS: Final = 1_000
 EPOCH_AT: Final = 12
@@ -55,38 +47,9 @@ def failed(error: type[kafka_errors.KafkaError]) -> FetchedData:
     return FetchedData(error, NO_REPLICA, (), memoryview(b""))
 
 
-class ScriptedConnection:
-    """A ``FetchConnection`` whose broker answers from a script."""
-
-    compares_epochs = takes_ids = asks_by_id = True
-    is_overdue = is_stale = has_decrypted = False
-    in_flight: Mapping[TopicPartition, FetchPosition] | None = None
-
-    def __init__(self, answers: Iterable[FetchedData], ready: socket.socket) -> None:
-        self._answers = deque(answers)
-        self._ready = ready
-        self.asked: list[tuple[int, int]] = []
-        self.waits: list[float] = []
-
-    def fileno(self) -> int:
-        return self._ready.fileno()
-
-    def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
-        self.in_flight = positions
-        self.asked += [(each.offset, each.last_epoch) for each in positions.values()]
-
-    def receive(self, _: ReceiveBuffer, deadline: Deadline) -> FetchResponse:
-        self.in_flight = None
-        self.waits.append(deadline.remaining)
-        return FetchResponse(kafka_errors.NoError, 0.0, {PARTITION: self._answers.popleft()})
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 @dataclass
 class Script:
-    connection: ScriptedConnection
+    connection: FakeConnection
     brokers: Brokers
     range: RangeFetcher
 
@@ -103,21 +66,13 @@ def scripted():
     ours, theirs = socket.socketpair()
     # It is always readable.
     theirs.send(b"x")
-    options = parse_source_options(
-        {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}, QueryKind.BATCH
-    )
 
     def make(*answers: FetchedData) -> Script:
-        connection = ScriptedConnection(answers, ours)
-        brokers = Brokers(options)
+        connection = FakeConnection(deque(answers), asks_by_id=True, ready=ours)
+        brokers = Brokers(source_of("kafka-python"))
         brokers.retry_s = 0.0
         brokers.connections[NODE] = cast("FetchConnection", connection)
-        brokers._metadata = Mock(
-            leader=lambda _: NODE,
-            known_leader=lambda _: NODE,
-            leader_epoch=lambda _: NO_EPOCH,
-            topic_id=lambda _: None,
-        )
+        brokers._metadata = metadata_of(lambda _: NODE)
         cursor = brokers.cursor(PARTITION, Projection(("offset",)), 0, END)
         return Script(connection, brokers, RangeFetcher(brokers, cursor, POLL_MS))
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -13,16 +12,12 @@ import pytest
 from pyspark_kafka.adapters import call_deadline
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers, FetchedBatches
-from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_sinks import _TransactionalWriter
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -33,60 +28,24 @@ from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener
 
 from ..conftest import CloseError, broken_parts
+from ..options import EXACTLY_ONCE, sink_of, source_of
+from .fakes import FakeConnection, metadata_of
 
 FIRST, SECOND = (TopicPartition("t", number) for number in (0, 1))
-EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
 LONG_S: Final = 20.0
 """A time-out of the client that no call may take."""
 
 
-@dataclass
-class Metadata:
-    """Is a ``ClusterMetadata`` that knows leaders, and cannot connect to them now."""
-
-    leaders: dict[TopicPartition, int] = field(default_factory=dict)
-    connection_delay = staticmethod(lambda _node: 0.1)
-    refresh_topics = check_right = staticmethod(lambda _topics: None)
-    topic_id = staticmethod(lambda _topic: None)
-    leader_epoch = staticmethod(lambda _partition: -1)
-    invalidate = staticmethod(lambda _partition: None)
-
-    def known_leader(self, partition: TopicPartition) -> int | None:
-        return self.leaders.get(partition)
-
-    leader = known_leader
-
-
-@dataclass
-class Connection:
-    """Is a ``FetchConnection`` of a broker that takes ids."""
-
-    in_flight: object = None
-    is_closed: bool = False
-    error: Exception | None = None
-    asks_by_id: bool = False
-    takes_ids = compares_epochs = True
-    is_overdue = is_stale = False
-
-    def send(self, positions: object) -> None:
-        if self.error is not None:
-            raise self.error
-        self.in_flight = positions
-
-    def close(self) -> None:
-        self.is_closed = True
+@pytest.fixture
+def leaders():
+    """Return the leaders that the metadata know."""
+    return {}
 
 
 @pytest.fixture
-def metadata():
-    return Metadata()
-
-
-@pytest.fixture
-def brokers(metadata):
-    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
-    made = Brokers(parse_source_options(options, QueryKind.STREAM))
-    made._metadata = cast("ClusterMetadata", metadata)
+def brokers(leaders):
+    made = Brokers(source_of("kafka-python"))
+    made._metadata = metadata_of(leaders.get)
     return made
 
 
@@ -114,13 +73,13 @@ def test_a_broker_with_a_backlog_does_not_keep_others_waiting(fetcher):
     assert served == [FIRST, SECOND, FIRST]
 
 
-def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(fetcher, metadata):
+def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(fetcher, leaders):
     """A task that lives for long does not keep a socket and a buffer for each broker ever seen."""
-    left, stays = Connection(), Connection()
+    left, stays = FakeConnection(), FakeConnection()
     for partition, node, connection in ((FIRST, 1, left), (SECOND, 2, stays)):
         fetcher._follow(fetcher._cursors[partition], node)
         fetcher._nodes[node].connection = cast("FetchConnection", connection)
-    metadata.leaders[FIRST] = 3
+    leaders[FIRST] = 3
     fetcher._lose_leader(fetcher._nodes[1], fetcher._cursors[FIRST])
     fetcher.send()
     assert (left.is_closed, stays.is_closed) == (True, False)
@@ -134,7 +93,7 @@ def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
     """A broker is asked nothing before the end, though it leads nothing meanwhile (KIP-219)."""
     brokers.not_before[1] = time.monotonic() + 100
     for _ in range(2):
-        connection = Connection()
+        connection = FakeConnection()
         fetcher._follow(fetcher._cursors[FIRST], 1)
         fetcher._nodes[1].connection = cast("FetchConnection", connection)
         fetcher.send()
@@ -147,7 +106,7 @@ def test_a_topic_is_fetched_by_id_if_its_request_had_ids(fetcher, *, asks_by_id)
     """Not if the broker would take ids, and another topic of the request has none."""
     position = fetcher._cursors[FIRST]
     fetcher._follow(position, 1)
-    connection = Connection(asks_by_id=asks_by_id)
+    connection = FakeConnection(asks_by_id=asks_by_id)
     fetcher._nodes[1].connection = cast("FetchConnection", connection)
     fetcher.send()
     assert connection.in_flight
@@ -156,11 +115,11 @@ def test_a_topic_is_fetched_by_id_if_its_request_had_ids(fetcher, *, asks_by_id)
 
 @pytest.mark.parametrize("replica", [None, 2])
 def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
-    brokers, metadata, replica
+    brokers, leaders, replica
 ):
-    connections = {node: Connection(error=ConnectionResetError()) for node in (1, 2, 3)}
+    connections = {node: FakeConnection(error=ConnectionResetError()) for node in (1, 2, 3)}
     brokers.connections = cast("dict[int, FetchConnection]", dict(connections))
-    metadata.leaders[FIRST] = 1
+    leaders[FIRST] = 1
     if replica is not None:
         brokers.prefer(FIRST, replica)
     fetcher = Fetcher(brokers)
@@ -173,11 +132,11 @@ def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
     assert brokers.replica(FIRST) is None
 
 
-def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, metadata, monkeypatch):
+def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, leaders, monkeypatch):
     """The leader may name a nearer one (KIP-392)."""
-    leader, replica = Connection(), Connection()
+    leader, replica = FakeConnection(), FakeConnection()
     brokers.connections = cast("dict[int, FetchConnection]", {1: leader, 2: replica})
-    metadata.leaders[FIRST] = 1
+    leaders[FIRST] = 1
     brokers.prefer(FIRST, 2)
     fetcher = Fetcher(brokers)
     fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0, 9)])
@@ -192,14 +151,11 @@ def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, meta
 
 
 def client_of(address: str, sink: dict[str, str] | None = None) -> KafkaPythonStreamClient:
-    options = {
-        "client": "kafka-python",
-        "kafka.bootstrap.servers": address,
-        "kafka.default.api.timeout.ms": str(round(1_000 * LONG_S)),
-    }
-    source = parse_source_options({**options, "subscribe": "t"}, QueryKind.STREAM)
-    written = sink and parse_sink_options({**options, **sink}, QueryKind.STREAM)
-    return KafkaPythonStreamClient(source, written or None, ContinuousSettings("group"))
+    timeout_ms = str(round(1_000 * LONG_S))
+    options = {"kafka.bootstrap.servers": address, "kafka.default.api.timeout.ms": timeout_ms}
+    written = None if sink is None else sink_of("kafka-python", {**options, **sink})
+    source = source_of("kafka-python", options)
+    return KafkaPythonStreamClient(source, written, ContinuousSettings("group"))
 
 
 @contextmanager
@@ -227,7 +183,7 @@ def test_a_sinks_silent_broker_does_not_keep_a_poll(monkeypatch, api, sink):
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.1)
     with (
         hostile_broker() as broker,
-        closing(client_of(broker.bootstrap_servers, {"topic": "t", **sink})) as client,
+        closing(client_of(broker.bootstrap_servers, sink)) as client,
     ):
         client.assign(PartitionOffsets({FIRST: 0}))
         broker.lies = (Lie(api, send=_silent),)
@@ -286,7 +242,7 @@ def test_a_broker_that_never_gives_a_producer_id_is_an_error_in_time(monkeypatch
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.05)
     with (
         hostile_broker(Lie("InitProducerId", send=_silent)) as broker,
-        closing(client_of(broker.bootstrap_servers, {"topic": "t"})) as client,
+        closing(client_of(broker.bootstrap_servers, {})) as client,
     ):
         client.assign(PartitionOffsets({FIRST: 0}))
         client.write(PolledRecords(FIRST, None, 1), [pa.record_batch({"value": [b"x"]})])
@@ -299,7 +255,7 @@ def test_a_broker_that_never_gives_a_producer_id_is_an_error_in_time(monkeypatch
 def test_a_transaction_is_not_aborted_while_a_request_of_it_is_on_its_way():
     """Handled after the abort, it would keep the group's offset pending for ever."""
     with hostile_broker(Lie("TxnOffsetCommit", send=_silent)) as broker:
-        client = client_of(broker.bootstrap_servers, {"topic": "t", **EXACTLY_ONCE})
+        client = client_of(broker.bootstrap_servers, EXACTLY_ONCE)
         client.assign(PartitionOffsets({FIRST: 0}))
         client.write(PolledRecords(FIRST, None, 1), [])
 
@@ -330,7 +286,7 @@ def writer_of(client: Any) -> _TransactionalWriter:
     ids=["client", "sink", "writer"],
 )
 def test_an_error_of_a_close_leaves_nothing_open(sink, owner_of, parts):
-    with closing(client_of("127.0.0.1:1", {"topic": "t", **sink})) as client:
+    with closing(client_of("127.0.0.1:1", sink)) as client:
         owner = owner_of(client)
         with broken_parts(owner, *parts) as closed, pytest.raises(CloseError):
             owner.close()
@@ -338,7 +294,7 @@ def test_an_error_of_a_close_leaves_nothing_open(sink, owner_of, parts):
 
 
 def test_an_error_of_a_writers_close_leaves_no_other_open():
-    with closing(client_of("127.0.0.1:1", {"topic": "t", **EXACTLY_ONCE})) as client:
+    with closing(client_of("127.0.0.1:1", EXACTLY_ONCE)) as client:
         sink: Any = client._sink
         both = SimpleNamespace(first=None, second=None)
         with (

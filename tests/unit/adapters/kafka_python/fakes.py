@@ -1,0 +1,82 @@
+"""What adapters have of kafka-python, without a broker."""
+
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import Mock
+from uuid import UUID
+
+from kafka import errors as kafka_errors
+
+from pyspark_kafka.adapters.kafka_python.connections import ReceiveBuffer
+from pyspark_kafka.adapters.kafka_python.wire import FetchedData, FetchPosition, FetchResponse
+from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.clock import Deadline
+
+NODE = 7
+
+
+def opened(ours: socket.socket, session_ms: int = 0) -> Any:
+    """Return a connection that kafka-python opened to a broker of Kafka 3.1 or newer."""
+    host_port = "host:9092<-50000"
+    transport = Mock(take_socket=lambda: ours, _read_task=None, host_port=lambda: host_port)
+    made: Any = Mock(
+        transport=transport, node_id=NODE, _reauth=Mock(session_lifetime_ms=session_ms)
+    )
+    versions = made.broker_version_data
+    versions.api_version.side_effect = lambda *_, max_version, **__: max_version
+    return made
+
+
+def metadata_of(
+    leader: Callable[[TopicPartition], int | None],
+    topic_id: Callable[[str], UUID | None] = lambda _: None,
+) -> Any:
+    """Return a ``ClusterMetadata`` that knows leaders, and cannot connect to them now."""
+    return Mock(
+        leader=leader,
+        known_leader=leader,
+        leader_epoch=lambda _: NO_EPOCH,
+        topic_id=topic_id,
+        connection_delay=lambda _: 0.1,
+    )
+
+
+@dataclass
+class FakeConnection:
+    """Is a ``FetchConnection`` of a broker that takes ids; its broker answers from a script."""
+
+    answers: deque[FetchedData] = field(default_factory=deque)
+    error: Exception | None = None
+    asks_by_id: bool = False
+    ready: socket.socket | None = None
+    in_flight: Mapping[TopicPartition, FetchPosition] | None = None
+    is_closed: bool = False
+    asked: list[tuple[int, int]] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+
+    takes_ids = compares_epochs = True
+    is_overdue = is_stale = has_decrypted = False
+
+    def fileno(self) -> int:
+        assert self.ready is not None
+        return self.ready.fileno()
+
+    def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
+        if self.error is not None:
+            raise self.error
+        self.in_flight = positions
+        self.asked += [(each.offset, each.last_epoch) for each in positions.values()]
+
+    def receive(self, _: ReceiveBuffer, deadline: Deadline) -> FetchResponse:
+        assert self.in_flight is not None
+        [partition] = self.in_flight
+        self.in_flight = None
+        self.waits.append(deadline.remaining)
+        return FetchResponse(kafka_errors.NoError, 0.0, {partition: self.answers.popleft()})
+
+    def close(self) -> None:
+        self.is_closed = True
