@@ -30,6 +30,10 @@ LZ4: Final = 3
 ZSTD: Final = 4
 CODECS: Final = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
 
+LEGACY: Final = [(magic, codec) for magic in (0, 1) for codec in (NONE, GZIP, SNAPPY, LZ4)]
+FORMATS: Final = [*LEGACY, *((2, codec) for codec in CODECS)]
+"""Each format that a log may have, and each codec in it."""
+
 APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
@@ -254,6 +258,13 @@ def wrapped(
         timestamp=timestamp,
         attributes=attributes | codec,
     )
+
+
+def encoded(records: Sequence[Record], magic: int = 2, codec: int = NONE) -> bytes:
+    """Encode records in a format: as one batch, as messages, or as a message that holds them."""
+    if magic == 2:
+        return bytes(Batch.of(records, codec))
+    return wrapped(magic, codec, records) if codec else message_set(magic, records)
 
 
 def log(*batches: Batch | bytes) -> bytes:

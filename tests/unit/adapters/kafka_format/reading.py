@@ -13,6 +13,8 @@ from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
+from .batches import Record
+
 T: Final = TopicPartition("t", 3)
 END: Final = 2**63 - 1
 
@@ -26,6 +28,13 @@ class Row(NamedTuple):
     timestamp: int
     timestamp_type: int
     headers: tuple[tuple[str, bytes | None], ...] | None
+
+
+def row_of(record: Record, magic: int = 2) -> Row:
+    """Return what is to be read of a record in a format: format 0 has no timestamps."""
+    timestamp, kind = (record.timestamp, 0) if magic else (-1, -1)
+    headers = record.headers if magic == 2 else ()
+    return Row(record.offset, record.key, record.value, timestamp, kind, headers or None)
 
 
 def decoded(

@@ -11,14 +11,15 @@ from .batches import (
     APPEND_TIME,
     CODECS,
     CONTROL,
+    FORMATS,
     GZIP,
     LZ4,
-    NONE,
     SNAPPY,
     T0,
     ZSTD,
     Batch,
     Record,
+    encoded,
     log,
     message,
     message_set,
@@ -28,9 +29,7 @@ from .batches import (
     sizeless_zstd,
     wrapped,
 )
-from .reading import END, Row, decoded, rows, rows_of_peer
-
-LEGACY = [(magic, codec) for magic in (0, 1) for codec in (NONE, GZIP, SNAPPY, LZ4)]
+from .reading import END, decoded, row_of, rows, rows_of_peer
 
 RECORDS = [
     Record(7, b"one", b"k1", T0),
@@ -39,42 +38,16 @@ RECORDS = [
     Record(10, b"v" * 300, None, T0),
     Record(11, None, b"k" * 300, T0 + 2**33),
 ]
+PLAIN_ROWS = [row_of(record) for record in RECORDS]
 
 
-def expected(magic: int, records: list[Record] = RECORDS) -> list[Row]:
-    return [
-        Row(
-            record.offset,
-            record.key,
-            record.value,
-            record.timestamp if magic else -1,
-            0 if magic else -1,
-            record.headers or None,
-        )
-        for record in records
-    ]
-
-
-def legacy(magic: int, codec: int, records: list[Record]) -> bytes:
-    return wrapped(magic, codec, records) if codec else message_set(magic, records)
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_batches(codec):
-    """Batches of each codec become rows, null and empty keys and values among them."""
-    fetched = log(Batch.of(RECORDS, codec))
-    assert rows(fetched) == expected(2) == rows_of_peer(fetched)
-
-
-@pytest.mark.parametrize(("magic", "codec"), LEGACY)
-def test_messages_of_formats_0_and_1_become_rows(magic, codec):
-    assert rows(legacy(magic, codec, RECORDS)) == expected(magic)
-
-
-@pytest.mark.parametrize(("magic", "codec"), [pair for pair in LEGACY if pair != (0, LZ4)])
-def test_messages_beside_the_peer(magic, codec):
-    fetched = legacy(magic, codec, RECORDS)
-    assert rows(fetched) == rows_of_peer(fetched)
+@pytest.mark.parametrize(("magic", "codec"), FORMATS)
+def test_records_become_rows(magic, codec):
+    """Null and empty keys and values among them."""
+    fetched = encoded(RECORDS, magic, codec)
+    assert rows(fetched) == [row_of(record, magic) for record in RECORDS]
+    if (magic, codec) != (0, LZ4):  # which it reads with one more package
+        assert rows(fetched) == rows_of_peer(fetched)
 
 
 def test_formats_behind_one_another():
@@ -201,7 +174,7 @@ def test_control_batches_without_records():
 
 def test_an_attribute_that_says_nothing_about_the_records_changes_nothing():
     batch = Batch.of(RECORDS)
-    assert rows(bytes(replace(batch, attributes=0x40))) == expected(2)
+    assert rows(bytes(replace(batch, attributes=0x40))) == PLAIN_ROWS
 
 
 @pytest.mark.parametrize(
@@ -209,7 +182,7 @@ def test_an_attribute_that_says_nothing_about_the_records_changes_nothing():
 )
 def test_other_writers(codec, packer):
     """Snappy without a frame and zstd without a size, as other clients write them, are read."""
-    assert rows(bytes(Batch.of(RECORDS, codec, packer=packer))) == expected(2)
+    assert rows(bytes(Batch.of(RECORDS, codec, packer=packer))) == PLAIN_ROWS
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])

@@ -11,8 +11,8 @@ from pyspark_kafka.domain.reading.errors import CorruptBatchError, MalformedTime
 from tests.fuzz.inputs import case_from, mutated
 from tests.fuzz.trial import try_case
 
-from .batches import CODECS, GZIP, LZ4, NONE, SNAPPY, Batch, Record, log, message_set, wrapped
-from .reading import END, Row, rows, rows_of_peer
+from .batches import FORMATS, LZ4, Record, encoded, log
+from .reading import END, row_of, rows, rows_of_peer
 
 MOST = (2**63 - 1) // 1_000
 
@@ -34,27 +34,7 @@ def records(draw: DrawFn) -> list[Record]:
     return found
 
 
-def written(records: list[Record], magic: int, codec: int) -> bytes:
-    if magic == 2:
-        return bytes(Batch.of(records, codec))
-    return wrapped(magic, codec, records) if codec else message_set(magic, records)
-
-
-def row(record: Record, magic: int) -> Row:
-    return Row(
-        record.offset,
-        record.key,
-        record.value,
-        record.timestamp if magic else -1,
-        0 if magic else -1,
-        (record.headers or None) if magic == 2 else None,
-    )
-
-
-formats = st.sampled_from(
-    [(2, codec) for codec in CODECS]
-    + [(magic, codec) for magic in (0, 1) for codec in (NONE, GZIP, SNAPPY, LZ4)]
-)
+formats = st.sampled_from(FORMATS)
 
 
 @given(records(), st.lists(formats, min_size=1, max_size=4), st.data())
@@ -63,8 +43,8 @@ def test_rows_are_records(found, kinds, data):
     share = -(-len(found) // len(kinds))
     parts = [found[start : start + share] for start in range(0, len(found), share)]
     pairs = list(zip(parts, kinds, strict=False))
-    fetched = log(*(written(part, *kind) for part, kind in pairs))
-    expected = [row(record, magic) for part, (magic, _) in pairs for record in part]
+    fetched = log(*(encoded(part, *kind) for part, kind in pairs))
+    expected = [row_of(record, magic) for part, (magic, _) in pairs for record in part]
     if (0, LZ4) not in kinds:  # which it reads with one more package
         assert rows_of_peer(fetched) == expected
     bounds = st.integers(max(0, found[0].offset - 2), found[-1].offset + 2)
@@ -75,7 +55,7 @@ def test_rows_are_records(found, kinds, data):
 
 @given(records(), formats, st.data())
 def test_what_is_cut_off_at_its_end_has_the_rows_of_its_whole_batches(found, kind, data):
-    fetched = written(found, *kind)
+    fetched = encoded(found, *kind)
     whole = rows(fetched)
     cut = fetched[: data.draw(st.integers(0, len(fetched)))]
     behind = FetchedRecords.of(cut).next_offset
@@ -109,7 +89,7 @@ def test_any_bytes_behind_a_beginning(magic, blob):
 
 @given(records(), formats, st.integers(0, 2**32))
 def test_batches_in_which_some_bytes_were_changed_become_rows_or_are_refused(found, kind, seed):
-    changed = mutated(dice(seed), written(found, *kind))
+    changed = mutated(dice(seed), encoded(found, *kind))
     for check_crcs in (True, False):
         read(changed, check_crcs=check_crcs)
 

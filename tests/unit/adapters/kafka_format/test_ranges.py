@@ -8,7 +8,20 @@ from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, R
 from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
-from .batches import CODECS, GZIP, LZ4, NONE, SNAPPY, Batch, Record, log, message_set, wrapped
+from .batches import (
+    CODECS,
+    FORMATS,
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    Batch,
+    Record,
+    encoded,
+    log,
+    message_set,
+    wrapped,
+)
 from .reading import END, T, rows, rows_of
 
 OFFSETS = [2, 3, 5, 6, 7, 9, 10, 13]
@@ -18,28 +31,19 @@ def records(offsets: list[int]) -> list[Record]:
     return [Record(offset, str(offset).encode()) for offset in offsets]
 
 
-def stretches() -> list[bytes]:
-    """Return a log of three batches in every format and codec."""
-    found = []
-    for codec in CODECS:
-        batches = [Batch.of(records(part), codec) for part in (OFFSETS[:3], OFFSETS[3:7])]
-        found.append(log(*batches, Batch.of(records(OFFSETS[7:]), codec)))
-    for magic in (0, 1):
-        found.append(message_set(magic, records(OFFSETS)))
-        found += [
-            log(*(wrapped(magic, codec, records(part)) for part in (OFFSETS[:4], OFFSETS[4:])))
-            for codec in (GZIP, SNAPPY, LZ4)
-        ]
-    return found
+def stretch(magic: int, codec: int) -> bytes:
+    """Return a log of three batches in a format."""
+    parts = (OFFSETS[:3], OFFSETS[3:7], OFFSETS[7:])
+    return log(*(encoded(records(part), magic, codec) for part in parts))
 
 
-@pytest.mark.parametrize("fetched", stretches())
-def test_each_range_is_read_even_if_it_begins_or_ends_within_a_batch_or_a_gap(fetched):
+@pytest.mark.parametrize(("magic", "codec"), FORMATS)
+def test_each_range_is_read_even_if_it_begins_or_ends_within_a_batch_or_a_gap(magic, codec):
     decoder = RecordDecoder(T, ALL_COLUMNS)
-    stretch = FetchedRecords.of(fetched)
+    fetched = FetchedRecords.of(stretch(magic, codec))
     for first in range(16):
         for end in range(first, 17):
-            found = rows_of(decoder.decode(stretch, first, end))
+            found = rows_of(decoder.decode(fetched, first, end))
             wanted = [offset for offset in OFFSETS if first <= offset < end]
             assert [row.offset for row in found] == wanted
             assert [row.value for row in found] == [str(offset).encode() for offset in wanted]
@@ -59,9 +63,8 @@ def test_a_stretch_that_is_cut_off_anywhere_has_the_rows_of_its_whole_batches():
     ends = {batch.end: batch.last_offset + 1 for batch in FetchedRecords.of(CUT).index.batches}
     assert list(ends.values()) == [1, 2, 4, 6, 8, 9]
     for cut in range(len(CUT) + 1):
-        stretch = FetchedRecords.of(CUT[:cut])
         behind = max((offset for end, offset in ends.items() if end <= cut), default=None)
-        assert stretch.next_offset == behind
+        assert FetchedRecords.of(CUT[:cut]).next_offset == behind
         assert rows(CUT[:cut]) == whole[:behind] if behind else rows(CUT[:cut]) == []
 
 

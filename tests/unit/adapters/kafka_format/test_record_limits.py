@@ -11,20 +11,7 @@ from pyspark_kafka.domain.reading.errors import CorruptBatchError, OversizedReco
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 
-from .batches import (
-    CODECS,
-    GZIP,
-    LZ4,
-    NONE,
-    SNAPPY,
-    Batch,
-    Record,
-    log,
-    message,
-    raw_batch,
-    varint,
-    wrapped,
-)
+from .batches import CODECS, GZIP, LEGACY, NONE, Batch, Record, encoded, log, raw_batch, varint
 from .bombs import NAMES
 from .reading import END, T, rows
 
@@ -89,14 +76,9 @@ def test_oversized_records_are_skipped(option, codec, larges):
     assert f"'{option}'" in loss.warning
 
 
-@pytest.mark.parametrize("codec", [NONE, GZIP, SNAPPY, LZ4])
-@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize(("magic", "codec"), LEGACY)
 def test_the_messages_of_formats_0_and_1_have_the_limit_of_bytes(magic, codec):
-    records = written("maxRecordBytes", 3)
-    if codec:
-        fetched = wrapped(magic, codec, records)
-    else:
-        fetched = b"".join(message(magic, each.offset, each.value) for each in records)
+    fetched = encoded(written("maxRecordBytes", 3), magic, codec)
     found, error = until_error(fetched)
     assert (found, error.offset, error.option) == ([0, 1, 2], 3, "maxRecordBytes")
     taken = oversized(skips=True)

@@ -21,6 +21,7 @@ from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 
 from .batches import (
     CODECS,
+    FORMATS,
     GZIP,
     LZ4,
     NONE,
@@ -28,6 +29,7 @@ from .batches import (
     ZSTD,
     Batch,
     Record,
+    encoded,
     log,
     raw_batch,
     raw_record,
@@ -67,23 +69,13 @@ def test_a_batch_of_more_rows_than_an_arrow_batch_has_becomes_several(codec):
     assert table["value"].to_pylist() == [b"%d" % offset for offset in range(20_000)]
 
 
-@pytest.mark.parametrize("codec", CODECS)
-def test_more_than_is_decompressed_at_once(codec):
+@pytest.mark.parametrize(("magic", "codec"), FORMATS)
+def test_more_than_is_decompressed_at_once(magic, codec):
     written = [Record(offset, unlike(offset, 9_000 + offset)) for offset in range(500)]
-    fetched = log(Batch.of(written[:499], codec), Batch.of(written[499:], codec))
+    fetched = log(encoded(written[:499], magic, codec), encoded(written[499:], magic, codec))
     assert sum(len(record.value or b"") for record in written) > 4 * SCRATCH_BYTES
     assert [row.value for row in rows(fetched)] == [record.value for record in written]
     assert [row.offset for row in rows(fetched, 300, 303)] == [300, 301, 302]
-
-
-@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
-@pytest.mark.parametrize("magic", [0, 1])
-def test_compressed_messages_are_read_however_many_bytes_they_become(magic, codec):
-    written = [Record(offset, unlike(offset, 9_000)) for offset in range(300)]
-    found = rows(wrapped(magic, codec, written))
-    assert [(row.offset, row.value) for row in found] == [
-        (record.offset, record.value) for record in written
-    ]
 
 
 @pytest.mark.parametrize("codec", CODECS)
