@@ -43,12 +43,14 @@ def silent_listener() -> Iterator[StallingListener]:
 
 
 @contextmanager
-def trickling_listener(content: bytes, pause_s: float = 0.1) -> Iterator[StallingListener]:
-    """Run a listener that answers any request with a byte at a time."""
+def trickling_listener(
+    content: bytes, pause_s: float = 0.1, step: int = 1
+) -> Iterator[StallingListener]:
+    """Run a listener that answers any request with a byte at a time, or some."""
 
     def trickle(accepted: socket.socket, closing: threading.Event) -> None:
-        for place in range(len(content)):
-            accepted.sendall(content[place : place + 1])
+        for place in range(0, len(content), step):
+            accepted.sendall(content[place : place + step])
             if closing.wait(pause_s):
                 return
         _wait(closing)

@@ -2,12 +2,9 @@
 
 import base64
 import json
-import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -21,6 +18,7 @@ from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
 from tests.servers.http_server import Request, Response, serving
+from tests.servers.silent_listeners import trickling_listener
 
 SECRET: Final = "p&ss:w/rd"  # noqa: S105
 
@@ -137,54 +135,32 @@ def test_an_endpoint_that_is_overloaded_is_asked_again():
     assert statuses == [200]
 
 
-@contextmanager
-def talking(chunk: bytes, pause_s: float) -> Iterator[str]:
-    """Listen, and send a chunk again and again on each connection."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        ended = threading.Event()
-
-        def talk() -> None:
-            while not ended.is_set():
-                with server.accept()[0] as peer:
-                    while not ended.wait(pause_s):
-                        try:
-                            peer.sendall(chunk)
-                        except OSError:
-                            break
-
-        thread = threading.Thread(target=talk, daemon=True)
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.getsockname()[1]}"
-        finally:
-            ended.set()
-            socket.create_connection(server.getsockname()).close()
-            thread.join()
-
-
 @pytest.mark.parametrize("scheme", ["http", "https"])
-@pytest.mark.parametrize("chunk", [b"", b"H", b"HTTP/1.1 100 Continue\r\n\r\n"])
-def test_an_endpoint_that_does_not_end(scheme, chunk):
-    with talking(chunk, 0.02) as address:
-        provider = OidcTokenProvider(source(f"{scheme}://{address}"), timeout_s=0.3)
+@pytest.mark.parametrize("sent", [b"", b"H" * 500, b"HTTP/1.1 100 Continue\r\n\r\n" * 500])
+def test_an_endpoint_that_does_not_end(scheme, sent):
+    with trickling_listener(sent, 0.02, step=len(sent) // 500 or 1) as listener:
+        url = f"{scheme}://{listener.address}"
+        provider = OidcTokenProvider(source(url), timeout_s=0.3)
         began = time.monotonic()
-        with pytest.raises(TokenUnavailableError, match=f"from {scheme}://{address}/token "):
+        with pytest.raises(TokenUnavailableError, match=f"from {url}/token "):
             provider.token()
         assert time.monotonic() - began < 20
 
 
-def test_a_response_without_end():
+@pytest.mark.parametrize(
+    ("body", "step", "timeout_s", "error"),
+    [
+        (bytes(MAX_RESPONSE_BYTES + 1), 1 << 16, 5, f"exceeds {MAX_RESPONSE_BYTES} bytes"),
+        (b"{}" * 500, 2, 0.3, "did not answer in time"),
+    ],
+)
+def test_a_response_without_end(body, step, timeout_s, error):
     """No more than its limit is read of a response, and what is cut off by time is none."""
     with (
-        talking(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1 << 16), 0.001) as address,
-        pytest.raises(PostError, match=f"exceeds {MAX_RESPONSE_BYTES} bytes"),
+        trickling_listener(b"HTTP/1.1 200 OK\r\n\r\n" + body, 0.01, step) as listener,
+        pytest.raises(PostError, match=error),
     ):
-        post(f"http://{address}", b"", {}, Deadline.after(5))
-    with (
-        talking(b"HTTP/1.1 200 OK\r\n\r\n{}", 0.1) as address,
-        pytest.raises(PostError, match="did not answer in time"),
-    ):
-        post(f"http://{address}", b"", {}, Deadline.after(0.3))
+        post(f"http://{listener.address}", b"", {}, Deadline.after(timeout_s))
 
 
 def test_an_endpoints_certificate_has_to_be_trusted(tmp_path):
