@@ -10,10 +10,7 @@ from functools import partial
 from typing import Final
 from unittest.mock import patch
 
-from cryptography.hazmat.primitives.serialization import (
-    PrivateFormat,
-    pkcs12,
-)
+from cryptography.hazmat.primitives.serialization import PrivateFormat, pkcs12
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
 from pyspark_kafka.adapters.continuous.frames import FrameError, FrameReader, FrameWriter
@@ -126,8 +123,7 @@ def _stores() -> Iterator[bytes]:
     weak = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(1).build(_PASSWORD.encode())
     yield (client.key_pem() + client.chain_pem).encode()
     yield authority.pem.encode()
-    own = client.chain[0]
-    yield pkcs12.serialize_key_and_certificates(b"key", client.key, own, [], weak)
+    yield pkcs12.serialize_key_and_certificates(b"key", client.key, client.certificate, [], weak)
     trusted = pkcs12.PKCS12Certificate(authority.certificate, b"authority")
     yield pkcs12.serialize_java_truststore([trusted], weak)
     yield (CORPUS / "responses" / "store.jks").read_bytes()

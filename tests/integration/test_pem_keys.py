@@ -38,7 +38,7 @@ def _client_certificate(secured: SecuredBroker) -> Certificate:
     password = STORE_PASSWORD.encode()
     store = load_pkcs12(secured.keystore.read_bytes(), password)
     assert store.cert is not None
-    return Certificate(store.key, (store.cert.certificate,))  # type: ignore[arg-type]  # it is EC
+    return Certificate(store.key, store.cert.certificate)  # type: ignore[arg-type]  # it is EC
 
 
 def _in_files(secured: SecuredBroker, certificate: Certificate, path: Path) -> dict[str, str]:

@@ -276,6 +276,8 @@ def _write_stores(root: Path) -> dict[str, str]:
         "ssl.key.password": STORE_PASSWORD,
         "ssl.truststore.location": str(root / "truststore.p12"),
         "ssl.truststore.password": STORE_PASSWORD,
+        # The subject of a certificate has an organization as well.
+        "ssl.principal.mapping.rules": "RULE:^(CN=[^,]*),.*$/$1/",
         "listener.name.ssl.ssl.client.auth": "required",
         "listener.name.rotated.ssl.client.auth": "required",
         "listener.name.rotated.ssl.enabled.protocols": "TLSv1.2",
