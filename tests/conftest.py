@@ -163,9 +163,7 @@ def hdfs(servers):
 @pytest.fixture(scope="session")
 def s3(servers):
     """Return moto's server of S3, which runs as long as the tests do."""
-    from .servers.s3 import S3Server
-
-    return S3Server(servers.find("s3"))
+    return servers.find("s3")
 
 
 @pytest.fixture(scope="session")

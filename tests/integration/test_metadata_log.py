@@ -15,7 +15,8 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
 
 from ..servers.hdfs import Hdfs
-from ..servers.s3 import Interference, S3Server, run_s3
+from ..servers.s3 import S3Server, run_s3, store
+from ..servers.storage_proxy import Behavior, Failure, storage_behind
 
 PROGRAMS = Path(__file__).parent / "programs"
 PROCESSES, THREADS, BATCHES = 5, 10, 10
@@ -192,44 +193,54 @@ def test_a_missing_bucket_is_no_empty_log(s3, call):
 
 def test_many_batches_are_listed_and_purged_in_few_requests():
     """A thousand more batches need one more request to list, and one to delete."""
-    with run_s3() as s3:
-        log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
+    with run_s3() as s3, storage_behind(s3) as (proxy, path):
+        bucket, _, prefix = path.url.removeprefix("s3://").partition("/")
         for batch_id in range(1_100):
-            s3.put(f"{log}/{batch_id}".removeprefix("s3://"), b"x")
-        with s3.counted_requests() as requests:
-            assert log.latest() == (1_099, b"x")
-            log.purge(1_090)
-        assert list(log.batch_ids()) == list(range(1_090, 1_100))
+            store().put_object(bucket, f"{prefix}/{batch_id}", b"x")
+        log = FsspecMetadataLog(path)
+        assert log.latest() == (1_099, b"x")
+        log.purge(1_090)
         # 2 for the list, 1 for the content, 1 for what may follow without being listed yet; 2 for
         # the list, 2 to delete, and 1 to see it done.
-        assert len(requests) == 9
+        assert proxy.requests == 9
+        assert list(log.batch_ids()) == list(range(1_090, 1_100))
 
 
 def test_a_storage_that_replaces_objects_is_refused():
-    with run_s3(Interference.IGNORE_CONDITIONS) as s3:
-        bucket = s3.new_bucket()
-        log = FsspecMetadataLog(StoragePath(f"s3://{bucket}/log", s3.storage_options))
+    with run_s3() as s3, storage_behind(s3) as (proxy, path):
+        log = FsspecMetadataLog(path)
         replaces = "a conditional put replaces an existing object"
-        with pytest.raises(UnsupportedFeatureError, match=replaces):
+        with (
+            proxy.behaving(Behavior(ignores_conditions=True)),
+            pytest.raises(UnsupportedFeatureError, match=replaces),
+        ):
             log.add(0, b"x")
         assert list(log.batch_ids()) == []
-        assert s3.keys(bucket) == []
+        assert not store().buckets[path.url.split("/")[2]].keys
 
 
-def test_a_put_whose_answer_was_lost_is_a_win():
+FIRST_ANSWERS = pytest.mark.parametrize("only", ["probe", "/0"])
+"""Of the object that shows what the storage can do, and of the first entry."""
+
+
+@FIRST_ANSWERS
+def test_a_put_whose_answer_was_lost_is_a_win(s3, only):
     """The client retries such a request, and finds its own object."""
-    with run_s3(Interference.LOSE_ANSWERS) as s3:
-        log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
-        assert log.add(0, b"ours")
+    with storage_behind(s3) as (proxy, path):
+        log = FsspecMetadataLog(path)
+        with proxy.behaving(Behavior((Failure.LOST_RESPONSE,), only=only, max_failures=1)):
+            assert log.add(0, b"ours")
         assert not log.add(0, b"theirs")
         assert log.get(0) == b"ours"
 
 
-def test_a_conflict_is_no_loss():
+@FIRST_ANSWERS
+def test_a_conflict_is_no_loss(s3, only):
     """S3 may report a concurrent request, and the put is retried."""
-    with run_s3(Interference.CONFLICT) as s3:
-        log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
-        assert log.add(0, b"x")
+    with storage_behind(s3) as (proxy, path):
+        log = FsspecMetadataLog(path)
+        with proxy.behaving(Behavior((Failure.CONFLICT,), only=only, max_failures=1)):
+            assert log.add(0, b"x")
         assert not log.add(0, b"y")
 
 

@@ -4,14 +4,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import free_ports
 from tests.documents import DOCS
+from tests.servers.java_server import running
 from tests.spark_home.home import java_options
 
 from .environments import see_dependencies
@@ -41,20 +41,13 @@ def standalone_cluster(directory: Path) -> Iterator[str]:
     place = f"127.0.0.1:{port}"
     master = MASTER.replace("--host master --port 7077", f"--host 127.0.0.1 --port {port}")
     commands = [master, *[WORKER.replace(_PLACE, place)] * _WORKERS]
-    with ExitStack() as running:
-        for number, command in enumerate(commands):
-            running.enter_context(_daemon(command, variables, directory / f"daemon{number}.log"))
-        yield f"spark://{place}"
-
-
-@contextmanager
-def _daemon(command: str, variables: Mapping[str, str], log: Path) -> Iterator[None]:
     given = [f"{name}={value}" for name, value in variables.items()]
-    process = JavaProcess(["/usr/bin/env", *given, "bash", "-c", command], log.parent, log)
-    try:
-        yield
-    finally:
-        process.kill()
+    daemons = {
+        f"daemon{number}": ["/usr/bin/env", *given, "bash", "-c", command]
+        for number, command in enumerate(commands)
+    }
+    with running("Spark's cluster", daemons, directory, lambda: True):
+        yield f"spark://{place}"
 
 
 def pack_environment(directory: Path, wheel: Path) -> None:

@@ -5,17 +5,15 @@
 Debian's package is downloaded and unpacked into the user's cache, which needs no root.
 """
 
-import subprocess
-import tempfile
 from pathlib import Path
-from shutil import which
 from typing import Final
 
 from pyspark_kafka.brokers.jars import cache_directory
 
+from .debian import unpack
+
 _PACKAGE: Final = "libfaketime"
 _LIBRARY: Final = "libfaketime.so.1"
-_COMMAND_S: Final = 300.0
 _SYSTEM: Final = Path("/usr/lib")
 
 
@@ -34,16 +32,7 @@ def install() -> Path:
     """
     if found := find():
         return found
-    if not which("apt-get") or not which("dpkg-deb"):
-        raise OSError(f"there is no {_LIBRARY}, and no apt-get to download it")
-    target = cache_directory() / _PACKAGE
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_PACKAGE}-", dir=target.parent) as name:
-        directory = Path(name)
-        _run("apt-get", "download", _PACKAGE, directory=directory)
-        for package in directory.glob("*.deb"):
-            _run("dpkg-deb", "-x", str(package), str(directory / "root"), directory=directory)
-        (directory / "root").replace(target)
+    unpack((_PACKAGE,), cache_directory() / _PACKAGE)
     found = find()
     if found is None:
         raise OSError(f"Debian's package {_PACKAGE} has no {_LIBRARY}")
@@ -67,14 +56,6 @@ def write_java(directory: Path, java: Path, seconds: int) -> Path:
     program.write_text(f"#!/bin/sh\nexport {given}\nexec '{java}' \"$@\"\n")
     program.chmod(0o755)
     return program
-
-
-def _run(*command: str, directory: Path) -> None:
-    ended = subprocess.run(
-        command, cwd=directory, check=False, capture_output=True, timeout=_COMMAND_S
-    )
-    if ended.returncode != 0:
-        raise OSError(f"{command[0]} failed: {ended.stderr.decode(errors='replace')[-200:]}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
@@ -68,12 +67,7 @@ class FaultProxies:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for proxy in self._proxies:
             proxy.close()
         asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result(_STOP_S)

@@ -4,7 +4,6 @@ Without MIT Kerberos's headers, Debian's are downloaded, which needs no root. Wh
 none, the tests of Kerberos check that it is refused.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,12 +16,12 @@ from typing import Final
 
 from pyspark_kafka.brokers.jars import cache_directory
 
+from .debian import run, unpack
+
 _PACKAGE: Final = "gssapi>=1.9"
 _PIP: Final = (sys.executable, "-m", "pip")
 _HEADERS: Final = ("krb5-multidev", "comerr-dev")
 """Debian's packages with the headers of MIT Kerberos and of a library that they include."""
-
-_COMMAND_SECONDS: Final = 300
 
 
 def main() -> None:
@@ -49,12 +48,12 @@ def _install(wheels: Path) -> None:
 
 def _is_installed_from(wheels: Path) -> bool:
     options = ("install", "--only-binary", "gssapi", "--find-links", str(wheels))
-    return _run(*_PIP, *options, _PACKAGE)
+    return run(*_PIP, *options, _PACKAGE)
 
 
 def _build(wheels: Path, environment: Mapping[str, str]) -> None:
     options = ("wheel", "--no-deps", "--wheel-dir", str(wheels))
-    if not _run(*_PIP, *options, _PACKAGE, environment=environment):
+    if not run(*_PIP, *options, _PACKAGE, environment=environment):
         raise OSError("it cannot be built")
 
 
@@ -65,45 +64,14 @@ def _environment(directory: Path) -> dict[str, str]:
     library = find_library("gssapi_krb5")
     if library is None:
         raise OSError("there is no libgssapi_krb5 (Debian's package libgssapi-krb5-2)")
-    if not which("apt-get") or not which("dpkg-deb"):
-        raise OSError("there are no headers of MIT Kerberos, and no apt-get to download them")
-    _download(directory)
-    headers = directory / "root" / "usr" / "include"
+    unpack(_HEADERS, directory)
+    headers = directory / "usr" / "include"
     return {
         "C_INCLUDE_PATH": f"{headers}:{headers / 'mit-krb5'}",
         "GSSAPI_COMPILER_ARGS": "-O0 -DHAS_GSSAPI_EXT_H",
         "GSSAPI_LINKER_ARGS": f"-l:{library}",
         "GSSAPI_MAIN_LIB": library,
     }
-
-
-def _download(directory: Path) -> None:
-    download = ("download", *_HEADERS)
-    if not _run("apt-get", *download, directory=directory):
-        # The machine's lists of packages may be missing or too old.
-        lists = directory / "lists"
-        (lists / "partial").mkdir(parents=True)
-        apt = ("apt-get", "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={directory}")
-        if not _run(*apt, "update") or not _run(*apt, *download, directory=directory):
-            raise OSError(f"apt-get cannot download {' and '.join(_HEADERS)}")
-    for package in directory.glob("*.deb"):
-        if not _run("dpkg-deb", "-x", str(package), str(directory / "root")):
-            raise OSError(f"dpkg-deb cannot unpack {package.name}")
-
-
-def _run(
-    *command: str, directory: Path | None = None, environment: Mapping[str, str] | None = None
-) -> bool:
-    """Return whether a command ended well."""
-    ended = subprocess.run(
-        command,
-        cwd=directory,
-        env=os.environ | (environment or {}),
-        check=False,
-        capture_output=True,
-        timeout=_COMMAND_SECONDS,
-    )
-    return ended.returncode == 0
 
 
 if __name__ == "__main__":

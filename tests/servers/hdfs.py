@@ -2,15 +2,13 @@
 
 import getpass
 import json
-import shutil
 import tempfile
-import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
-from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from pyspark_kafka.brokers.errors import BrokerStartError
@@ -18,18 +16,13 @@ from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
 from pyspark_kafka.brokers.java import JavaProcess, require_java
 from pyspark_kafka.brokers.settings import free_ports
 
-_START_SECONDS: Final = 120.0
-_POLL_SECONDS: Final = 0.1
+from .java_server import SMALL_JVM, running
+
+_FORMAT_S: Final = 120.0
 _NAME_NODE: Final = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATA_NODE: Final = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _JAXB: Final = (Artifact("javax.xml.bind", "jaxb-api", "2.3.1"),)
 """What the Jersey of Hadoop 3.4 needs, and neither Java 17 nor PySpark has."""
-_JAVA_OPTIONS: Final = (
-    "-Xmx256m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-XX:-UsePerfData",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,94 +62,60 @@ class Hdfs:
         return json.loads(_send(method, url, None) or b"null")
 
 
-class HdfsCluster:
-    """A context manager that runs HDFS, in the version of the Hadoop that PySpark carries.
+@contextmanager
+def run_hdfs() -> Iterator[Hdfs]:
+    """Run HDFS, in the version of the Hadoop that PySpark carries.
 
     The user who started it is its superuser, other users are held to permissions, and there is no
-    authentication. The processes end with this one, even when it is killed.
+    authentication.
     """
-
-    def __enter__(self) -> Hdfs:
-        self._root = Path(tempfile.mkdtemp(prefix="pyspark-kafka-hdfs-"))
-        self._processes: list[JavaProcess] = []
-        name_port, http_port, *self._data_ports = free_ports(5)
-        self._hdfs = Hdfs(name_port, http_port)
-        try:
-            self._start()
-        except BaseException:
-            self._end()
-            raise
-        return self._hdfs
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._end()
-
-    def _start(self) -> None:
-        jars = Path(str(files("pyspark"))) / "jars"
+    jars = Path(str(files("pyspark"))) / "jars"
+    name_port, http_port, *data_ports = free_ports(5)
+    hdfs = Hdfs(name_port, http_port)
+    with tempfile.TemporaryDirectory(prefix="pyspark-kafka-hdfs-") as name:
+        root = Path(name)
+        _write_configuration(root, hdfs, data_ports)
         # Everything but the servers comes with PySpark: its Hadoop client, and a logger.
-        servers = resolve(_servers(jars))
-        self._write_configuration()
-        classes = f"{self._root}:{servers}/*:{jars}/*"
-        java = [str(require_java()), *_JAVA_OPTIONS, "-cp", classes]
-        formatting = self._java([*java, _NAME_NODE, "-format", "-nonInteractive"], "format.log")
-        if formatting.wait(_START_SECONDS) != 0:
+        classes = f"{root}:{resolve(_servers(jars))}/*:{jars}/*"
+        java = [str(require_java()), *SMALL_JVM, "-cp", classes]
+        formatting = JavaProcess(
+            [*java, _NAME_NODE, "-format", "-nonInteractive"], root, root / "format.log"
+        )
+        if formatting.wait(_FORMAT_S) != 0:
+            formatting.kill()
             raise BrokerStartError("HDFS was not formatted", formatting.log)
-        self._processes = [
-            self._java([*java, _NAME_NODE], "namenode.log"),
-            self._java([*java, _DATA_NODE], "datanode.log"),
-        ]
-        self._await_ready()
+        nodes = {"namenode": [*java, _NAME_NODE], "datanode": [*java, _DATA_NODE]}
+        with running("HDFS", nodes, root, lambda: _takes_a_file(hdfs)):
+            yield hdfs
 
-    def _java(self, command: list[str], log: str) -> JavaProcess:
-        return JavaProcess(command, self._root, self._root / log)
 
-    def _end(self) -> None:
-        for process in self._processes:
-            process.kill()
-        shutil.rmtree(self._root, ignore_errors=True)
+def _write_configuration(root: Path, hdfs: Hdfs, data_ports: Sequence[int]) -> None:
+    data, data_http, data_ipc = data_ports
+    core = {"fs.defaultFS": hdfs.native_url, "hadoop.tmp.dir": str(root / "tmp")}
+    site = {
+        "dfs.namenode.name.dir": str(root / "name"),
+        "dfs.datanode.data.dir": str(root / "data"),
+        "dfs.replication": "1",
+        "dfs.namenode.http-address": f"127.0.0.1:{hdfs.http_port}",
+        "dfs.datanode.address": f"127.0.0.1:{data}",
+        "dfs.datanode.http.address": f"127.0.0.1:{data_http}",
+        "dfs.datanode.ipc.address": f"127.0.0.1:{data_ipc}",
+        "dfs.datanode.hostname": "127.0.0.1",
+        # The first report of a DataNode ends safe mode; 30 s of looking on follow otherwise.
+        "dfs.namenode.safemode.extension": "0",
+        "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+    }
+    for name, settings in (("core-site", core), ("hdfs-site", site)):
+        (root / f"{name}.xml").write_text(_as_xml(settings))
 
-    def _write_configuration(self) -> None:
-        data, data_http, data_ipc = self._data_ports
-        core = {"fs.defaultFS": self._hdfs.native_url, "hadoop.tmp.dir": str(self._root / "tmp")}
-        hdfs = {
-            "dfs.namenode.name.dir": str(self._root / "name"),
-            "dfs.datanode.data.dir": str(self._root / "data"),
-            "dfs.replication": "1",
-            "dfs.namenode.http-address": f"127.0.0.1:{self._hdfs.http_port}",
-            "dfs.datanode.address": f"127.0.0.1:{data}",
-            "dfs.datanode.http.address": f"127.0.0.1:{data_http}",
-            "dfs.datanode.ipc.address": f"127.0.0.1:{data_ipc}",
-            "dfs.datanode.hostname": "127.0.0.1",
-            # The first report of a DataNode ends safe mode; 30 s of looking on follow otherwise.
-            "dfs.namenode.safemode.extension": "0",
-            "dfs.namenode.datanode.registration.ip-hostname-check": "false",
-        }
-        for name, settings in (("core-site", core), ("hdfs-site", hdfs)):
-            (self._root / f"{name}.xml").write_text(_as_xml(settings))
 
-    def _await_ready(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._takes_a_file():
-            for process in self._processes:
-                if not process.running:
-                    raise BrokerStartError("A server of HDFS ended by itself", process.log)
-            if time.monotonic() > deadline:
-                what = f"HDFS took no file within {_START_SECONDS:g} s"
-                raise BrokerStartError(what, self._processes[0].log)
-            time.sleep(_POLL_SECONDS)
-
-    def _takes_a_file(self) -> bool:
-        try:
-            self._hdfs.write("/ready", b"ready")
-            self._hdfs.request("DELETE", "/ready", "op=DELETE")
-        except (URLError, OSError, ValueError, KeyError):
-            return False
-        return True
+def _takes_a_file(hdfs: Hdfs) -> bool:
+    try:
+        hdfs.write("/ready", b"ready")
+        hdfs.request("DELETE", "/ready", "op=DELETE")
+    except (OSError, ValueError, KeyError):
+        return False
+    return True
 
 
 def _servers(jars: Path) -> JarSet:

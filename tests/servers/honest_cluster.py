@@ -5,6 +5,7 @@ compaction, no replication.
 """
 
 import struct
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,37 +19,19 @@ from kafka import errors as kafka_errors
 from kafka.protocol.admin import transactions as listing
 from kafka.protocol.consumer import (
     FetchRequest,
-    FetchResponse,
     ListOffsetsRequest,
-    ListOffsetsResponse,
     OffsetCommitRequest,
-    OffsetCommitResponse,
     OffsetFetchRequest,
-    OffsetFetchResponse,
     OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
 )
-from kafka.protocol.metadata import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    MetadataRequest,
-    MetadataResponse,
-)
+from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import (
     AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
     EndTxnRequest,
-    EndTxnResponse,
     InitProducerIdRequest,
-    InitProducerIdResponse,
     ProduceRequest,
-    ProduceResponse,
     TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
 )
 
 from pyspark_kafka.adapters.kafka_format.batch_headers import index_batches
@@ -70,6 +53,13 @@ MAX_FETCH_BYTES: Final = 1_000_000
 _EARLIEST, _LATEST = -2, -1
 _NO_TOPIC: Final = "none"
 """The name of a topic whose id is not known."""
+
+TOPICS: Final = (
+    *("topics", "topic_data", "responses"),
+    *("v3_and_below_topics", "results_by_topic_v3_and_below"),
+)
+NUMBERS: Final = ("partition_index", "partition", "index")
+"""How messages call the list of their topics, and the number of a partition."""
 
 _SEQUENCE_AT: Final = 51
 """Where a batch of format 2 has its producer's epoch and its base sequence, less two bytes."""
@@ -176,28 +166,52 @@ class HonestCluster:
         """The transactional ids that were ended, each with whether it was committed."""
 
         self._epochs: dict[str | None, int] = {}
-        self._answers: dict[Any, Callable[[Any, int], Any]] = {
-            ProduceRequest: self._produce,
-            FetchRequest: self._fetch,
-            ListOffsetsRequest: self._list_offsets,
+        self._answers: dict[Any, Callable[[Any, int], _Fields]] = {
             MetadataRequest: self._metadata,
-            OffsetCommitRequest: self._commit,
             OffsetFetchRequest: self._committed,
             FindCoordinatorRequest: self._coordinator,
             ApiVersionsRequest: self._versions,
             InitProducerIdRequest: self._producer_id,
-            OffsetForLeaderEpochRequest: self._epoch_ends,
-            AddPartitionsToTxnRequest: self._add_partitions,
-            AddOffsetsToTxnRequest: lambda *_: AddOffsetsToTxnResponse(),
             EndTxnRequest: self._end,
-            TxnOffsetCommitRequest: self._commit_in_transaction,
-            listing.ListTransactionsRequest: lambda *_: listing.ListTransactionsResponse(),
-            listing.DescribeTransactionsRequest: lambda *_: listing.DescribeTransactionsResponse(),
+        }
+        self._answers_of_partitions: dict[Any, Callable[[Any, TopicPartition, Any], _Fields]] = {
+            ProduceRequest: self._produce,
+            FetchRequest: self._fetch,
+            ListOffsetsRequest: self._list_offsets,
+            OffsetCommitRequest: self._commit,
+            OffsetForLeaderEpochRequest: self._epoch_end,
+            AddPartitionsToTxnRequest: lambda *_: {},
+            TxnOffsetCommitRequest: self._commit,
         }
 
     def answer(self, request: Any, version: int) -> Any:
         """Return the response to a request."""
-        return self._answers[type(request)](request, version)
+        kind = type(request)
+        response = getattr(sys.modules[kind.__module__], kind.name.replace("Request", "Response"))
+        if answer := self._answers_of_partitions.get(kind):
+            fields = self._by_partition(request, response, answer)
+        else:
+            fields = self._answers.get(kind, lambda *_: {})(request, version)
+        return _made(response, **fields)
+
+    def _by_partition(self, request: Any, response: Any, answer: Any) -> _Fields:
+        """Return the topics of a request, each with the answers for its partitions."""
+        topics = field_of(response, TOPICS)
+        *names, partitions = response.fields[topics].fields
+        number = field_of(response.fields[topics].fields[partitions], NUMBERS)
+        by_id: dict[Any, str] = {topic_id: name for name, topic_id in self.topic_ids.items()}
+        answered = []
+        for asked in getattr(request, field_of(request, TOPICS)):
+            topic_id = getattr(asked, "topic_id", None)
+            name = by_id.get(topic_id) or getattr(asked, names[0]) or _NO_TOPIC
+            answers = []
+            for one in getattr(asked, [*asked._struct.fields][-1]):
+                index = one if isinstance(one, int) else getattr(one, field_of(one, NUMBERS))
+                found = answer(request, TopicPartition(name, index), one)
+                answers.append({number: index, **found})
+            told = {each: getattr(asked, each) for each in names if hasattr(asked, each)}
+            answered.append({**told, partitions: answers})
+        return {topics: answered}
 
     def append(self, partition: TopicPartition, values: Sequence[bytes], per_batch: int) -> None:
         """Append records, so many in each batch."""
@@ -224,32 +238,26 @@ class HonestCluster:
         batches = decoder.decode(FetchedRecords.of(log), 0, INT64_MAX)
         return [row["value"] for batch in batches for row in batch.to_pylist()]
 
-    def _topic(self, theirs: Any) -> str:
-        by_id = {topic_id: name for name, topic_id in self.topic_ids.items()}
-        return by_id.get(theirs.topic_id) or theirs.topic or _NO_TOPIC
-
-    def _versions(self, _: Any, version: int) -> Any:
+    def _versions(self, _: Any, version: int) -> _Fields:
         is_known = version <= APIS[ApiVersionsRequest][1]
-        return _made(
-            ApiVersionsResponse,
-            error_code=0 if is_known else kafka_errors.UnsupportedVersionError.errno,
-            api_keys=[
+        return {
+            "error_code": 0 if is_known else kafka_errors.UnsupportedVersionError.errno,
+            "api_keys": [
                 {"api_key": api.API_KEY, "min_version": lowest, "max_version": highest}
                 for api, (lowest, highest) in APIS.items()
             ],
-        )
+        }
 
-    def _metadata(self, request: Any, version: int) -> Any:
+    def _metadata(self, request: Any, version: int) -> _Fields:
         wanted = [topic.name for topic in request.topics or ()]
         # An empty list is all topics in version 0, and none later.
         is_all = request.topics is None or not (wanted or version)
-        return _made(
-            MetadataResponse,
-            brokers=[{"node_id": NODE, "host": self._host, "port": self._port, "rack": None}],
-            cluster_id="a cluster",
-            controller_id=NODE,
-            topics=[self._described(name) for name in (self.topic_ids if is_all else wanted)],
-        )
+        return {
+            "brokers": [{"node_id": NODE, "host": self._host, "port": self._port, "rack": None}],
+            "cluster_id": "a cluster",
+            "controller_id": NODE,
+            "topics": [self._described(name) for name in (self.topic_ids if is_all else wanted)],
+        }
 
     def _described(self, name: str) -> _Fields:
         unknown = kafka_errors.UnknownTopicOrPartitionError.errno
@@ -265,28 +273,13 @@ class HonestCluster:
             ],
         }
 
-    def _fetch(self, request: Any, _: int) -> Any:
-        topics = [
-            {
-                "topic": each.topic,
-                "topic_id": each.topic_id,
-                "partitions": [
-                    self._fetched(TopicPartition(self._topic(each), one.partition), one)
-                    for one in each.partitions
-                ],
-            }
-            for each in request.topics
-        ]
-        return _made(FetchResponse, responses=topics)
-
-    def _fetched(self, partition: TopicPartition, wanted: Any) -> _Fields:
+    def _fetch(self, _: Any, partition: TopicPartition, wanted: Any) -> _Fields:
         log = self.logs.get(partition, PartitionLog())
         is_held = log.start <= wanted.fetch_offset <= log.end
         error: Any = kafka_errors.NoError if is_held else kafka_errors.OffsetOutOfRangeError
         if partition not in self.logs:
             is_held, error = False, kafka_errors.UnknownTopicIdError
         return {
-            "partition_index": partition.partition,
             "error_code": error.errno,
             "high_watermark": log.end,
             "last_stable_offset": log.end,
@@ -294,103 +287,51 @@ class HonestCluster:
             "records": log.read(wanted.fetch_offset) if is_held else b"",
         }
 
-    def _list_offsets(self, request: Any, _: int) -> Any:
-        def found(partition: TopicPartition, wanted: Any) -> _Fields:
-            log = self.logs[partition]
-            # Any other time is before the first record.
-            offset = log.end if wanted.timestamp == _LATEST else log.start
-            return {"offset": offset, "leader_epoch": LEADER_EPOCH}
+    def _list_offsets(self, _: Any, partition: TopicPartition, wanted: Any) -> _Fields:
+        log = self.logs[partition]
+        # Any other time is before the first record.
+        offset = log.end if wanted.timestamp == _LATEST else log.start
+        return {"offset": offset, "leader_epoch": LEADER_EPOCH}
 
-        return _made(ListOffsetsResponse, topics=_of_topics(request, found))
+    def _epoch_end(self, _: Any, partition: TopicPartition, __: Any) -> _Fields:
+        return {"leader_epoch": LEADER_EPOCH, "end_offset": self.logs[partition].end}
 
-    def _epoch_ends(self, request: Any, _: int) -> Any:
-        topics = [
-            {
-                "topic": each.topic,
-                "partitions": [
-                    {
-                        "partition": one.partition,
-                        "leader_epoch": LEADER_EPOCH,
-                        "end_offset": self.logs[TopicPartition(each.topic, one.partition)].end,
-                    }
-                    for one in each.partitions
-                ],
-            }
-            for each in request.topics
-        ]
-        return _made(OffsetForLeaderEpochResponse, topics=topics)
-
-    def _produce(self, request: Any, _: int) -> Any:
-        topics = [
-            {
-                "name": each.name,
-                "partition_responses": [
-                    self._appended(TopicPartition(each.name, one.index), bytes(one.records))
-                    for one in each.partition_data
-                ],
-            }
-            for each in request.topic_data
-        ]
-        return _made(ProduceResponse, responses=topics)
-
-    def _appended(self, partition: TopicPartition, batch: bytes) -> _Fields:
-        answer = {"index": partition.partition, "log_start_offset": 0, "error_message": None}
+    def _produce(self, _: Any, partition: TopicPartition, sent: Any) -> _Fields:
+        answer = {"log_start_offset": 0, "error_message": None}
         try:
-            return answer | {"base_offset": self.logs[partition].append(batch)}
+            return answer | {"base_offset": self.logs[partition].append(bytes(sent.records))}
         except kafka_errors.OutOfOrderSequenceNumberError as error:
             return answer | {"base_offset": -1, "error_code": error.errno}
 
-    def _coordinator(self, request: Any, version: int) -> Any:
+    def _coordinator(self, request: Any, version: int) -> _Fields:
         place = {"node_id": NODE, "host": self._host, "port": self._port, "error_message": None}
         if version <= 3:
-            return FindCoordinatorResponse(**place)
-        coordinators = [{"key": key, **place} for key in request.coordinator_keys]
-        return _made(FindCoordinatorResponse, coordinators=coordinators)
+            return place
+        return {"coordinators": [{"key": key, **place} for key in request.coordinator_keys]}
 
-    def _producer_id(self, request: Any, _: int) -> Any:
+    def _producer_id(self, request: Any, _: int) -> _Fields:
         epoch = self._epochs.get(request.transactional_id, -1) + 1
         self._epochs[request.transactional_id] = epoch
-        return InitProducerIdResponse(producer_id=1_000, producer_epoch=epoch)
+        return {"producer_id": 1_000, "producer_epoch": epoch}
 
-    def _add_partitions(self, request: Any, _: int) -> Any:
-        topics = [
-            {
-                "name": each.name,
-                "results_by_partition": [{"partition_index": number} for number in each.partitions],
-            }
-            for each in request.v3_and_below_topics
-        ]
-        return _made(AddPartitionsToTxnResponse, results_by_topic_v3_and_below=topics)
-
-    def _end(self, request: Any, _: int) -> Any:
+    def _end(self, request: Any, _: int) -> _Fields:
         self.ended.append((request.transactional_id, request.committed))
-        return EndTxnResponse()
+        return {}
 
-    def _commit(self, request: Any, _: int) -> Any:
-        return _made(OffsetCommitResponse, topics=self._committed_topics(request))
+    def _commit(self, request: Any, partition: TopicPartition, wanted: Any) -> _Fields:
+        self.committed[request.group_id][partition] = wanted.committed_offset
+        return {}
 
-    def _commit_in_transaction(self, request: Any, _: int) -> Any:
-        return _made(TxnOffsetCommitResponse, topics=self._committed_topics(request))
-
-    def _committed_topics(self, request: Any) -> list[_Fields]:
-        def commit(partition: TopicPartition, wanted: Any) -> _Fields:
-            self.committed[request.group_id][partition] = wanted.committed_offset
-            return {}
-
-        return _of_topics(request, commit)
-
-    def _committed(self, request: Any, version: int) -> Any:
+    def _committed(self, request: Any, version: int) -> _Fields:
         if version < 8:
-            topics = self._offsets_of(request, request.group_id)
-            return _made(OffsetFetchResponse, topics=topics)
+            return {"topics": self._offsets_of(request)}
         groups = [
-            {"group_id": each.group_id, "topics": self._offsets_of(each, each.group_id)}
-            for each in request.groups
+            {"group_id": each.group_id, "topics": self._offsets_of(each)} for each in request.groups
         ]
-        return _made(OffsetFetchResponse, groups=groups)
+        return {"groups": groups}
 
-    def _offsets_of(self, wanted: Any, group_id: str) -> list[_Fields]:
-        offsets = self.committed[group_id]
+    def _offsets_of(self, wanted: Any) -> list[_Fields]:
+        offsets = self.committed[wanted.group_id]
         asked = [
             TopicPartition(each.name, number)
             for each in wanted.topics or ()
@@ -408,6 +349,12 @@ class HonestCluster:
         ]
 
 
+def field_of(message: Any, names: Iterable[str]) -> str:
+    """Return the first of some names that a message, its class or a field of it has."""
+    fields = message.fields if hasattr(message, "fields") else message._struct.fields
+    return next((name for name in names if name in fields), "")
+
+
 def _made(kind: Any, **fields: Any) -> Any:
     """Return a response with fields, in lists of dictionaries, too; the rest has its default."""
     for name, value in fields.items():
@@ -415,20 +362,3 @@ def _made(kind: Any, **fields: Any) -> Any:
         if field.is_struct_array():
             fields[name] = [_made(field.data_class, **each) for each in value]
     return kind(**fields)
-
-
-def _of_topics(request: Any, answer: Callable[[TopicPartition, Any], _Fields]) -> list[_Fields]:
-    """Return the answers for each partition of a request's topics."""
-    return [
-        {
-            "name": each.name,
-            "partitions": [
-                {
-                    "partition_index": one.partition_index,
-                    **answer(TopicPartition(each.name, one.partition_index), one),
-                }
-                for one in each.partitions
-            ],
-        }
-        for each in request.topics
-    ]

@@ -3,8 +3,8 @@
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,12 +13,22 @@ _POLL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request; ``form`` has the fields of its body, or else of its query."""
+    """A request; its target has the path and the query."""
 
-    path: str
-    form: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes = b""
+    method: str
+    target: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.target).path
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The fields of the body, or else of the query, each once."""
+        text = self.body.decode() if self.method == "POST" else urlsplit(self.target).query
+        return {name: values[0] for name, values in parse_qs(text).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +47,40 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(
-    respond: Callable[[Request], Response], tls: ssl.SSLContext | None = None
+    respond: Callable[[Request], Response | None],
+    tls: ssl.SSLContext | None = None,
+    *,
+    keeps_alive: bool = False,
 ) -> Iterator[str]:
-    """Serve the responses of a function, and yield the URL of the server, without a path."""
+    """Serve the responses of a function, and yield the URL of the server, without a path.
+
+    Without a response, the connection is closed.
+    """
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._respond(urlsplit(self.path).query, b"")
+        protocol_version = "HTTP/1.1" if keeps_alive else "HTTP/1.0"
 
-        def do_POST(self) -> None:
-            size = int(self.headers.get("Content-Length", "0"))
-            body = self.rfile.read(size)
-            self._respond(body.decode(), body)
+        def _respond(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            headers = dict(self.headers.items())
+            response = respond(Request(self.command, self.path, headers, body))
+            if response is None:
+                self.close_connection = True
+                return
+            given = {"Content-Type": "application/json", **dict(response.headers)}
+            if self.command != "HEAD":
+                given["Content-Length"] = str(len(response.body))
+            with suppress(OSError):  # the client gives up first
+                self.send_response_only(response.status)
+                for name, value in given.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(b"" if self.command == "HEAD" else response.body)
+
+        do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _respond  # noqa: N815 - of http.server
 
         def log_message(self, *_: object) -> None:
             """Write nothing to standard error."""
-
-        def _respond(self, form: str, body: bytes) -> None:
-            fields = {name: values[0] for name, values in parse_qs(form).items()}
-            path = urlsplit(self.path).path
-            response = respond(Request(path, fields, dict(self.headers.items()), body))
-            self.send_response(response.status)
-            for name, value in {
-                "Content-Type": "application/json",
-                **dict(response.headers),
-            }.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(response.body)))
-            self.end_headers()
-            self.wfile.write(response.body)
 
     with _Server(("127.0.0.1", 0), Handler) as server:
         if tls is not None:

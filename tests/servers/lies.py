@@ -1,11 +1,12 @@
 """Lies that answers may tell, by what is wrong with them."""
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from .honest_cluster import NUMBERS, TOPICS, field_of
 from .hostile_broker import Lie, Line, framed
 
 DAYS_MS: Final = 20 * 86_400_000
@@ -89,28 +90,25 @@ def of_api(lie: Lie, api: str, *, once: bool = False) -> Lie:
 
 # Fields: a response of the protocol that is not true
 
-_TOPICS: Final = ("topics", "responses", "results_by_topic_v3_and_below")
 _PARTITIONS: Final = ("partitions", "partition_responses", "results_by_partition")
-_NUMBERS: Final = ("partition_index", "index")
 _ERRORS: Final = ("error_code", "partition_error_code")
 
 
-def _name(message: Any, names: Iterable[str]) -> str | None:
-    return next((name for name in names if name in message._struct.fields), None)
+def _holders(response: Any) -> list[Any]:
+    """Return what has topics: a response, or its groups."""
+    return [response, *(getattr(response, "groups", None) or ())]
 
 
 def _topics(response: Any) -> list[Any]:
-    """Return the topics of a response, also those in its groups."""
-    holders = [response, *(getattr(response, "groups", None) or ())]
-    names = ((holder, _name(holder, _TOPICS)) for holder in holders)
-    return [topic for holder, name in names if name for topic in getattr(holder, name) or ()]
+    holders = ((holder, field_of(holder, TOPICS)) for holder in _holders(response))
+    return [topic for holder, name in holders if name for topic in getattr(holder, name) or ()]
 
 
 def _partitions(response: Any) -> list[Any]:
     return [
         partition
         for topic in _topics(response)
-        for partition in getattr(topic, _name(topic, _PARTITIONS) or "")
+        for partition in getattr(topic, field_of(topic, _PARTITIONS))
     ]
 
 
@@ -119,88 +117,60 @@ def changed(api: str, change: Callable[[Any], None]) -> Lie:
     return Lie(api, answer=lambda _, response: change(response))
 
 
-def with_fields(api: str, **fields: Any) -> Lie:
-    """Return a lie that changes fields of a response itself."""
+def _setting(
+    api: str, messages: Callable[[Any], Iterable[Any]], values: Mapping[Sequence[str], Any]
+) -> Lie:
+    """Return a lie that sets fields of messages in a response, each the first of some names."""
 
     def change(response: Any) -> None:
-        for name, value in fields.items():
-            setattr(response, name, value)
+        for message in messages(response):
+            for names, value in values.items():
+                if name := field_of(message, names):
+                    setattr(message, name, value)
 
     return changed(api, change)
+
+
+def with_fields(api: str, **fields: Any) -> Lie:
+    """Return a lie that changes fields of a response itself."""
+    return _setting(api, lambda response: [response], _named(fields))
 
 
 def with_partition_fields(api: str, **fields: Any) -> Lie:
     """Return a lie that changes fields of each partition."""
-
-    def change(response: Any) -> None:
-        for partition in _partitions(response):
-            for name, value in fields.items():
-                setattr(partition, name, value)
-
-    return changed(api, change)
+    return _setting(api, _partitions, _named(fields))
 
 
 def with_broker_fields(**fields: Any) -> Lie:
     """Return a lie that changes fields of each broker in the metadata."""
+    return _setting("Metadata", lambda response: response.brokers, _named(fields))
 
-    def change(response: Any) -> None:
-        for broker in response.brokers:
-            for name, value in fields.items():
-                setattr(broker, name, value)
 
-    return changed("Metadata", change)
+def _named(fields: Mapping[str, Any]) -> dict[Sequence[str], Any]:
+    return {(name,): value for name, value in fields.items()}
 
 
 def without_topics(api: str) -> Lie:
-    """Return a lie that leaves all topics out."""
-
-    def change(response: Any) -> None:
-        for holder in (response, *(getattr(response, "groups", None) or ())):
-            name = _name(holder, _TOPICS)
-            if name:
-                setattr(holder, name, [])
-
-    return changed(api, change)
+    return _setting(api, _holders, {TOPICS: []})
 
 
 def without_partitions(api: str) -> Lie:
     """Return a lie that leaves all partitions out, but not their topics."""
-
-    def change(response: Any) -> None:
-        for topic in _topics(response):
-            setattr(topic, _name(topic, _PARTITIONS) or "", [])
-
-    return changed(api, change)
+    return _setting(api, _topics, {_PARTITIONS: []})
 
 
 def of_another_topic(api: str) -> Lie:
-    """Return a lie that names another topic."""
-
-    def change(response: Any) -> None:
-        for topic in _topics(response):
-            setattr(topic, _name(topic, ("name", "topic")) or "", "other")
-            if _name(topic, ("topic_id",)):
-                topic.topic_id = UUID(int=NO_NODE)
-
-    return changed(api, change)
+    return _setting(api, _topics, {("name", "topic"): "other", ("topic_id",): UUID(int=NO_NODE)})
 
 
 def of_another_partition(api: str, number: int = 7) -> Lie:
-    """Return a lie that names another partition."""
-
-    def change(response: Any) -> None:
-        for partition in _partitions(response):
-            setattr(partition, _name(partition, _NUMBERS) or "", number)
-
-    return changed(api, change)
+    return _setting(api, _partitions, {NUMBERS: number})
 
 
 def with_partitions_twice(api: str) -> Lie:
-    """Return a lie that has each partition two times."""
-
     def change(response: Any) -> None:
         for topic in _topics(response):
-            name = _name(topic, _PARTITIONS) or ""
+            name = field_of(topic, _PARTITIONS)
             setattr(topic, name, list(getattr(topic, name)) * 2)
 
     return changed(api, change)
@@ -209,21 +179,19 @@ def with_partitions_twice(api: str) -> Lie:
 def with_unknown_error(api: str) -> Lie:
     """Return a lie with an error code that there is not, of each partition or of the response."""
 
-    def change(response: Any) -> None:
-        for message in _partitions(response) or (response,):
-            setattr(message, _name(message, _ERRORS) or "", UNKNOWN_ERROR_CODE)
+    def erring(response: Any) -> list[Any]:
+        return _partitions(response) or [response]
 
-    return changed(api, change)
+    return _setting(api, erring, {_ERRORS: UNKNOWN_ERROR_CODE})
 
 
 def without_coordinator(error_code: int) -> Lie:
     """Return a lie about the coordinators of groups and transactions, in each version."""
 
-    def change(response: Any) -> None:
-        for found in (response, *(response.coordinators or ())):
-            found.error_code = error_code
+    def found(response: Any) -> list[Any]:
+        return [response, *(response.coordinators or ())]
 
-    return changed("FindCoordinator", change)
+    return _setting("FindCoordinator", found, {("error_code",): error_code})
 
 
 def with_versions(api_key: int | None, lowest: int, highest: int) -> Lie:

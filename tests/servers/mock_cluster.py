@@ -2,7 +2,6 @@
 
 import ctypes
 from ctypes import c_char_p, c_int, c_int32, c_void_p
-from types import TracebackType
 from typing import Any, Final, Self
 
 from pyspark_kafka.adapters.confluent.librdkafka import PRODUCER, load
@@ -34,12 +33,7 @@ class MockCluster:
         self._cluster = self._call("cluster_new", self._client, 1)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._call("cluster_destroy", self._cluster)
         self._library.rd_kafka_destroy(self._client)
 

@@ -1,11 +1,10 @@
 """Servers that a run starts once, at their first use, and shares among its processes."""
 
-import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Client, Listener
-from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Final, Protocol
 
 from pyspark_kafka.brokers.settings import Node
@@ -41,7 +40,7 @@ class LocalServers:
     def find(self, name: str) -> Any:
         """Return where a server listens."""
         if name not in self._found:
-            self._found[name] = self._running.enter_context(_STARTS[name]())
+            self._found[name] = self._running.enter_context(resolve_name(_STARTS[name])())
         return self._found[name]
 
     def close(self) -> None:
@@ -109,58 +108,21 @@ class ServerDesk:
             return error
 
 
+_STARTS: Final = {
+    "kafka": "tests.servers.shared:run_kafka",
+    "secured": "tests.servers.secured:run_secured",
+    "hdfs": "tests.servers.hdfs:run_hdfs",
+    "s3": "tests.servers.s3:run_s3",
+    "schema_registry": "tests.servers.apicurio:run_apicurio",
+    "spark_connect": "tests.servers.spark_connect:run_connect_server",
+    "class_archive": "tests.spark_home:making_class_archive",
+}
+"""What starts a server, by its name; imported when it is needed."""
+
+
 @contextmanager
-def _kafka() -> Iterator[tuple[Node, ...]]:
+def run_kafka() -> Iterator[tuple[Node, ...]]:
     from .tested_kafka import kafka_of_run
 
     with kafka_of_run(_BROKER_CONFIG) as cluster:
         yield cluster._nodes
-
-
-def _hdfs() -> AbstractContextManager[object]:
-    from .hdfs import HdfsCluster
-
-    return HdfsCluster()
-
-
-@contextmanager
-def _s3() -> Iterator[str]:
-    from .s3 import run_s3
-
-    with run_s3() as server:
-        yield server.endpoint_url
-
-
-def _secured() -> AbstractContextManager[object]:
-    from .secured import run_secured
-
-    return run_secured()
-
-
-def _schema_registry() -> AbstractContextManager[object]:
-    from .apicurio import Apicurio
-
-    return Apicurio()
-
-
-def _spark_connect() -> AbstractContextManager[object]:
-    from .spark_connect import run_connect_server
-
-    return run_connect_server()
-
-
-def _class_archive() -> AbstractContextManager[None]:
-    from ..spark_home import making_class_archive
-
-    return making_class_archive(Path(os.environ["SPARK_HOME"]))
-
-
-_STARTS: Final[Mapping[str, Callable[[], AbstractContextManager[object]]]] = {
-    "kafka": _kafka,
-    "secured": _secured,
-    "hdfs": _hdfs,
-    "s3": _s3,
-    "schema_registry": _schema_registry,
-    "spark_connect": _spark_connect,
-    "class_archive": _class_archive,
-}

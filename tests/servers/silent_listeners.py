@@ -1,45 +1,32 @@
 """Listeners on loopback that accept connections, and then stall."""
 
-import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from socketserver import BaseRequestHandler, ThreadingTCPServer
-from typing import final
+from typing import Any
 
 
-@final
 class StallingListener(ThreadingTCPServer):
-    """Passes each connection to a function in a thread, which returns when the event is set."""
+    """Sends each client a content, some bytes at a time, and then nothing until it is closed."""
 
-    def __init__(self, serve: Callable[[socket.socket, threading.Event], None]) -> None:
-        """Listen on a free port."""
+    def __init__(self, content: bytes, pause_s: float, step: int) -> None:
+        super().__init__(("127.0.0.1", 0), BaseRequestHandler)
+        self.address = f"127.0.0.1:{self.server_address[1]}"
         self.connections = 0
-        """How many connections were accepted."""
-
         self.closing = threading.Event()
-        listener = self
+        self._steps = [content[at : at + step] for at in range(0, len(content), step)]
+        self._pause_s = pause_s
 
-        class Handler(BaseRequestHandler):
-            def handle(self) -> None:
-                listener.connections += 1
-                # The client gives up first.
-                with suppress(OSError):
-                    serve(self.request, listener.closing)
-
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    @property
-    def address(self) -> str:
-        """Where it listens, ``host:port``."""
-        return f"127.0.0.1:{self.server_address[1]}"
-
-
-@contextmanager
-def silent_listener() -> Iterator[StallingListener]:
-    """Run a listener that reads nothing and sends nothing."""
-    with _running(lambda _, closing: _wait(closing)) as listener:
-        yield listener
+    def finish_request(self, request: Any, _: object) -> None:
+        self.connections += 1
+        # The client gives up first.
+        with suppress(OSError):
+            for sent in self._steps:
+                request.sendall(sent)
+                if self.closing.wait(self._pause_s):
+                    return
+            self.closing.wait()
 
 
 @contextmanager
@@ -47,25 +34,7 @@ def trickling_listener(
     content: bytes, pause_s: float = 0.1, step: int = 1
 ) -> Iterator[StallingListener]:
     """Run a listener that answers any request with a byte at a time, or some."""
-
-    def trickle(accepted: socket.socket, closing: threading.Event) -> None:
-        for place in range(0, len(content), step):
-            accepted.sendall(content[place : place + step])
-            if closing.wait(pause_s):
-                return
-        _wait(closing)
-
-    with _running(trickle) as listener:
-        yield listener
-
-
-def _wait(closing: threading.Event) -> None:
-    closing.wait()
-
-
-@contextmanager
-def _running(serve: Callable[[socket.socket, threading.Event], None]) -> Iterator[StallingListener]:
-    with StallingListener(serve) as listener:
+    with StallingListener(content, pause_s, step) as listener:
         thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -74,3 +43,8 @@ def _running(serve: Callable[[socket.socket, threading.Event], None]) -> Iterato
             listener.closing.set()
             listener.shutdown()
             thread.join()
+
+
+def silent_listener() -> Any:
+    """Run a listener that reads nothing and sends nothing."""
+    return trickling_listener(b"")

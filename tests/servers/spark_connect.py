@@ -4,7 +4,6 @@ import os
 import socket
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Final
 from pyspark_kafka.adapters.spark.log_filter import SENSITIVE
 from pyspark_kafka.adapters.spark.session import REDACTION
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
-from pyspark_kafka.brokers.errors import BrokerStartError
-from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.security.policy import AllowList
+
+from .java_server import running
 
 DISALLOWED: Final = "client.rack"
 """The option of the Kafka client that the server's environment forbids."""
@@ -28,8 +27,6 @@ SPARK_ALLOWED: Final = "sasl.kerberos.kinit.cmd"
 """The one that a setting of Spark's application allows, which it does not pass on either."""
 
 _CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_START_SECONDS: Final = 120.0
-_POLL_SECONDS: Final = 0.1
 
 
 @contextmanager
@@ -38,12 +35,9 @@ def run_connect_server() -> Iterator[str]:
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory(prefix="spark-connect-") as name:
         directory = Path(name)
-        server = JavaProcess(_command(port, directory), directory, directory / "server.log")
-        try:
-            _await_ready(server, port)
+        command = _command(port, directory)
+        with running("Spark Connect", {"server": command}, directory, lambda: _listens(port)):
             yield f"sc://127.0.0.1:{port}"
-        finally:
-            server.kill()
 
 
 def _command(port: int, directory: Path) -> list[str]:
@@ -68,14 +62,6 @@ def _command(port: int, directory: Path) -> list[str]:
     submit = f"{os.environ['SPARK_HOME']}/bin/spark-submit"
     server = ("--class", _CLASS, "--master", "local[2]", *options, "spark-internal")
     return ["/usr/bin/env", *variables, submit, *server]
-
-
-def _await_ready(server: JavaProcess, port: int) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while not _listens(port):
-        if not server.running or time.monotonic() > deadline:
-            raise BrokerStartError("The Spark Connect server did not start", server.log)
-        time.sleep(_POLL_SECONDS)
 
 
 def _listens(port: int) -> bool:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import enum
 import http.client
+import json
 import math
 import random
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final, final
 from urllib.parse import parse_qs, urlsplit
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
 from .hdfs import Hdfs
+from .http_server import Request, Response, serving
 from .s3 import S3Server
 
 _UPSTREAM_S: Final = 60.0
-_POLL_S: Final = 0.01
 _HOP_BY_HOP: Final = frozenset({"connection", "content-length", "transfer-encoding", "expect"})
+_CONDITION: Final = "If-None-Match"
 _WEBHDFS: Final = "/webhdfs/"
 _DATA_NODE: Final = "namenoderpcaddress"
 """A parameter that the NameNode adds to the URLs of DataNodes."""
@@ -43,6 +44,9 @@ class Failure(enum.Enum):
 
     RESET = enum.auto()
     """The connection is closed without a response."""
+
+    CONFLICT = enum.auto()
+    """409, and the request is not carried out: S3 has another one for the object under way."""
 
 
 @final
@@ -68,16 +72,11 @@ class Behavior:
     None is older than this behavior.
     """
 
+    ignores_conditions: bool = False
+    """Whether puts are carried out with any ``If-None-Match``."""
+
 
 HONEST: Final = Behavior()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
 
 
 @final
@@ -89,9 +88,10 @@ class StorageProxy:
         self._target = target
         self._chance = random.Random(seed)  # noqa: S311
         self._lock = threading.Lock()
-        self._lists: dict[str, list[tuple[float, _Answer]]] = {}
+        self._lists: dict[str, list[tuple[float, Response]]] = {}
         self._data_nodes: dict[str, str] = {}
         self.behavior = HONEST
+        self.requests = 0
         self._failed = 0
         self.stale = 0
         """How many lists were not the newest ones."""
@@ -114,33 +114,25 @@ class StorageProxy:
     @contextmanager
     def listening(self) -> Iterator[StorageProxy]:
         """Listen on a loopback port until the block ends."""
-        proxy = self
+        with serving(self._respond, keeps_alive=True) as url:
+            self.address = f"127.0.0.1:{urlsplit(url).port}"
+            yield self
 
-        class Handler(_Handler):
-            storage_proxy = proxy
-
-        with _Server(("127.0.0.1", 0), Handler) as server:
-            self.address = f"127.0.0.1:{server.server_port}"
-            thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
-            thread.start()
-            try:
-                yield self
-            finally:
-                server.shutdown()
-                thread.join()
-
-    def respond(self, request: Request) -> _Answer | None:
-        """Return a response, or ``None`` to close the connection."""
+    def _respond(self, request: Request) -> Response | None:
         behavior = self.behavior
+        self.requests += 1
         if behavior.delay_s:
             time.sleep(behavior.delay_s)
-        failure = self._failure(behavior, f"{request.method} {request.path}")
+        if behavior.ignores_conditions:
+            kept = {name: text for name, text in request.headers.items() if name != _CONDITION}
+            request = replace(request, headers=kept)
+        failure = self._failure(behavior, f"{request.method} {request.target}")
         if failure is Failure.RESET:
             return None
-        if failure in {Failure.SLOW_DOWN, Failure.INTERNAL_ERROR}:
+        if failure not in {None, Failure.LOST_RESPONSE}:
             return _refusal(request, failure)
-        answer = self._listed(request) if request.is_list else self._forward(request)
-        if not request.is_read:
+        answer = self._listed(request) if _is_list(request) else self._forward(request)
+        if request.method not in {"GET", "HEAD"}:
             self._look_at_lists()
         return _refusal(request, failure) if failure else answer
 
@@ -156,12 +148,12 @@ class StorageProxy:
             self._failed += 1
             return self._chance.choice(behavior.failures)
 
-    def _listed(self, request: Request) -> _Answer:
+    def _listed(self, request: Request) -> Response:
         """Return a list as it was a while ago, or else the oldest one that was seen."""
         newest = self._forward(request)
         before = time.monotonic() - self.behavior.list_delay_s
         with self._lock:
-            seen = self._lists.setdefault(request.path, [])
+            seen = self._lists.setdefault(request.target, [])
             seen.append((time.monotonic(), newest))
             if not self.behavior.list_delay_s:
                 return newest
@@ -171,19 +163,20 @@ class StorageProxy:
 
     def _look_at_lists(self) -> None:
         """Note all lists that were asked for after a change, so that old ones are known."""
-        for path in list(self._lists):
-            answer = self._forward(Request("GET", path, (), b""))
+        for target in list(self._lists):
+            answer = self._forward(Request("GET", target))
             with self._lock:
-                self._lists[path].append((time.monotonic(), answer))
+                self._lists[target].append((time.monotonic(), answer))
 
-    def _forward(self, request: Request) -> _Answer:
-        node = request.parameters.get(_DATA_NODE)
-        target = self._data_nodes.get(urlsplit(request.path).path, self._target) if node else None
-        connection = http.client.HTTPConnection(target or self._target, timeout=_UPSTREAM_S)
+    def _forward(self, request: Request) -> Response:
+        is_redirected = _DATA_NODE in _parameters(request)
+        node = self._data_nodes.get(request.path) if is_redirected else None
+        connection = http.client.HTTPConnection(node or self._target, timeout=_UPSTREAM_S)
+        given = {
+            name: text for name, text in request.headers.items() if name.lower() not in _HOP_BY_HOP
+        }
         try:
-            connection.request(
-                request.method, request.path, request.body or None, dict(request.headers)
-            )
+            connection.request(request.method, request.target, request.body or None, given)
             response = connection.getresponse()
             body = response.read()
             headers = [(name, self._redirected(name, each)) for name, each in response.getheaders()]
@@ -192,7 +185,7 @@ class StorageProxy:
         kept = tuple(pair for pair in headers if pair[0].lower() not in _HOP_BY_HOP)
         if request.method == "HEAD":
             kept += (("Content-Length", response.getheader("Content-Length", "0")),)
-        return _Answer(response.status, kept, body)
+        return Response(body, response.status, kept)
 
     def _redirected(self, name: str, value: str) -> str:
         if name.lower() != "location":
@@ -202,94 +195,33 @@ class StorageProxy:
         return url._replace(netloc=self.address).geturl()
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request to the proxy; its path has the query."""
-
-    method: str
-    path: str
-    headers: tuple[tuple[str, str], ...] = field(repr=False)
-    body: bytes = field(repr=False)
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """The parameters of the query, each once."""
-        found = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
-        return {name: values[0] for name, values in found.items()}
-
-    @property
-    def is_webhdfs(self) -> bool:
-        """Whether it is for WebHDFS, and not for S3."""
-        return self.path.startswith(_WEBHDFS)
-
-    @property
-    def is_read(self) -> bool:
-        """Whether it changes nothing."""
-        return self.method in {"GET", "HEAD"}
-
-    @property
-    def is_list(self) -> bool:
-        """Whether it asks for the names in a directory."""
-        if self.method != "GET":
-            return False
-        given = self.parameters
-        return given.get("op") == "LISTSTATUS" if self.is_webhdfs else "list-type" in given
+def _parameters(request: Request) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(request.target).query)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """Write nothing to standard error if a client ends a connection."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    storage_proxy: StorageProxy
-
-    def _respond(self) -> None:
-        size = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(size)
-        headers = tuple(
-            (name, value) for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP
-        )
-        answer = self.storage_proxy.respond(Request(self.command, self.path, headers, body))
-        if answer is None:
-            self.close_connection = True
-            return
-        with suppress(OSError):
-            self.send_response_only(answer.status)
-            for name, value in answer.headers:
-                self.send_header(name, value)
-            if self.command != "HEAD":
-                self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(answer.body)
-
-    do_GET = _respond  # noqa: N815 - the names of http.server
-    do_PUT = _respond  # noqa: N815
-    do_POST = _respond  # noqa: N815
-    do_DELETE = _respond  # noqa: N815
-    do_HEAD = _respond  # noqa: N815
-
-    def log_message(self, *_: object) -> None:
-        """Write nothing to standard error."""
+def _is_list(request: Request) -> bool:
+    """Return whether a request asks for the names in a directory."""
+    given = _parameters(request)
+    return request.method == "GET" and (given.get("op") == ["LISTSTATUS"] or "list-type" in given)
 
 
-def _refusal(request: Request, failure: Failure) -> _Answer:
-    status = 503 if failure is Failure.SLOW_DOWN else 500
-    if request.is_webhdfs:
-        kind = "RetriableException" if failure is Failure.SLOW_DOWN else "RuntimeException"
-        text = (
-            f'{{"RemoteException": {{"exception": "{kind}", '
-            f'"javaClassName": "org.apache.hadoop.ipc.{kind}", "message": "Server too busy"}}}}'
-        )
-        return _Answer(status, (("Content-Type", "application/json"),), text.encode())
-    code = "SlowDown" if failure is Failure.SLOW_DOWN else "InternalError"
+_REFUSALS: Final = {
+    Failure.SLOW_DOWN: (503, "SlowDown", "RetriableException"),
+    Failure.INTERNAL_ERROR: (500, "InternalError", "RuntimeException"),
+    Failure.LOST_RESPONSE: (500, "InternalError", "RuntimeException"),
+    Failure.CONFLICT: (409, "ConditionalRequestConflict", ""),
+}
+"""The status of a response, S3's code, and the class of Hadoop's exception."""
+
+
+def _refusal(request: Request, failure: Failure) -> Response:
+    status, code, kind = _REFUSALS[failure]
+    if request.path.startswith(_WEBHDFS):
+        fields = {"exception": kind, "javaClassName": f"org.apache.hadoop.ipc.{kind}"}
+        error = {"RemoteException": {**fields, "message": "Server too busy"}}
+        return Response(json.dumps(error).encode(), status)
     text = f"<Error><Code>{code}</Code><Message>Reduce your request rate.</Message></Error>"
-    return _Answer(status, (("Content-Type", "application/xml"),), text.encode())
+    return Response(text.encode(), status, (("Content-Type", "application/xml"),))
 
 
 @contextmanager

@@ -3,32 +3,29 @@
 Java calls it a dynamic archive of application class-data sharing (JEP 350).
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 _PROGRAM: Final = Path(__file__).with_name("use_spark.py")
 
 
 @contextmanager
-def making_class_archive(home: Path) -> Iterator[None]:
-    """Make the archive of a home meanwhile; JVMs that start before it is there go without."""
+def making_class_archive() -> Iterator[None]:
+    """Make the archive of Spark's home meanwhile; JVMs that start before it is there go without."""
+    home = Path(os.environ["SPARK_HOME"])
     with (home / "archive.log").open("wb") as log:
         program = subprocess.Popen(
             [sys.executable, _PROGRAM, home],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
             start_new_session=True,
         )
     try:

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
-from ...servers.hdfs import Hdfs, HdfsCluster
+from ...servers.hdfs import Hdfs, run_hdfs
 from ...servers.s3 import S3Server, run_s3
 from ...servers.small_disk import SmallDisk, can_mount, mounted_at
 from ...servers.storage_proxy import StorageProxy, storage_behind
@@ -24,7 +24,7 @@ STORAGES: Final = (S3, HDFS, SMALL_DISK)
 _DISK_MB: Final = 16
 _SERVERS: Final[dict[str, Callable[[], AbstractContextManager[S3Server | Hdfs]]]] = {
     S3: run_s3,
-    HDFS: HdfsCluster,
+    HDFS: run_hdfs,
 }
 
 
