@@ -264,7 +264,7 @@ def test_new_connections_use_replaced_files_that_fit(authority, client, tmp_path
     third = current.context
     assert third is not second
     [trusted] = third.get_ca_certs()
-    assert (("commonName", "Other"),) in trusted["subject"]
+    assert (("organizationName", "Other"),) in trusted["subject"]
 
 
 def test_a_file_that_is_gone(authority, client, tmp_path):
