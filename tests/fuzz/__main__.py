@@ -19,7 +19,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 from . import batches
 from .corpus import VALID, read_covering, write_covering
@@ -36,7 +36,6 @@ _PROGRESS: Final = re.compile(
 )
 
 
-@final
 @dataclass(slots=True)
 class Run:
     """A run of several processes: each that ends before its time leaves a finding."""

@@ -4,8 +4,8 @@ import io
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from pyspark_kafka.ports.values.value_format import (
 from tests.unit.adapters.values.avro.corpus import CASES, Case
 from tests.unit.adapters.values.avro.decoding import options_of, plain
 
-from .guarded import GuardedNumpy, guarded_array, replaced
+from .guarded import guarded_array, little_memory
 from .inputs import mutated
 from .parsers import quickly
 
@@ -52,7 +52,7 @@ def try_batch(seed: int, number: int) -> Counter[str]:
     schemas = _writers(case, dice)
     parts = [_payload(dice, case) for _ in range(ROWS)]
     writers = np.array([dice.randrange(-1, len(schemas)) for _ in range(ROWS)], np.int32)
-    with _guarded(), quickly():
+    with little_memory({column_set: {"_MIN_DATA": 1}, decoder: {"_MIN_SLOTS": 2}}), quickly():
         found = values.decode(_payloads(parts, writers, schemas))
     found.column.validate(full=True)
     _check_rows(case, found)
@@ -62,19 +62,6 @@ def try_batch(seed: int, number: int) -> Counter[str]:
         alone = values.decode(_payloads([parts[row]], writers[row : row + 1], schemas))
         _check_same(found, np.array([row]), alone)
     return Counter(FailureReason(int(reason)).name for reason in found.reasons)
-
-
-@contextmanager
-def _guarded() -> Iterator[None]:
-    """Let decoders have little memory at first, at forbidden pages."""
-    changes: tuple[tuple[Any, str, Any], ...] = (
-        (column_set, "np", GuardedNumpy()),
-        (decoder, "np", GuardedNumpy()),
-        (column_set, "_MIN_DATA", 1),
-        (decoder, "_MIN_SLOTS", 2),
-    )
-    with replaced(*changes):
-        yield
 
 
 @cache

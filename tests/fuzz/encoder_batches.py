@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,21 +20,17 @@ from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
 from pyspark_kafka.adapters.values.json.value_format import parse_json_options
 from pyspark_kafka.adapters.values.protobuf.encoder import ProtobufEncoder
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
+from pyspark_kafka.domain.values.data_types import StructType
 from pyspark_kafka.domain.values.errors import FailureReason, UnencodableValueError
 from pyspark_kafka.domain.values.value_options import ValueOptions
+from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder, ValueEncoder
 from tests.unit.adapters.values.json.payloads import payloads_of, plain
 from tests.unit.adapters.values.protobuf.oracle import decoder_of
 from tests.unit.adapters.values.protobuf.schemas import message_named
 from tests.unit.adapters.values.protobuf.wire import message_bytes
 
-from .guarded import GuardedNumpy, replaced
+from .guarded import little_memory
 from .random_columns import NOT_UTF8, TEXTS, RandomColumns, RandomTypes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark_kafka.domain.values.data_types import StructType
-    from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder, ValueEncoder
 
 ROWS: Final = 400
 """The rows of a batch."""
@@ -68,7 +63,6 @@ _DEFAULTS: Final[tuple[Any, ...]] = (None, 0, False, "0.0", b"", [], _SYMBOLS[0]
 """What is not written of fields that do not know whether they are set."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Codec:
     """An encoder of rows of a type, and a decoder of its values."""
@@ -153,17 +147,10 @@ def _encoded(
 
 
 def _encode(codec: Codec, rows: pa.Array[Any]) -> pa.Array[Any]:
-    with _little_room():
+    with little_memory({row_encoder: {"_MIN_BYTES": 1}}):
         values = codec.encoder.encode(rows, _PREFIX)
     values.validate(full=True)
     return values
-
-
-@contextmanager
-def _little_room() -> Iterator[None]:
-    """Let encoders begin with little memory that ends at forbidden pages."""
-    with replaced((row_encoder, "np", GuardedNumpy()), (row_encoder, "_MIN_BYTES", 1)):
-        yield
 
 
 def _check_refusal(codec: Codec, row: pa.Array[Any], error: UnencodableValueError) -> None:
@@ -218,7 +205,6 @@ def _protobuf_codec(name: str) -> Codec:
 
 @cache
 def _message_rows(name: str) -> pa.Array[Any]:
-    """Return rows that were read from random messages."""
     dice = random.Random(name)  # noqa: S311  # nothing is secret
     message = message_named(name)
     messages = [message_bytes(dice, message) for _ in range(_MESSAGES_MADE)]

@@ -1,7 +1,7 @@
 """The readers of files that are read back, held against any bytes."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from fsspec.implementations.memory import MemoryFileSystem
 
@@ -33,7 +33,6 @@ from pyspark_kafka.domain.checkpoints.entries import (
 )
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import (
-    TaskMessage,
     read_command,
     read_message,
     write_command,
@@ -123,14 +122,8 @@ def _sink(content: bytes) -> None:
 
 def _query_id(content: bytes) -> None:
     MemoryFileSystem.store.clear()
-    MemoryFileSystem.store["/checkpoint/metadata"] = _file("/checkpoint/metadata", content)
+    MemoryFileSystem().pipe_file("/checkpoint/metadata", content)
     assert len(query_id_of(StoragePath("memory://checkpoint"))) == 36
-
-
-def _file(path: str, content: bytes) -> Any:
-    filesystem = MemoryFileSystem()
-    filesystem.pipe_file(path, content)
-    return MemoryFileSystem.store[path]
 
 
 def _listed_log(content: bytes) -> None:
@@ -138,7 +131,7 @@ def _listed_log(content: bytes) -> None:
     MemoryFileSystem.store.clear()
     for name in content.decode(errors="replace").split("\n"):
         if name and "/" not in name:
-            _file(f"/log/{name}", b"content")
+            MemoryFileSystem().pipe_file(f"/log/{name}", b"content")
     log = FsspecMetadataLog(StoragePath("memory://log"))
     ids = log.batch_ids()
     assert list(ids) == sorted(ids)
@@ -174,14 +167,12 @@ def _signed(content: bytes) -> None:
 
 def _message(content: bytes) -> None:
     message = read_message(content)
-    assert read_message(write_message(message)) == _shortened(message)
+    # Texts have a limit when they are written.
+    shortened = read_message(write_message(message))
+    assert read_message(write_message(shortened)) == shortened
+    assert shortened.task == message.task
     assert digest_of(message.task)
     assert str(message.task)
-
-
-def _shortened(message: TaskMessage) -> TaskMessage:
-    """Return a message as it is written: texts have a limit."""
-    return read_message(write_message(message))
 
 
 def _command(content: bytes) -> None:

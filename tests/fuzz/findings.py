@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 from .parsers import Parser, TooSlowError, decode_input, encode_input, try_input
 
@@ -14,7 +14,6 @@ _MAX_TRIES: Final = 400
 SUFFIX: Final = ".input"
 
 
-@final
 @dataclass(slots=True)
 class Findings:
     """The smallest input for each place, as files with the traceback beside."""
@@ -74,6 +73,5 @@ def place_of(error: BaseException) -> str:
 
 
 def say(what: str) -> None:
-    """Print a line at once."""
     sys.stdout.write(f"{what}\n")
     sys.stdout.flush()

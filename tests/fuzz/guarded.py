@@ -2,10 +2,11 @@
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -45,16 +46,12 @@ def guarded_array(values: Sequence[bytes]) -> Any:
 
 
 @contextmanager
-def replaced(*changes: tuple[ModuleType, str, Any]) -> Iterator[None]:
-    """Give names of modules other values, and their own ones at the end."""
-    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
-    for module, name, value in changes:
-        setattr(module, name, value)
-    try:
+def little_memory(limits: Mapping[ModuleType, Mapping[str, Any]]) -> Iterator[None]:
+    """Let modules allocate memory that ends at forbidden pages, and little of it at first."""
+    with ExitStack() as changed:
+        for module, names in limits.items():
+            changed.enter_context(patch.multiple(module, np=GuardedNumpy(), **names))
         yield
-    finally:
-        for module, name, value in before:
-            setattr(module, name, value)
 
 
 class GuardedNumpy:

@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final
 
 import lz4.frame
 
@@ -45,7 +45,6 @@ HOSTILE_LONGS: Final = (-(2**63), -(2**62), -1, 0, 1, 2**31, 2**53, 2**63 - 2, 2
 SIZES: Final = (0, 0, 1, 1, 2, 3, 5, 7, 15, 16, 62, 63, 64, 65, 127, 128, 129, 300)
 
 
-@final
 @dataclass(frozen=True)
 class Case:
     """A stretch, how to decode it, and how much room there is at first."""

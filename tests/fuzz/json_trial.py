@@ -3,8 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -20,7 +19,7 @@ from pyspark_kafka.domain.values.errors import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from tests.unit.adapters.values.json.payloads import payloads_of, plain
 
-from .guarded import GuardedNumpy, guarded_array, replaced
+from .guarded import guarded_array, little_memory
 from .inputs import mutated
 from .parsers import MAX_BYTES, Parser, quickly
 
@@ -97,7 +96,7 @@ def _decoder(number: int) -> JsonDecoder:
 def try_values(number: int, values: Sequence[bytes]) -> list[Row]:
     """Decode a batch, and again with little room and in another order; compare the rows."""
     rows = _decode(number, values)
-    with little_room():
+    with little_memory({column_set: {"_MIN_DATA": 8}}):
         again = _decode(number, values[::-1])
     assert again[::-1] == rows, [
         pair for pair in zip(rows, again[::-1], strict=True) if len(set(map(str, pair))) > 1
@@ -106,13 +105,6 @@ def try_values(number: int, values: Sequence[bytes]) -> list[Row]:
         for value, (reason, _, row) in zip(values, rows, strict=True):
             _hold_peer(value, reason, row)
     return rows
-
-
-@contextmanager
-def little_room() -> Iterator[None]:
-    """Let columns begin with little memory that ends at forbidden pages."""
-    with replaced((column_set, "np", GuardedNumpy()), (column_set, "_MIN_DATA", 8)):
-        yield
 
 
 def _decode(number: int, values: Sequence[bytes]) -> list[Row]:

@@ -37,7 +37,6 @@ def try_batch(seed: int, number: int) -> Counter[str]:
 
 @cache
 def _kept_inputs() -> Sequence[bytes]:
-    """Return what the guided fuzzer of the decoder has kept in the repository."""
     return [decode_input(data)[1] for data in read_covering("decoder")]
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final
 
 CPU_S: Final = 2.0
 """How much processor time one input may take, with all that is held against it."""
@@ -19,7 +19,6 @@ class TooSlowError(BaseException):
     """An input takes too long; no parser catches this."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Parser:
     """A parser, the errors that it documents, and valid inputs.

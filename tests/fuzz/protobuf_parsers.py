@@ -1,8 +1,7 @@
 """The decoder of Protobuf values, held against upb by messages that are made of any bytes."""
 
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -20,7 +19,7 @@ from tests.unit.adapters.values.protobuf.schemas import message_named
 from tests.unit.adapters.values.protobuf.test_round_trips import NAMES
 from tests.unit.adapters.values.protobuf.wire import damaged, message_bytes
 
-from .guarded import GuardedNumpy, guarded_array
+from .guarded import guarded_array, little_memory
 from .parsers import Parser, quickly
 
 VARIANTS: Final = 16
@@ -37,7 +36,8 @@ def try_values(name: str, settings: ProtobufSettings, values: Sequence[bytes]) -
     descriptor = message_named(name)
     wanted = message_type(descriptor, settings)
     decoder = ProtobufDecoder(descriptor, wanted, settings)
-    with little_room():
+    little = little_memory({column_set: {"_MIN_DATA": 1}})
+    with little, patch.object(decoding, "ColumnSet", _small_columns):
         found = []
         for each in (values, values[::-1]):
             with quickly():
@@ -47,17 +47,6 @@ def try_values(name: str, settings: ProtobufSettings, values: Sequence[bytes]) -
     for value, row in zip(values, rows, strict=True):
         right = expected(descriptor, value, wanted, settings)
         assert (REFUSED if isinstance(row, int) else row) == right, value.hex()
-
-
-@contextmanager
-def little_room() -> Iterator[None]:
-    """Let columns begin with little memory that ends at forbidden pages."""
-    with (
-        patch.object(column_set, "_MIN_DATA", 1),
-        patch.object(column_set, "np", GuardedNumpy()),
-        patch.object(decoding, "ColumnSet", _small_columns),
-    ):
-        yield
 
 
 def warm_up() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,6 @@ _MILLIS: Final = (-62_135_596_800_000, 253_402_300_799_999)
 _MAX_PADDING: Final = 12
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class RandomTypes:
     """Makes types at random, whose fields have some of the names."""
@@ -75,7 +74,6 @@ class RandomTypes:
         return ATOMS[int(self.dice.integers(len(ATOMS)))]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class RandomColumns:
     """Makes arrays at random: parts of larger ones, with any values where they are null.
@@ -88,7 +86,6 @@ class RandomColumns:
     texts: Sequence[bytes] = TEXTS
 
     def array(self, data_type: DataType, rows: int, *, has_nulls: bool = True) -> pa.Array[Any]:
-        """Return an array of a type."""
         before, behind = (int(size) for size in self.dice.integers(0, _MAX_PADDING, 2))
         total = before + rows + behind
         valid = self._valid(total) if has_nulls else None

@@ -2,9 +2,10 @@
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Final, final
+from typing import Any, Final
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
@@ -115,35 +116,23 @@ def _connected(received: bytes, broker: BrokerVersionData) -> tuple[Any, socket.
 
 def _receive_fetched(content: bytes) -> None:
     connected, theirs = _connected(content, BROKERS["4.0"])
-    connection = FetchConnection(connected, _FETCHES, 1_000)
-    with theirs:
-        try:
-            connection.send({PARTITION: FetchPosition(0)})
-            connection.receive(ReceiveBuffer())
-        finally:
-            connection.close()
+    with theirs, closing(FetchConnection(connected, _FETCHES, 1_000)) as connection:
+        connection.send({PARTITION: FetchPosition(0)})
+        connection.receive(ReceiveBuffer())
 
 
 def _receive_produced(content: bytes) -> None:
     connected, theirs = _connected(content, BROKERS["4.0"])
-    connection = ProduceConnection(connected, _WRITES, 1_000)
-    with theirs:
-        try:
-            connection.send({PARTITION: b"records"}, None)
-            connection.receive()
-        finally:
-            connection.close()
+    with theirs, closing(ProduceConnection(connected, _WRITES, 1_000)) as connection:
+        connection.send({PARTITION: b"records"}, None)
+        connection.receive()
 
 
 def _receive(request: Any, response: Any, content: bytes) -> None:
     connected, theirs = _connected(content, BROKERS["4.0"])
-    connection = CoordinatorConnection(connected, "c", 1_000)
-    with theirs:
-        try:
-            connection.send(CoordinatorRequest(request, response))
-            check_response(connection.receive())
-        finally:
-            connection.close()
+    with theirs, closing(CoordinatorConnection(connected, "c", 1_000)) as connection:
+        connection.send(CoordinatorRequest(request, response))
+        check_response(connection.receive())
 
 
 def _connection_parsers() -> Iterator[Parser]:
@@ -158,10 +147,9 @@ def _connection_parsers() -> Iterator[Parser]:
         (commit_offsets_request(TRANSACTION, "g", PARTITION, 7), producer.TxnOffsetCommitResponse),
         (end_request(TRANSACTION, commit=True), producer.EndTxnResponse),
     ):
-        name, version = request.name.removesuffix("Request"), request.max_version
         version = BROKERS["4.0"].api_version(request)
         yield Parser(
-            f"coordinator-{name}",
+            f"coordinator-{request.name.removesuffix('Request')}",
             partial(_receive, request, response),
             (OSError, kafka_errors.KafkaError),
             map(framed, variants(response, version)),
@@ -177,7 +165,6 @@ def decoded(request: Any, content: bytes, broker: BrokerVersionData) -> Any:
         return protocol.receive_bytes(framed(content))[0][1]
 
 
-@final
 class Answering:
     """Stands for ``ClusterMetadata`` and for kafka-python's manager: answers one request.
 
@@ -205,7 +192,6 @@ class Answering:
         return decoded(request, self._content, self.broker_version_data)
 
 
-@final
 class Manager:
     """Runs the coroutines of kafka-python's admin client, which wait for nothing."""
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -29,7 +29,7 @@ from pyspark_kafka.domain.reading.records import COLUMNS, Projection
 from tests.unit.adapters.kafka_format.batches import CONTROL, TRANSACTIONAL, ZSTD
 from tests.unit.adapters.kafka_format.reading import T, rows_of, rows_of_peer
 
-from .guarded import GuardedNumpy, guarded_copy, replaced
+from .guarded import guarded_copy, little_memory
 from .inputs import END, Case
 from .parsers import DECODE_S, quickly
 
@@ -54,7 +54,7 @@ def try_case(case: Case) -> Outcome:
         # The first time may have been a compiler's.
         with quickly():
             _outcome(case, stretch)
-    with little_room(case.room):
+    with _little_room(case.room):
         tight = _outcome(case, stretch)
     _hold_same(case, stretch, usual, tight)
     _hold_order(case, usual)
@@ -62,21 +62,14 @@ def try_case(case: Case) -> Outcome:
     return usual
 
 
-@contextmanager
-def little_room(room: dict[str, int]) -> Iterator[None]:
-    """Let decoders begin with little memory that ends at forbidden pages."""
-    changes = (
-        (column_buffers, "np", GuardedNumpy()),
-        (record_blocks, "np", GuardedNumpy()),
-        (record_decoder, "np", GuardedNumpy()),
-        (column_buffers, "MAX_ROWS", room.get("rows", 2)),
-        (column_buffers, "DEFAULT_BYTES", room.get("bytes", 16)),
-        (column_buffers, "DEFAULT_HEADERS", room.get("headers", 2)),
-        (record_blocks, "SCRATCH_BYTES", room.get("scratch", 16)),
-        (record_decoder, "SCRATCH_BYTES", room.get("scratch", 16)),
-    )
-    with replaced(*changes):
-        yield
+def _little_room(room: dict[str, int]) -> AbstractContextManager[None]:
+    scratch = {"SCRATCH_BYTES": room.get("scratch", 16)}
+    columns = {
+        "MAX_ROWS": room.get("rows", 2),
+        "DEFAULT_BYTES": room.get("bytes", 16),
+        "DEFAULT_HEADERS": room.get("headers", 2),
+    }
+    return little_memory({column_buffers: columns, record_blocks: scratch, record_decoder: scratch})
 
 
 def _outcome(case: Case, stretch: FetchedRecords) -> Outcome:

@@ -43,7 +43,6 @@ def variants(response: Any, version: int, **given: object) -> Iterator[bytes]:
 
 
 def framed(content: bytes) -> bytes:
-    """Return a frame with its size before it."""
     return struct.pack(">i", len(content)) + content
 
 
