@@ -87,7 +87,7 @@ def produce(world: KafkaWorld) -> tuple[str, set[tuple[int, int]]]:
         for offset in range(RECORDS // PARTITIONS):
             number = offset * PARTITIONS + partition
             if number % BAD_EVERY:
-                records.append(Record(b"%d" % number))
+                records.append(Record(b'{"number": %d}' % number))
             else:
                 records.append(Record(b"number %d" % number))
                 bad.add((partition, offset))
@@ -103,7 +103,7 @@ def settings_of(
         "subscribe": source,
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(BATCH),
-        "valueFormat": letter_points.FORMAT,
+        "valueFormat": "json",
         "valueSchema": "number BIGINT",
         "deadLetterTopic": letters,
     }
