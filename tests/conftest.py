@@ -98,7 +98,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSoak
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test with what it needs."""
     needed = SERVER_FIXTURES.keys() & set(getattr(item, "fixturenames", ()))
     for marker in {SERVER_FIXTURES[fixture] for fixture in needed}:
         item.add_marker(marker)
@@ -128,7 +127,6 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the servers."""
     if DESK in config.stash:
         config.stash[DESK].close()
     config.stash[SERVERS].close()
@@ -142,7 +140,6 @@ def servers(pytestconfig):
 
 @pytest.fixture(scope="session")
 def kafka(servers):
-    """Return the real Apache Kafka broker that runs as long as the tests do."""
     from .servers.tested_kafka import shared_kafka
 
     return shared_kafka(servers.find("kafka"))
@@ -150,31 +147,26 @@ def kafka(servers):
 
 @pytest.fixture(scope="session")
 def secured(servers):
-    """Return a real broker with TLS, logins and ACLs that runs as long as the tests do."""
     return servers.find("secured")
 
 
 @pytest.fixture(scope="session")
 def hdfs(servers):
-    """Return the real HDFS that runs as long as the tests do."""
     return servers.find("hdfs")
 
 
 @pytest.fixture(scope="session")
 def s3(servers):
-    """Return moto's server of S3, which runs as long as the tests do."""
     return servers.find("s3")
 
 
 @pytest.fixture(scope="session")
 def schema_registry(servers):
-    """Return the URL of a real schema registry that runs as long as the tests do."""
     return servers.find("schema_registry")
 
 
 @pytest.fixture(scope="session")
 def connect_url(servers):
-    """Return the URL of a real Spark Connect server that runs as long as the tests do."""
     return servers.find("spark_connect")
 
 
@@ -215,7 +207,6 @@ def world(client, fresh_name, kafka):
 
 @pytest.fixture(scope="session")
 def topics(kafka, fresh_name):
-    """Return a function to make topics with records."""
     from .spark.topics import Topics
 
     return Topics(kafka, fresh_name)

@@ -136,8 +136,6 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Tests to run in an environment, with a broker."""
-
     name: str
     environment: Environment
     tests: Sequence[str]
@@ -145,7 +143,6 @@ class Cell:
 
 
 def all_cells(project: Project) -> tuple[Cell, ...]:
-    """Return the whole matrix."""
     extras = tuple(name for name in project.extras if name != "kerberos")
     lowest_spark = f"pyspark=={project.lowest('pyspark')}"
     sparks = {

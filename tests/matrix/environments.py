@@ -57,17 +57,14 @@ def requirements(environment: Environment, project: Project) -> tuple[str, ...]:
 
 
 def only(packages: Collection[str], resolved: str) -> str:
-    """Return the lines of resolved requirements that are of these packages."""
     return lines(line for line in resolved.splitlines() if package_name(line) in packages)
 
 
 def lines(texts: Iterable[str]) -> str:
-    """Return texts as lines of a file."""
     return "".join(f"{text}\n" for text in texts)
 
 
 def installed_versions(python: Path) -> dict[str, str]:
-    """Return the versions of the packages that an environment has, by name."""
     found = json.loads(_uv("pip", "list", "--quiet", "--format", "json", "--python", python))
     return {package_name(each["name"]): each["version"] for each in found}
 

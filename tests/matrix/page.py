@@ -77,12 +77,10 @@ REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?(.*)")
 
 
 def compatibility_page() -> str:
-    """Return the page."""
     return page_of((ROOT / "pyproject.toml").read_text(), all_cells(Project.read()), read_results())
 
 
 def page_of(settings: str, cells: Iterable[Cell], results: Iterable[Result]) -> str:
-    """Return the page of the content of ``pyproject.toml``, a matrix and its results."""
     project = tomllib.loads(settings)["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
     by_cell = {result.cell: result for result in results}
@@ -141,7 +139,6 @@ def _row(*columns: object) -> str:
 
 
 def _tested(results: Iterable[Result]) -> dict[str, set[str]]:
-    """Return the versions with which all tests passed, by what has them."""
     tested: dict[str, set[str]] = {}
     for result in results:
         if result.outcome is Outcome.PASSED:
@@ -183,7 +180,6 @@ def _rows(
 
 
 def _versions(requirement: str) -> tuple[str, str]:
-    """Return the name of a requirement, and its versions in words."""
     match = REQUIREMENT.fullmatch(requirement)
     if match is None:
         raise ValueError(f"not a requirement: {requirement}")

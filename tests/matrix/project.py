@@ -17,15 +17,12 @@ _NAME: Final = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The requirements of ``pyproject.toml``."""
-
     dependencies: tuple[str, ...]
     extras: dict[str, tuple[str, ...]]
     tests: tuple[str, ...]
 
     @classmethod
     def read(cls, path: Path = ROOT / "pyproject.toml") -> Self:
-        """Return what a file names."""
         return cls.of(tomllib.loads(path.read_text()))
 
     @classmethod
@@ -43,12 +40,10 @@ class Project:
         )
 
     def packages(self, extras: Iterable[str]) -> frozenset[str]:
-        """Return the names of the dependencies, with some of the extras."""
         chosen = (requirement for extra in extras for requirement in self.extras[extra])
         return frozenset(map(package_name, (*self.dependencies, *chosen)))
 
     def lowest(self, package: str) -> str:
-        """Return the lower bound of the version of a package."""
         every = (*self.dependencies, *(each for extra in self.extras.values() for each in extra))
         for requirement in every:
             bound = re.search(r">=([\w.]+)", requirement)
@@ -67,7 +62,6 @@ def _group(groups: dict[str, Any], name: str) -> Iterator[str]:
 
 
 def package_name(requirement: str) -> str:
-    """Return the name of the package of a requirement."""
     match = _NAME.match(requirement)
     if match is None:
         raise ValueError(f"not a requirement: {requirement}")

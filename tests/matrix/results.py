@@ -14,8 +14,6 @@ RESULTS: Final = ROOT / "tests" / "matrix" / "results.json"
 
 
 class Outcome(StrEnum):
-    """What became of a cell."""
-
     PASSED = "passed"
     FAILED = "failed"
     NOT_RUN = "not run"

@@ -77,7 +77,6 @@ def _run_tests(cell: Cell, python: Path) -> tuple[Counts, int, int]:
 
 
 def _versions(cell: Cell, python: Path, project: Project) -> dict[str, str]:
-    """Return the versions of Python, Java, the broker, and the packages the project names."""
     found = installed_versions(python)
     packages = sorted(project.packages(project.extras) & found.keys())
     return {

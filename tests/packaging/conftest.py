@@ -24,7 +24,6 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def bare_python(tmp_path_factory):
-    """Return a Python with the dependencies but without the package."""
     return made_once(tmp_path_factory, "bare", without_the_package)
 
 

@@ -39,7 +39,6 @@ def install_wheel(base: Path, directory: Path, wheel: Path, extras: str = "") ->
 
 
 def build(source: Path, directory: Path) -> Path:
-    """Build the sdist, and from it the wheel, and give the wheel."""
     subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, source],
         check=True,

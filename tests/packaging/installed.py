@@ -61,7 +61,6 @@ class Installed:
         return interpreter_of(self.python, self.directory, {**self.environment, **variables})
 
     def ended(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Return what became of the command ``pyspark-kafka``."""
         return subprocess.run(
             [self.python.parent / "pyspark-kafka", *arguments],
             cwd=self.directory,

@@ -119,7 +119,6 @@ def at_kafka(kafka):
 
 @pytest.mark.parametrize("name", [name for name in WITHOUT_SPARK if name not in PAGES_WITH_EXTRAS])
 def test_a_page_that_needs_no_extra(name, installed):
-    """The examples hold what they assert, with the package and nothing more."""
     run_page(name, installed)
 
 
@@ -135,7 +134,6 @@ def test_all_tests_of_a_page(name, installed):
 
 @pytest.mark.parametrize("name", PAGES_WITH_TESTING)
 def test_the_tests_of_a_page(name, installed):
-    """The tests of the page pass with the extra ``testing`` alone."""
     run_tests_of(name, installed)
 
 
@@ -203,7 +201,6 @@ def test_a_missing_extra(extra, installed, request):
 
 
 def with_key_stores(installed: Installed, request: pytest.FixtureRequest) -> Sequence[str]:
-    """Return the arguments of a command that opens PKCS12 stores."""
     secured: SecuredBroker = request.getfixturevalue("secured")
     return ("topics", *connection(installed.directory, secured.options(TLS_MECHANISM)))
 

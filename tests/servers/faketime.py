@@ -18,7 +18,6 @@ _SYSTEM: Final = Path("/usr/lib")
 
 
 def find() -> Path | None:
-    """Return the library, from the system or the cache, or ``None``."""
     for root in (cache_directory() / _PACKAGE, _SYSTEM):
         for found in sorted(root.glob(f"**/faketime/{_LIBRARY}")):
             return found

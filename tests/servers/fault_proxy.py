@@ -113,12 +113,10 @@ class FaultProxy:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def rules(self) -> Rules:
-        """The rules that are in force."""
         return self._rules
 
     def set(self, rules: Rules) -> None:
@@ -126,7 +124,6 @@ class FaultProxy:
         self._call(lambda: self._set(rules))
 
     def reset_all(self) -> None:
-        """Reset all connections."""
         self._call(self._reset_all)
 
     def close(self) -> None:
@@ -272,7 +269,6 @@ class _Connection:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def reset(self) -> None:
-        """Close both sockets with RST."""
         for each in (self.client, self.server):
             with suppress(OSError):
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

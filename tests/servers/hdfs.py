@@ -43,7 +43,6 @@ class Hdfs:
         return f"hdfs://127.0.0.1:{self.name_port}"
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file, or replace it."""
         answer = self.request("PUT", path, "op=CREATE&overwrite=true&noredirect=true")
         _send("PUT", answer["Location"], content)
 
@@ -52,12 +51,10 @@ class Hdfs:
         self.request("PUT", path, f"op=SETTIMES&modificationtime={modified}")
 
     def names(self, path: str) -> list[str]:
-        """Return the sorted names in a directory."""
         statuses = self.request("GET", path, "op=LISTSTATUS")["FileStatuses"]["FileStatus"]
         return sorted(status["pathSuffix"] for status in statuses)
 
     def request(self, method: str, path: str, query: str) -> Any:
-        """Send a request of WebHDFS, and return its JSON."""
         url = f"http://127.0.0.1:{self.http_port}/webhdfs/v1{path}?{query}&user.name={getpass.getuser()}"
         return json.loads(_send(method, url, None) or b"null")
 

@@ -111,7 +111,6 @@ class PartitionLog:
 
     @property
     def end(self) -> int:
-        """The offset of the next record."""
         return _last_offset(self.batches[-1]) + 1 if self.batches else 0
 
     def append(self, batch: bytes) -> int:
@@ -153,7 +152,6 @@ class HonestCluster:
     """Answers requests with kafka-python's responses; ``host`` and ``port`` are its address."""
 
     def __init__(self, topics: Iterable[str], partitions: int, host: str, port: int) -> None:
-        """Have topics with empty partitions."""
         self._host, self._port = host, port
         self.topic_ids = {name: UUID(int=number) for number, name in enumerate(topics, 1)}
         self.logs = {
@@ -185,7 +183,6 @@ class HonestCluster:
         }
 
     def answer(self, request: Any, version: int) -> Any:
-        """Return the response to a request."""
         kind = type(request)
         response = getattr(sys.modules[kind.__module__], kind.name.replace("Request", "Response"))
         if answer := self._answers_of_partitions.get(kind):
@@ -214,25 +211,21 @@ class HonestCluster:
         return {topics: answered}
 
     def append(self, partition: TopicPartition, values: Sequence[bytes], per_batch: int) -> None:
-        """Append records, so many in each batch."""
         log = self.logs[partition]
         for start in range(0, len(values), per_batch):
             log.append(encoded_batch(values[start : start + per_batch]))
 
     def delete(self, topic: str) -> None:
-        """Delete a topic."""
         self.topic_ids = {name: each for name, each in self.topic_ids.items() if name != topic}
         self.logs = {each: log for each, log in self.logs.items() if each.topic != topic}
 
     def recreate(self, topic: str) -> None:
-        """Delete a topic, and create it again with empty partitions."""
         partitions = [each for each in self.logs if each.topic == topic]
         self.delete(topic)
         self.topic_ids[topic] = uuid4()
         self.logs.update((each, PartitionLog()) for each in partitions)
 
     def values(self, partition: TopicPartition) -> list[bytes]:
-        """Return the values of all records of a partition."""
         log = b"".join(self.logs[partition].batches)
         decoder = RecordDecoder(partition, ALL_COLUMNS)
         batches = decoder.decode(FetchedRecords.of(log), 0, INT64_MAX)

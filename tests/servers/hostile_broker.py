@@ -45,13 +45,11 @@ class Line:
                 return
 
     def reset(self) -> None:
-        """End the connection with a reset."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raise ConnectionResetError
 
 
 def framed(frame: bytes) -> bytes:
-    """Return a frame with its size before it."""
     return struct.pack(">i", len(frame)) + frame
 
 

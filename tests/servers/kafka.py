@@ -8,7 +8,6 @@ class SharedKafka(KafkaCluster):
     """A cluster whose brokers are up, and are processes of another owner."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
-        """Take the brokers."""
         super().__init__(len(nodes))
         self._nodes = nodes
 

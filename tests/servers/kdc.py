@@ -46,11 +46,9 @@ class Kdc:
 
     @property
     def service_keytab(self) -> Path:
-        """The keytab of the brokers."""
         return self.directory / "kafka.keytab"
 
     def keytab(self, user: str) -> Path:
-        """Return the keytab of one user."""
         return self.directory / f"{user}.keytab"
 
     def write_krb5_conf(self, path: Path, *, lifetime_s: int = 600) -> None:

@@ -20,7 +20,6 @@ TRICKLE_S: Final = 0.1
 
 
 def another_correlation(frame: bytes) -> bytes:
-    """Return an answer as one to another request."""
     return struct.pack(">i", struct.unpack_from(">i", frame)[0] + 1_000) + frame[4:]
 
 
@@ -44,24 +43,20 @@ def with_size(size: int) -> Callable[[Line, bytes], None]:
 
 
 def reset_within(line: Line, frame: bytes) -> None:
-    """Reset the connection in the middle of a frame."""
     line.send(framed(frame)[: 4 + len(frame) // 2])
     line.reset()
 
 
 def close_within(line: Line, frame: bytes) -> None:
-    """End the connection in the middle of a frame."""
     line.send(framed(frame)[: 4 + len(frame) // 2])
     raise ConnectionAbortedError
 
 
 def twice(line: Line, frame: bytes) -> None:
-    """Send an answer two times."""
     line.send(framed(frame) * 2)
 
 
 def trickled(line: Line, frame: bytes) -> None:
-    """Send one byte after the other."""
     line.trickle(framed(frame), TRICKLE_S)
 
 
@@ -113,7 +108,6 @@ def _partitions(response: Any) -> list[Any]:
 
 
 def changed(api: str, change: Callable[[Any], None]) -> Lie:
-    """Return a lie that changes a response."""
     return Lie(api, answer=lambda _, response: change(response))
 
 

@@ -39,12 +39,10 @@ class MockCluster:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of a source or sink that reach the broker."""
         servers: bytes = self._call("cluster_bootstraps", self._cluster)
         return {"client": "confluent", "kafka.bootstrap.servers": servers.decode()}
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Create a topic."""
         assert not self._call("topic_create", self._cluster, name.encode(), partitions, 1)
 
     def end_connections(self) -> None:
@@ -53,7 +51,6 @@ class MockCluster:
         assert not self._call("broker_set_up", self._cluster, 1)
 
     def answer_after(self, seconds: float) -> None:
-        """Delay every response from now on."""
         assert not self._call("broker_set_rtt", self._cluster, 1, round(seconds * 1_000))
 
     def _call(self, name: str, *arguments: object) -> Any:

@@ -56,7 +56,6 @@ class ProxiedCluster:
         }
 
     def set_password(self, password: str) -> None:
-        """Change the password of the user on all brokers."""
         credential = UserScramCredentialUpsertion(USER, ScramMechanism.SCRAM_SHA_512, password)
         with admin_client(self.cluster.bootstrap_servers, "a password", _ADMIN_S) as admin:
             admin.alter_user_scram_credentials([credential])

@@ -32,7 +32,6 @@ class RegistryStub:
         self.requests: list[Request] = []
 
     def respond(self, request: Request) -> Response:
-        """Answer a request as Confluent's registry does."""
         self.requests.append(request)
         found = _PATH.fullmatch(request.path)
         if found is None:

@@ -22,7 +22,6 @@ class S3Server:
 
     @property
     def storage_options(self) -> str:
-        """The storage options of fsspec, as JSON."""
         return json.dumps(
             {
                 "key": KEY,
@@ -33,7 +32,6 @@ class S3Server:
         )
 
     def new_bucket(self) -> str:
-        """Create a bucket, and return its name."""
         name = f"bucket-{uuid.uuid4()}"
         request = Request(f"{self.endpoint_url}/{name}", method="PUT")  # noqa: S310 - of ours
         with urlopen(request, timeout=30):  # noqa: S310 - as above

@@ -89,12 +89,10 @@ class SecuredBroker:
 
     @property
     def truststore(self) -> Path:
-        """A PKCS12 store with the authority, whose password is ``STORE_PASSWORD``."""
         return self.directory / "truststore.p12"
 
     @property
     def authority(self) -> Path:
-        """The authority's certificate as PEM."""
         return self.directory / "authority.pem"
 
     @property
@@ -104,7 +102,6 @@ class SecuredBroker:
 
     @property
     def log(self) -> Path:
-        """What the broker logs."""
         return self.nodes[0].directory / "server.log"
 
     def options(self, mechanism: str, **others: str) -> dict[str, str]:
@@ -116,7 +113,6 @@ class SecuredBroker:
         return {f"kafka.{name}": text for name, text in self._login(mechanism).items()} | given
 
     def plain_options(self, user: str, password: str = PASSWORD, **others: str) -> dict[str, str]:
-        """Return the options of a query that logs in by PLAIN."""
         jaas = login_module("plain.PlainLoginModule", username=user, password=password)
         return self.options("PLAIN", kafka__sasl__jaas__config=jaas, **others)
 

@@ -38,13 +38,11 @@ class LocalServers:
         self._found: dict[str, Any] = {}
 
     def find(self, name: str) -> Any:
-        """Return where a server listens."""
         if name not in self._found:
             self._found[name] = self._running.enter_context(resolve_name(_STARTS[name])())
         return self._found[name]
 
     def close(self) -> None:
-        """End the servers."""
         self._running.close()
 
 
@@ -52,11 +50,9 @@ class RemoteServers:
     """Servers of another process, which has a ``ServerDesk``."""
 
     def __init__(self, address: str) -> None:
-        """Take the desk's address."""
         self._address = address
 
     def find(self, name: str) -> Any:
-        """Return where a server listens."""
         with Client(self._address) as desk:
             desk.send(name)
             answer = desk.recv()
@@ -72,7 +68,6 @@ class ServerDesk:
     """Answers other processes of this user that look for servers of this one, one by one."""
 
     def __init__(self, servers: Servers) -> None:
-        """Take the servers, and answer from now on."""
         self._servers = servers
         self._listener = Listener(family="AF_UNIX")
         self._thread = threading.Thread(target=self._answer_all, name="servers")
@@ -80,13 +75,11 @@ class ServerDesk:
 
     @property
     def address(self) -> str:
-        """Where it answers."""
         address = self._listener.address
         assert isinstance(address, str)
         return address
 
     def close(self) -> None:
-        """Answer no more."""
         with Client(self.address) as last:
             last.send(None)
         self._thread.join()

@@ -32,18 +32,15 @@ class SmallDisk:
                 ballast.write(bytes(_PAGE_BYTES * min(left, _PAGES_AT_ONCE)))
 
     def make_room(self) -> None:
-        """Free what ``fill`` has taken."""
         (self.path / _BALLAST).unlink(missing_ok=True)
 
     def free_pages(self) -> int:
-        """Return how many pages are free."""
         found = os.statvfs(self.path)
         return found.f_bavail * found.f_frsize // _PAGE_BYTES
 
 
 @cache
 def can_mount() -> bool:
-    """Return whether this user may mount a file system."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return False
     with tempfile.TemporaryDirectory(prefix="small-disk-") as directory:

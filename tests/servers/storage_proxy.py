@@ -84,7 +84,6 @@ class StorageProxy:
     """Forwards requests to one server; redirects of WebHDFS come back to it, too."""
 
     def __init__(self, target: str, seed: int = 0) -> None:
-        """Take the server's ``host:port``; ``listening`` starts the proxy."""
         self._target = target
         self._chance = random.Random(seed)  # noqa: S311
         self._lock = threading.Lock()
@@ -100,7 +99,6 @@ class StorageProxy:
 
     @contextmanager
     def behaving(self, behavior: Behavior) -> Iterator[None]:
-        """Behave in some way until the block ends."""
         self._failed = 0
         with self._lock:
             for seen in self._lists.values():
@@ -113,7 +111,6 @@ class StorageProxy:
 
     @contextmanager
     def listening(self) -> Iterator[StorageProxy]:
-        """Listen on a loopback port until the block ends."""
         with serving(self._respond, keeps_alive=True) as url:
             self.address = f"127.0.0.1:{urlsplit(url).port}"
             yield self
@@ -200,7 +197,6 @@ def _parameters(request: Request) -> dict[str, list[str]]:
 
 
 def _is_list(request: Request) -> bool:
-    """Return whether a request asks for the names in a directory."""
     given = _parameters(request)
     return request.method == "GET" and (given.get("op") == ["LISTSTATUS"] or "list-type" in given)
 

@@ -37,12 +37,10 @@ _NEVER: Final[Mapping[str, frozenset[Capability]]] = {
 
 
 def version_of_run() -> str:
-    """Return the version of the run's Kafka."""
     return os.environ.get(VARIABLE, KAFKA_VERSION)
 
 
 def kafka_of_run(config: Mapping[str, str]) -> KafkaCluster:
-    """Return the run's broker, which is not started."""
     version = version_of_run()
     if _is_before(_FIRST_WITH_KRAFT, version):
         return ZooKeeperKafka(version, config)

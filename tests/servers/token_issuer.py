@@ -20,7 +20,6 @@ class TokenIssuer:
     """Answers on loopback; ``/token/60`` issues tokens that are valid for 60 s."""
 
     def __init__(self, clients: Mapping[str, str]) -> None:
-        """Take the secrets of clients by their ids."""
         self.url = ""
         """Where it answers."""
 
@@ -72,7 +71,6 @@ def _json(content: object, status: int = 200) -> Response:
 
 @contextmanager
 def run_token_issuer(clients: Mapping[str, str]) -> Iterator[TokenIssuer]:
-    """Run an issuer for clients with these secrets."""
     issuer = TokenIssuer(clients)
     with serving(issuer.respond) as issuer.url:
         yield issuer

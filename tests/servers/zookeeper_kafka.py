@@ -52,7 +52,6 @@ class _OldKafka(KafkaCluster):
         replication_factor: int | None = None,
         config: Mapping[str, str] = _NO_CONFIG,
     ) -> None:
-        """Create a topic as the base does."""
         known = {_FORMER_NAMES.get(setting, setting): text for setting, text in config.items()}
         super().create_topic(name, partitions, replication_factor, known)
 

@@ -3,13 +3,12 @@
 import json
 import sys
 from dataclasses import dataclass, field
-from typing import Self, final
+from typing import Self
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A micro-batch, and the range of records that it reads."""
@@ -37,7 +36,6 @@ def value_of(tag: str, number: int) -> bytes:
     return f"{tag}{number}".encode()
 
 
-@final
 @dataclass
 class Checkpoint:
     """A checkpoint; its query has to write the records of ``[first, last)``."""
@@ -50,7 +48,7 @@ class Checkpoint:
     commits: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
     sinks: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
 
-    def copy(self, tag: str) -> Self:
+    def copy(self, tag: str) -> "Checkpoint":
         planned = self.planned()
         copied = Checkpoint(tag, self.query_id, planned.end if planned else self.first, self.last)
         copied.overwrite(self, with_sinks=True)

@@ -4,7 +4,7 @@ import enum
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Final, Self, final
+from typing import Final, Self
 from zlib import crc32
 
 from pyspark_kafka.domain.writing.transaction import LANES
@@ -57,7 +57,6 @@ _CALLS: Final = (
 )
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The sizes of a schedule, and the kinds of faults that it may have."""
@@ -126,7 +125,6 @@ class Settings:
         return [each for each in (*fewer, *less) if each != self]
 
 
-@final
 class Numbers:
     """The random numbers of one process or fault: what others draw does not change them."""
 
@@ -139,7 +137,6 @@ class Numbers:
         return low + int(self.random() * (high - low + 1))
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Fired:
     kind: Fault
@@ -149,7 +146,6 @@ class Fired:
         return self.numbers.between(low, high)
 
 
-@final
 class Decisions:
     """Decides which faults happen. ``fired`` has those that did, by their keys."""
 

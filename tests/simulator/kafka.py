@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Final
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.writing import MemoryTransactions
@@ -30,7 +30,6 @@ _BEFORE_MARKERS: Final = {
 Lateness = Callable[[], int]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Fate:
     """How a transaction ended, when, and by whom."""
@@ -40,7 +39,6 @@ class Fate:
     by: str
 
 
-@final
 class Kafka:
     """What takes effect in Kafka, at once."""
 
@@ -106,7 +104,6 @@ class Kafka:
         self._use(transaction)
 
     def abort(self, transaction: Transaction, by: str) -> None:
-        """Abort a transaction."""
         if self.newest.get(transaction.transactional_id) == transaction:
             self._note_end(transaction.transactional_id, TransactionEnd.ABORTED, by)
         self._port.abort(transaction)
@@ -121,7 +118,6 @@ class Kafka:
         self.records.setdefault(transaction, []).extend(values)
 
     def expire(self) -> None:
-        """Abort what is open for too long."""
         for name in self.cluster.abort_expired():
             before = self.newest[name]
             self.fates[before] = Fate(TransactionEnd.TIMED_OUT, self._scheduler.now_ms, "Kafka")

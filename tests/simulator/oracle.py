@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, final
+from typing import Final
 
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.errors import MetadataLogError
@@ -60,7 +60,6 @@ def application_of(process: str) -> str:
     return process.split(" ")[1].split(".", maxsplit=1)[0]
 
 
-@final
 class Oracle:
     def __init__(self, world: World) -> None:
         self._world = world

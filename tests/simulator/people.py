@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Final, final
+from typing import Final
 
 from pyspark_kafka.domain.checkpoints.entries import BatchState
 from pyspark_kafka.domain.errors import MetadataLogError
@@ -23,7 +23,6 @@ _MAX_QUIET_STARTS: Final = 12
 _QUERY_IDS: Final = ("0a1b2c3d-0000-4000-8000-000000000001", "0a1b2c3d-0000-4000-8000-000000000002")
 
 
-@final
 class People:
     """Runs a query until all records are written, first with faults and then without."""
 
@@ -68,7 +67,6 @@ class People:
         return application
 
     def _run_once(self, checkpoint: Checkpoint) -> bool:
-        """Run the query until it ends; return whether all was written."""
         self._plan_mistakes(checkpoint)
         application = self._start(checkpoint)
         while not application.is_over:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import pyarrow as pa
 
@@ -48,7 +48,6 @@ class StorageError(MetadataLogError):
     """The storage did not answer in time."""
 
 
-@final
 class Calls:
     """Lets calls of an application's processes take effect, or not."""
 
@@ -140,7 +139,6 @@ class Calls:
         return result
 
 
-@final
 class SimulatedTransactions(Transactions):
     def __init__(self, world: World, calls: Calls) -> None:
         self._kafka = world.kafka
@@ -170,7 +168,6 @@ class SimulatedTransactions(Transactions):
         """Do nothing: there is no connection."""
 
 
-@final
 class SimulatedWriter(RecordWriter):
     """Writes values to the simulated Kafka; a fifth of the time of the adapter in memory."""
 
@@ -200,7 +197,6 @@ class SimulatedWriter(RecordWriter):
         """Do nothing: there is no connection."""
 
 
-@final
 class SimulatedLog(MetadataLog):
     def __init__(self, calls: Calls, log: MemoryMetadataLog, name: str) -> None:
         self._calls = calls
@@ -240,7 +236,6 @@ class _Events:
         """Called with what a task has written."""
 
 
-@final
 class SimulatedUseCases:
     """What Spark's writers need of ``UseCases``."""
 

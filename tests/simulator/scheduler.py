@@ -3,7 +3,7 @@
 import heapq
 import threading
 from collections.abc import Callable
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 EPOCH_MS: Final = 1_700_000_000_000
 
@@ -17,7 +17,6 @@ class Killed(BaseException):  # it is no error
     """Raised in a process that was killed, at each of its further calls."""
 
 
-@final
 class Process:
     """Something that acts: a task attempt, a call on the driver, the driver, or people."""
 
@@ -31,7 +30,6 @@ class Process:
         """The number of its sleeps: an event of an earlier one does not wake it."""
 
 
-@final
 class Scheduler:
     """Runs the earliest event; events of one moment run in the order in which they were made.
 
@@ -97,7 +95,6 @@ class Scheduler:
             self.kill(self.current)
 
     def run(self) -> None:
-        """Run until nothing is left to happen; raise what a process or an event has raised."""
         self._resume_next()
         self._hub.acquire()
         if self._crash is not None:
@@ -187,10 +184,7 @@ class Scheduler:
         return None
 
 
-@final
 class _Worker(threading.Thread):
-    """A thread that runs one process after another."""
-
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.baton = threading.Lock()
@@ -199,7 +193,6 @@ class _Worker(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Run processes for ever."""
         while True:
             self.baton.acquire()
             assert self.job is not None

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import final
 from unittest.mock import patch
 
 from pyspark import TaskContext
@@ -16,7 +15,6 @@ from .people import People
 from .world import MAX_ENTRIES, Told, ViolationError, World
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a schedule came to; ``fired`` has the faults that happened, by their keys."""

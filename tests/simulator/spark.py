@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, TypeAlias, cast, final
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -35,7 +35,6 @@ class JobFailedError(SparkError):
         self.cause = cause
 
 
-@final
 @dataclass(eq=False)
 class Attempt:
     partition: int
@@ -49,7 +48,6 @@ class Attempt:
 _Event: TypeAlias = tuple[str, Attempt | None, Any]
 
 
-@final
 class Application:
     """One run of the query: a driver, and executors for its tasks."""
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
@@ -30,7 +30,6 @@ class ViolationError(Exception):
         self.kind = kind
 
 
-@final
 class World:
     """A schedule: its settings, its time, its cluster, and what has happened."""
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 from .driver import QueryPlan
 from .driver_process import DriverProcess
@@ -41,7 +41,6 @@ _SPARK: Final = {
 }
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class DriverSetup:
     """How a driver runs its queries. ``tasks_in`` is a master of Spark, or ``THREADS``."""
@@ -52,7 +51,6 @@ class DriverSetup:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-@final
 class ContinuousDriver(DriverProcess):
     """Runs continuous queries, whose checkpoints it shares with drivers before and after it."""
 
@@ -101,7 +99,6 @@ class ContinuousDriver(DriverProcess):
 def query_options(
     query: QueryPlan, setup: DriverSetup, source: str, cluster: Mapping[str, str], checkpoints: Path
 ) -> dict[str, object]:
-    """Return the program's settings of a query."""
     return {
         "name": query.name,
         "tasks": TASKS,

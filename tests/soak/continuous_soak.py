@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from pyspark_kafka.brokers import KafkaCluster
 
@@ -29,7 +29,6 @@ _CHECK_S: Final = 180.0
 _HANGING_S: Final = 20.0
 
 
-@final
 class ContinuousSoak(Rounds):
     """Continuous queries on a cluster of three brokers, and one fault after another."""
 

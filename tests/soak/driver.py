@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 from . import kill_points
 from .driver_process import DriverProcess
@@ -17,7 +17,6 @@ MAX_OFFSETS: Final = 50_000
 """Of a micro-batch: so that what has gathered while a driver was down comes in several."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
     """A query from the topic of numbers to a topic of its own."""
@@ -80,7 +79,6 @@ class QueryPlan:
         }
 
 
-@final
 class Driver(DriverProcess):
     """Runs queries from and to Kafka, on Spark."""
 

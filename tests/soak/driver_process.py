@@ -60,7 +60,6 @@ class DriverProcess:
         return workers_of(self._process.pid) if self._process else []
 
     def kill(self) -> None:
-        """End all of its processes."""
         # Another thread may start the next one meanwhile.
         process = self._process
         if process is not None:

@@ -8,7 +8,7 @@ import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -35,7 +35,6 @@ class LogOutage(enum.Enum):
     UNANSWERED = "what is written is not acknowledged"
 
 
-@final
 class EpochPoints:
     """The points of one driver's process, in files that others can see."""
 

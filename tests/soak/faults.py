@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 from .continuous_driver import (
     CLUSTER,
@@ -44,7 +44,6 @@ def _told(point: EpochPoint | None) -> str:
 Strike: TypeAlias = Callable[[Stage, random.Random], None]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A fault, what its seed chooses, and what it may do to an at-least-once query."""
@@ -80,8 +79,6 @@ FAULTS: Final[list[Fault]] = []
 
 
 def fault(name: str, tasks_in: tuple[str, ...] = (LOCAL, THREADS), **rules: Any) -> Any:
-    """Return a decorator that adds a fault."""
-
     def add(strike: Strike) -> Strike:
         FAULTS.append(Fault(name, strike, tasks_in, **rules))
         return strike

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from dependency_injector import providers
 
@@ -36,7 +36,6 @@ class Point(enum.Enum):
     COMMITTED = "after 'committed' is written down"
 
 
-@final
 class Points:
     """The points of one sink, around the ends of its transactions and the entries of its log."""
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final, Self, final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ REPLICATED: Final = {"min.insync.replicas": "2"}
 _WAIT_READ_S: Final = 0.01
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Counts:
     """What a query has written. ``vanished`` numbers were deleted before they were read."""
@@ -45,7 +44,6 @@ class Counts:
         )
 
 
-@final
 class Ledger(Opened):
     """What is written to the queries' topic, and what they have written of it.
 

@@ -8,7 +8,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, final
+from typing import Any, Final
 
 import confluent_kafka
 import numpy as np
@@ -36,7 +36,6 @@ class SoakError(AssertionError):
     """Records are lost or doubled, or do not come."""
 
 
-@final
 class NumberProducer:
     """Writes 0, 1, 2 and so on, spread over ``partitions``, so many a second.
 
@@ -232,7 +231,6 @@ class NumberProducer:
         return np.array(self._written[:], np.int64).reshape(-1, 3).T
 
 
-@final
 class NumberReader:
     """Counts how often it has seen each number, of committed records or of all."""
 

@@ -6,7 +6,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 import psutil
 
@@ -15,7 +15,6 @@ _POLL_S: Final = 0.01
 _GONE_S: Final = 30.0
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Process:
     pid: int
@@ -86,11 +85,9 @@ def end_with_parent() -> None:
 
 
 def kill(pid: int) -> None:
-    """Send SIGKILL, if there is such a process."""
     send_signal(pid, signal.SIGKILL)
 
 
 def send_signal(pid: int, number: signal.Signals) -> None:
-    """Send a signal, if there is such a process."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self
 
 from .numbers import SoakError
 
@@ -37,7 +37,6 @@ class Opened(ABC):
         self._closing.__exit__(kind, error, traceback)
 
 
-@final
 @dataclass(slots=True)
 class Round:
     """What was done in a round, and what came of it."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from ..servers.kdc import KRB5_CONFIG
 from ..servers.secured import MECHANISMS, SecuredBroker
@@ -31,7 +31,6 @@ _START_S: Final = 300.0
 _CHECK_S: Final = 180.0
 
 
-@final
 class SecuredSoak(Rounds):
     """A driver of one query for each mechanism, which nothing kills: it must not end by itself.
 
@@ -68,7 +67,6 @@ class SecuredSoak(Rounds):
         closing.callback(self._driver.kill)
 
     def run_round(self, number: int) -> Round:
-        """Run the queries under load, and look for each number."""
         return self._checked(number, self._run)
 
     def _run(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from pyspark_kafka.brokers import KafkaCluster
 
@@ -50,7 +50,6 @@ _OF_SPARK: Final = (
 """Failures of a query that no sink or source can help; it is restarted as after a kill."""
 
 
-@final
 class Soak(Rounds):
     """Queries on a cluster of three brokers, and a killer of parts of both."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, final
+from typing import Final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
@@ -28,7 +28,6 @@ TICK_S: Final = 0.02
 _EVENT_S: Final = 240.0
 
 
-@final
 class Stage(Opened):
     """What faults act on. Used by one thread."""
 

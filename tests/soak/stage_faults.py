@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -41,7 +41,6 @@ class Step(enum.Enum):
     LAST = "after the last row, before the task's result"
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class StageFaults:
     """A function for ``mapInArrow`` that returns its rows, and acts at the steps of its task.
@@ -54,7 +53,6 @@ class StageFaults:
     script: Script
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task."""
         context = TaskContext.get()
         assert context is not None
         # A task that does not get all rows, as an executor is lost that has some, is not counted.

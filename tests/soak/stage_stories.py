@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import dataclass
-from typing import Final, Self, final
+from typing import Final, Self
 
 from .driver import QueryPlan
 from .stage_faults import Script, Step
@@ -32,7 +32,6 @@ _TOO_LONG_S: Final = 12
 SHORT_TIMEOUT_MS: Final = 6_000
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Story:
     """What is to happen in a round; ``step`` is of partition 1, ``second_step`` of partition 2."""
@@ -77,7 +76,6 @@ class Story:
 
     @property
     def plan(self) -> QueryPlan:
-        """The query."""
         return QueryPlan(self.client, self.guarantee)
 
     @property

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Final, final
+from typing import Any, Final
 
 _ENDED: Final = object()
 
 
-@final
 class Surrounded:
     """Does what another object does, in blocks that get the name of a call and its arguments.
 

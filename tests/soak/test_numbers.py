@@ -1,7 +1,7 @@
 """The producer of numbers, without a broker."""
 
 import threading
-from typing import Final, final
+from typing import Final
 
 import pytest
 
@@ -11,7 +11,6 @@ PARTITION: Final = 1
 _WAIT_S: Final = 10.0
 
 
-@final
 class _Message:
     """What librdkafka tells of a record that was written."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 import pyarrow as pa
 
@@ -17,7 +17,6 @@ from .processes import Process
 COLUMNS: Final = ("value", "partition")
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class TrackedFunction:
     """A factory; while a task runs, a file in a directory has the process and the query."""

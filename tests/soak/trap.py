@@ -3,7 +3,7 @@
 import enum
 import os
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.ports.clock import Deadline
@@ -22,7 +22,6 @@ class Reaction(enum.Enum):
     FAIL = "raise an error of brokers"
 
 
-@final
 class Trap:
     """Whether something is to happen to a driver at a point, in a file that others can see."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.clock import Deadline
@@ -77,7 +77,6 @@ _SPECULATION: Final = {
 }
 
 
-@final
 class WriteStageSoak(Rounds):
     """Queries on a cluster, one after another, all from one topic of numbers."""
 
@@ -116,7 +115,6 @@ class WriteStageSoak(Rounds):
         return self._query.driver.last_words() if self._query else ""
 
 
-@final
 class _Query(Opened):
     """The query of a round, from its first driver to its last one."""
 

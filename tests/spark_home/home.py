@@ -43,12 +43,10 @@ exec {installed} --properties-file {properties} "$@"
 
 
 def class_archive(home: Path) -> Path:
-    """Return where Java looks for the archive of a home's classes."""
     return home / "classes.jsa"
 
 
 def java_options(*more: str) -> str:
-    """Return the options of Java with which drivers and executors are started."""
     return " ".join((*_JAVA_OPTIONS, *more))
 
 

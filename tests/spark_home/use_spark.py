@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 
 
-@final
 class Numbers(DataSource):
-    """A source of three numbers."""
-
     @classmethod
     def name(cls) -> str:
         return "numbers"
@@ -34,10 +31,7 @@ class Numbers(DataSource):
         return NumbersReader()
 
 
-@final
 class NumbersReader(DataSourceReader):
-    """Reads the numbers."""
-
     def read(self, partition: InputPartition) -> Iterator[tuple[int]]:  # noqa: ARG002
         return iter([(0,), (1,), (2,)])
 
@@ -74,7 +68,6 @@ def main(home: Path) -> int:
 
 
 def run_queries(spark: SparkSession) -> None:
-    """Run a batch and a stream with tasks in Python."""
     sums = "select id % 2, to_json(struct(sum(id))) from range(9) group by 1 order by 1"
     spark.sql(sums).collect()
     spark.dataSource.register(Numbers)
@@ -86,7 +79,6 @@ def run_queries(spark: SparkSession) -> None:
 
 
 def count(rows: DataFrame, _batch: int) -> None:
-    """Count the rows of a batch."""
     rows.count()
 
 

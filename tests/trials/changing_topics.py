@@ -17,7 +17,6 @@ class ChangingTopics(RandomTopics):
         self._cleaned: set[str] = set()
 
     def change(self) -> None:
-        """Append records, and perhaps add a partition or delete records."""
         if self._random.random() < 0.2:
             topic = self._random.choice(self.topics)
             total = sum(part.topic == topic for part in self.ends) + 1
@@ -58,7 +57,6 @@ class ChangingTopics(RandomTopics):
             self._write(self._writer(), part, self._random.choice(SIZES[:-1]))
 
     def _delete_records(self) -> None:
-        """Delete the first records of a partition, if there is one with records."""
         ends = self.ends_for("read_committed")
         if full := [part for part in self._changeable() if ends[part] > self.begins[part]]:
             part = self._random.choice(full)

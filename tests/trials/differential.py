@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -54,7 +54,6 @@ KNOWN: Final[Mapping[str, Callable[[Options, Answer, Answer], bool]]] = {
 """Documented differences, and the queries that may have them."""
 
 
-@final
 @dataclass
 class Differential:
     """Rounds of some batches and a stream, each from a seed."""

@@ -17,8 +17,6 @@ _FAR = 4_000_000_000_000
 
 
 class RandomOptions:
-    """Makes options for topics as they are now."""
-
     def __init__(self, topics: ChangingTopics, random: Random) -> None:
         self._topics = topics
         self._random = random
@@ -26,7 +24,6 @@ class RandomOptions:
         self._times = [0, _FAR, *sorted({row.timestamp // 1_000 for row in rows})]
 
     def batch(self) -> Options:
-        """Return options of a batch."""
         chosen, partitions = self._subscription()
         start = self._bound("starting", partitions, ["earliest"])
         end = self._bound("ending", partitions, ["latest"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Final, final
+from typing import Final
 
 from ..integration.commands import command
 from ..integration.test_no_secret_leaks import (
@@ -67,7 +67,6 @@ SOON: Final = {
 """What fails is to fail within seconds."""
 
 
-@final
 class RandomUses:
     """Options with a new secret in each place; ``needles`` has each secret by what it was for."""
 
@@ -105,7 +104,6 @@ class RandomUses:
         return form.format(secret)
 
 
-@final
 @dataclass
 class SecretTrial:
     """Rounds of queries and commands, each from a seed."""
@@ -154,7 +152,6 @@ class SecretTrial:
 
     @staticmethod
     def _command(name: str, client: str, folder: Path, made: RandomUses) -> list[str]:
-        """Return a command line with a random file of settings."""
         options = made.options(f"{name} {client}", client)
         servers = options.pop("kafka.bootstrap.servers")
         lines = [

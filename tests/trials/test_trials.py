@@ -29,7 +29,6 @@ def test_a_round_beside_the_jvm_connector(spark, kafka, tmp_path):
     ids=["row", "rows", "log", "error"],
 )
 def test_a_difference_is_told(ours, words):
-    """Another row, checkpoint or error is a difference."""
     assert not difference(ANSWER, ANSWER)
     assert words in difference(ours, ANSWER)
 

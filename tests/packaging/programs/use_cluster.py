@@ -59,7 +59,6 @@ def main(bootstrap_servers: str, topic: str, copies: dict[str, str], directory: 
 
 
 def place_of_package(_: int) -> str:
-    """Return where an executor finds the package."""
     import pyspark_kafka
 
     return pyspark_kafka.__file__
@@ -74,7 +73,6 @@ def stream(spark: SparkSession, options: dict[str, str]) -> DataFrame:
 
 
 def copy(frame: DataFrame, options: dict[str, str], checkpoint: Path) -> None:
-    """Write what a stream has now to a topic."""
     query = frame.drop("topic", "offset").writeStream.format("pyspark_kafka").options(**options)
     query = query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
     query.start().awaitTermination()

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
@@ -17,7 +16,6 @@ from .checkpoints import Checkpoints
 from .queries import HostileQuery
 
 
-@final
 class Arena:
     """A proxied cluster, the ledger, and queries that live through all rounds.
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, final
+from typing import Final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
@@ -31,7 +31,6 @@ _SERVERS: Final[dict[str, Callable[[], AbstractContextManager[S3Server | Hdfs]]]
 _NO_SERVERS: Final[Mapping[str, S3Server | Hdfs]] = MappingProxyType({})
 
 
-@final
 @dataclass(slots=True)
 class Checkpoints:
     """Directories for checkpoints by the name of their storage, and what faults act on."""

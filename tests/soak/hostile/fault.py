@@ -19,14 +19,13 @@ round. A module has a list of faults; ``registry.FAULTS`` joins these lists.
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 
 from .arena import Arena
 
 Strike: TypeAlias = Callable[[Arena], Iterator[None]]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A fault, and what it may do.

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
@@ -73,7 +73,6 @@ _EXECUTOR_THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
 """What the event loop of fsspec has at most to resolve names (``ThreadPoolExecutor``)."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class HostileSettings:
     """How hard the rounds are. All times are in seconds."""
@@ -97,7 +96,6 @@ class HostileSettings:
     """Whether micro-batches run in Spark, in processes of its own."""
 
 
-@final
 class HostileSoak(Rounds):
     """Queries on a proxied cluster, and one round of faults after another."""
 

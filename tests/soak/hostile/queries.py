@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final
 
 from dependency_injector import providers
 
@@ -158,7 +158,6 @@ class HostileQuery(ABC):
             self.close_clients()
 
 
-@final
 class MicroBatchQuery(HostileQuery):
     """Micro-batches from the numbers to a topic of the query's own, and offsets for a group.
 
@@ -289,7 +288,6 @@ class ReadingQuery(HostileQuery):
             opened.shutdown_resources()
 
 
-@final
 class BatchQuery(ReadingQuery):
     """Reads closed ranges, and compares every number."""
 
@@ -323,7 +321,6 @@ class BatchQuery(ReadingQuery):
         return [number for number in expected if number not in vanished]
 
 
-@final
 class LagQuery(ReadingQuery):
     """Measures the lag of an imagined query."""
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Self, final
+from typing import Final, Self
 
 import psutil
 
@@ -18,7 +18,6 @@ _NUMBER: Final = re.compile(r"[-_]?\d+")
 _NO_CEILINGS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Resources:
     """How many there are of each name: ``thread X``, also of C libraries, ``socket Y``, ``file Z``.
@@ -41,7 +40,7 @@ class Resources:
         allowed = other.counts | Counter(ceilings)
         return dict(sorted((self.counts - allowed).items()))
 
-    def without_peers(self, ports: Iterable[int]) -> Self:
+    def without_peers(self, ports: Iterable[int]) -> "Resources":
         ignored = {f"socket to {port}" for port in ports}
         kept = {name: count for name, count in self.counts.items() if name not in ignored}
         return Resources(Counter(kept))

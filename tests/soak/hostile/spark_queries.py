@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 from ..driver import Driver, QueryPlan
 from ..ledger import SOURCE, Ledger
@@ -13,7 +13,6 @@ _CONDITION: Final = re.compile(r"\[(KAFKA_[A-Z_]+)")
 _UNKNOWN: Final = "another error"
 
 
-@final
 class SparkQueries(HostileQuery):
     """A driver of Spark's. A failure of one query is the end of all, as Spark knows no restart."""
 

@@ -5,10 +5,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import final
 
 
-@final
 @dataclass(frozen=True, slots=True, order=True)
 class Wait:
     """A call, and its seconds until it returned, raised, or was asked for."""
@@ -20,7 +18,6 @@ class Wait:
         return f"{self.seconds:.1f} s: {self.call}"
 
 
-@final
 class Waits:
     """Takes the calls of several threads, and keeps the longest."""
 

@@ -16,7 +16,6 @@ from tests.integration.programs.use_secrets import FORMAT, plant, read, start_se
 
 
 def main() -> None:
-    """Run the queries, and wait until the process is killed."""
     given: dict[str, Any] = json.load(sys.stdin)
     searched = Path(given["searched"])
     spark = start_session(searched)
@@ -63,7 +62,6 @@ def use(
 def run_stream(
     spark: SparkSession, options: Mapping[str, str], topic: str, checkpoint: str
 ) -> None:
-    """Copy a topic with micro-batches."""
     source = spark.readStream.format(FORMAT).options(**{"subscribe": topic, **options})
     sink = source.option("startingOffsets", "earliest").load().select("value").writeStream
     query = (
@@ -81,7 +79,6 @@ def run_stream(
 def run_continuous(
     spark: SparkSession, options: Mapping[str, str], topic: str, checkpoint: str
 ) -> None:
-    """Copy a topic with a continuous query."""
     query = continuous.start(
         spark,
         lambda records: records.select(["value"]),
