@@ -1,5 +1,3 @@
-"""What the suites share: queries on the run's broker."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol

@@ -75,8 +75,6 @@ class UnsteadyStrategy:
 
 
 class JvmConnector:
-    """Calls the JVM connector's classes."""
-
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
         self._jvm = jvm

@@ -39,8 +39,6 @@ def numbers(batch: DataFrame, _number: int) -> list[int]:
 
 @dataclass
 class LiveQuery:
-    """A query that hands each batch to a function, and keeps the last answer for each batch."""
-
     stream: DataFrame
     directory: Path
     function: Callable[[DataFrame, int], Any]

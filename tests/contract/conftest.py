@@ -1,5 +1,3 @@
-"""The worlds of the registry's adapters."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The base of suites that are parametrized by the registry's adapters."""
-
 import pytest
 
 
@@ -8,5 +6,4 @@ class HeldAdapter:
 
     @pytest.fixture
     def world(self, open_world, held):
-        """Return the adapter's world."""
         return open_world(held)

@@ -1,5 +1,3 @@
-"""Where the tests of contracts look for what an adapter has done."""
-
 import re
 
 import pytest

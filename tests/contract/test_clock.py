@@ -1,5 +1,3 @@
-"""The contract of every ``Clock``."""
-
 import pytest
 
 from pyspark_kafka.testing import ClockContract

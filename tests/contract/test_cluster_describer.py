@@ -1,5 +1,3 @@
-"""The contract of every ``ClusterDescriber``."""
-
 from contextlib import closing
 
 import pytest

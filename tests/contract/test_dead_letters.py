@@ -1,5 +1,3 @@
-"""The contract of ``DeadLetters``, with each client."""
-
 import pytest
 
 from pyspark_kafka.testing import DeadLettersContract

@@ -1,5 +1,3 @@
-"""The contract of every ``EpochChannel`` and ``TaskChannel``."""
-
 import pytest
 
 from pyspark_kafka.adapters.continuous.directory_channel import (

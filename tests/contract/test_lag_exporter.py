@@ -1,5 +1,3 @@
-"""The contract of every ``LagExporter``."""
-
 import logging
 import re
 

@@ -1,5 +1,3 @@
-"""The contract of every ``EditableLog``, which is a ``MetadataLog``."""
-
 import pytest
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog

@@ -1,5 +1,3 @@
-"""The contract of every ``OffsetFetcher``."""
-
 from contextlib import closing
 
 import pytest

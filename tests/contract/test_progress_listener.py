@@ -1,5 +1,3 @@
-"""The contract of every ``ProgressListener``."""
-
 import logging
 import re
 

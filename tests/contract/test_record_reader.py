@@ -1,5 +1,3 @@
-"""The contract of every ``RecordReader``."""
-
 import pytest
 
 from pyspark_kafka.testing import RecordReaderContract

@@ -1,5 +1,3 @@
-"""The contract of every ``RecordWriter``."""
-
 import pytest
 
 from pyspark_kafka.testing import RecordWriterContract

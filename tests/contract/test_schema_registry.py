@@ -1,5 +1,3 @@
-"""The contract of every ``SchemaRegistry``."""
-
 import json
 from collections.abc import Sequence
 from typing import Final
@@ -21,7 +19,6 @@ PASSWORD: Final = "pass+of/a:test"  # noqa: S105
 
 
 def http_registry(url: str, timeout_ms: int = 30_000) -> HttpSchemaRegistry:
-    """Return the registry at a URL, with a login."""
     settings = {
         "basic.auth.user.info": f"user:{PASSWORD}",
         "request.timeout.ms": str(timeout_ms),

@@ -1,5 +1,3 @@
-"""The contract of every ``SourceEvents``, and further behaviour of two."""
-
 import logging
 
 import pytest

@@ -1,5 +1,3 @@
-"""The contract of every ``StreamClient``."""
-
 import pytest
 
 from pyspark_kafka.testing import StreamClientContract

@@ -9,7 +9,6 @@ from pyspark_kafka.testing import TaskRunnerContract
 class TestThreadTaskRunner(TaskRunnerContract):
     @pytest.fixture
     def runner(self):
-        """Return a runner, whose tasks end by themselves."""
         runner = ThreadTaskRunner()
         yield runner
         runner.cancel(30)

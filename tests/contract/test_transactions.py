@@ -1,5 +1,3 @@
-"""The contract of every ``Transactions``."""
-
 import pytest
 
 from pyspark_kafka.testing import TransactionsContract

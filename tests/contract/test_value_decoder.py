@@ -1,5 +1,3 @@
-"""The contract of ``ValueDecoder``, with each format."""
-
 import io
 import json
 from typing import Any, Final
@@ -24,7 +22,6 @@ AVRO: Final = {
 
 
 def decoder_of(options: ValueOptions) -> ValueDecoder:
-    """Return the decoder of the contract's type."""
     value_format = value_format_named(options.format)
     assert value_format.data_type(options, None) == DECODED_TYPE
     decoder = value_format.decoder(options, None, DECODED_TYPE)

@@ -1,5 +1,3 @@
-"""The contract of ``ValueEncoder``, with each format that can be written."""
-
 import io
 import json
 from typing import Any
@@ -20,7 +18,6 @@ from .registry import VALUE_ENCODERS
 
 
 def encoder_of(options: ValueOptions) -> ValueEncoder:
-    """Return the encoder of rows of the contract's type."""
     make = value_format_named(options.format).encoder
     assert make is not None
     encoder = make(options, None, ENCODED_TYPE)

@@ -1,5 +1,3 @@
-"""Files with client settings, the place for passwords of commands."""
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Helpers that run this package's commands."""
-
 import os
 import subprocess
 import sys
@@ -39,8 +37,6 @@ def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 class Running:
-    """A running command, whose output is read in the background."""
-
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.lines: deque[str] = deque()

@@ -1,5 +1,3 @@
-"""``pyspark-kafka broker``."""
-
 import os
 import signal
 import socket

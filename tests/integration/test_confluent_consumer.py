@@ -1,5 +1,3 @@
-"""What librdkafka's simple consumer leaves to its caller."""
-
 import logging
 import os
 import signal

@@ -1,5 +1,3 @@
-"""A topic that is deleted and created again while librdkafka reads a range of it."""
-
 import logging
 from collections.abc import Iterator
 from contextlib import suppress

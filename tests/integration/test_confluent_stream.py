@@ -1,5 +1,3 @@
-"""What librdkafka leaves to the client of continuous queries."""
-
 import os
 import sys
 import time

@@ -1,5 +1,3 @@
-"""What librdkafka's producer leaves to its caller."""
-
 from __future__ import annotations
 
 import datetime as dt

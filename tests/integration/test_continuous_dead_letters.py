@@ -1,5 +1,3 @@
-"""Dead letters of continuous queries on a real Kafka."""
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,5 +1,3 @@
-"""``pyspark-kafka dead-letters`` on a real Kafka."""
-
 import json
 from typing import Any
 

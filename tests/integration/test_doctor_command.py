@@ -1,5 +1,3 @@
-"""``pyspark-kafka doctor`` on real brokers, with TLS and logins."""
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +13,6 @@ Findings = list[dict[str, str]]
 
 
 class Patient:
-    """A cluster to examine, with one client."""
-
     def __init__(self, client: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._client = client
         self._directory = directory

@@ -132,8 +132,6 @@ def value(number: int) -> bytes:
 
 @dataclass
 class Reading:
-    """A range that is read batch by batch."""
-
     batches: Iterator[pa.RecordBatch]
     offsets: list[int] = field(default_factory=list)
 

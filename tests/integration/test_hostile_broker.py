@@ -85,12 +85,10 @@ class Told:
 
 
 def batch(start: int, end: int) -> bytes:
-    """Return a batch of the input's records, from an offset on up to another."""
     return encoded_batch([b"%d" % number for number in range(start, end)], start)
 
 
 def records(content: bytes) -> Lie:
-    """Return a lie about the records of each fetch."""
     return lies.with_partition_fields("Fetch", records=content)
 
 

@@ -1,5 +1,3 @@
-"""``pyspark-kafka lag`` on handwritten checkpoints."""
-
 import json
 import os
 import pty

@@ -68,8 +68,6 @@ class Reading:
 
 
 class Stream:
-    """A client of a continuous query, which polls."""
-
     def __init__(self, world: KafkaWorld) -> None:
         self._client = world.stream_client(None)
         self._client.assign(PartitionOffsets({PARTITION: 0}))

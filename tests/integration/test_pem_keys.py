@@ -1,5 +1,3 @@
-"""TLS with encrypted keys as PEM."""
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Topics that are deleted and created again while a range of them is read."""
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,5 +1,3 @@
-"""Records that a real broker deletes while they are read."""
-
 from collections.abc import Iterator
 
 import pyarrow as pa

@@ -1,5 +1,3 @@
-"""``pyspark-kafka tail`` on a real Kafka."""
-
 import json
 import signal
 from typing import Any

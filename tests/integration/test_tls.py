@@ -46,8 +46,6 @@ NETWORK_THREADS = 3
 
 
 class Listener:
-    """The listener whose clients' certificates are replaced, and a client's keystore."""
-
     def __init__(self, secured: SecuredBroker, directory: Path) -> None:
         self._secured = secured
         self._directory = directory

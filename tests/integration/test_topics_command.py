@@ -1,5 +1,3 @@
-"""``pyspark-kafka topics`` on a real Kafka."""
-
 import json
 from typing import Any
 

@@ -93,8 +93,6 @@ CASES: Final = (
 
 
 class Reader:
-    """Reads a topic of the run's Kafka with typed values."""
-
     def __init__(self, world: KafkaWorld, topic: str, **options: str) -> None:
         self.partition = TopicPartition(topic, 0)
         self._world = world

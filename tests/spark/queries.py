@@ -1,5 +1,3 @@
-"""The same query for this source and for the JVM connector."""
-
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession

@@ -95,15 +95,11 @@ class RandomRecords:
 
 
 class Writer(ABC):
-    """A client that writes, and returns when what it wrote is in the log."""
-
     @abstractmethod
     def write(self, partition: TopicPartition, records: Sequence[Record]) -> None: ...
 
 
 class ConfluentWriter(Writer):
-    """librdkafka's producer."""
-
     def __init__(self, cluster: KafkaCluster, random: Random, transactional_id: str = "") -> None:
         config: dict[str, Any] = {
             "bootstrap.servers": cluster.bootstrap_servers,

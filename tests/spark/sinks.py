@@ -81,7 +81,6 @@ class Sinks:
 
 
 def rows_of(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
-    """Make a table of one partition, whose rows keep their order."""
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, 1), schema)
 
 

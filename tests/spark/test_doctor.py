@@ -1,5 +1,3 @@
-"""``pyspark-kafka doctor`` with a master of Spark."""
-
 import json
 import os
 import shlex

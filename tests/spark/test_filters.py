@@ -1,5 +1,3 @@
-"""Filters and columns that choose what is read."""
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,3 @@
-"""Batch writes from threads other than the one that made the session."""
-
 from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import SparkSession

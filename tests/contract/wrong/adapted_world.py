@@ -1,5 +1,3 @@
-"""The cluster in memory, with an adapter that tests replace."""
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -1,5 +1,3 @@
-"""Wrong adapters of a port, and the suites that test them."""
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass

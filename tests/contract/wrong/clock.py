@@ -1,5 +1,3 @@
-"""Clocks that break a promise of ``Clock``."""
-
 from typing import Final
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock

@@ -1,5 +1,3 @@
-"""Describers that break a promise of ``ClusterDescriber``."""
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final

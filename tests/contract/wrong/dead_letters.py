@@ -1,5 +1,3 @@
-"""Adapters that break a promise of ``DeadLetters``."""
-
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import replace

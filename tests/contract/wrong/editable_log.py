@@ -1,5 +1,3 @@
-"""Logs that break a promise of ``EditableLog``."""
-
 import time
 from typing import Final
 

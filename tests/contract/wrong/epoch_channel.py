@@ -1,5 +1,3 @@
-"""Drivers' and tasks' ends that break a promise of ``EpochChannel`` and ``TaskChannel``."""
-
 from __future__ import annotations
 
 import os
@@ -47,7 +45,6 @@ class PassingTask(PassesOn, TaskChannel):
         self.connected_at = time.monotonic()
 
     def is_lost(self) -> bool:
-        """Return whether the driver was silent for too long."""
         return self.driver.is_silent and _has_passed(self.connected_at)
 
     def send(self, message: TaskMessage) -> None:

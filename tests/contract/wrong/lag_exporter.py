@@ -1,5 +1,3 @@
-"""Exporters that break a promise of ``LagExporter``."""
-
 from dataclasses import replace
 from typing import Final
 
@@ -26,7 +24,6 @@ class Keeping(LagExporter):
             del self.lags[query_id]
 
     def total(self, lag: QueryLag) -> int | None:
-        """Return the exported lag of a query."""
         found = self.lags.get(lag.query_id)
         return None if found is None else found.lag.total
 

@@ -1,5 +1,3 @@
-"""Logs that break a promise of ``MetadataLog``."""
-
 import threading
 import time
 from collections.abc import Sequence

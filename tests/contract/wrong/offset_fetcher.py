@@ -1,5 +1,3 @@
-"""Fetchers that break a promise of ``OffsetFetcher``."""
-
 import re
 from collections.abc import Collection, Mapping
 from typing import Final

@@ -1,5 +1,3 @@
-"""Listeners that break a promise of ``ProgressListener``."""
-
 import threading
 from typing import Final
 
@@ -26,7 +24,6 @@ class Keeping(ProgressListener):
             del self.reports[query_id]
 
     def epoch(self, query: QueryIdentity) -> int | None:
-        """Return the epoch of a query's progress."""
         found = self.reports.get(query.query_id)
         return None if found is None else found.epoch
 

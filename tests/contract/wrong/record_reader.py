@@ -1,5 +1,3 @@
-"""Readers that break a promise of ``RecordReader``."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

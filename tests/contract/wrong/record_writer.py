@@ -1,5 +1,3 @@
-"""Writers that break a promise of ``RecordWriter``."""
-
 import zlib
 from collections.abc import Callable
 from typing import Any, Final
@@ -32,12 +30,10 @@ class Passing(PassesOn, RecordWriter):
         self.inner.write(self.rewritten(batch, topic), topic)
 
     def rewritten(self, batch: pa.RecordBatch, _topic: str | None) -> pa.RecordBatch:
-        """Return what is written of a batch."""
         return batch
 
 
 def _values(batch: pa.RecordBatch, name: str) -> Values:
-    """Return the values of a column, nulls without it."""
     if name not in batch.schema.names:
         return [None] * batch.num_rows
     return batch.column(name).to_pylist()

@@ -1,5 +1,3 @@
-"""The wrong adapters of every port, and wrong worlds."""
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,5 +1,3 @@
-"""Registries that break a promise of ``SchemaRegistry``."""
-
 import time
 from dataclasses import replace
 from typing import Final

@@ -1,5 +1,3 @@
-"""Listeners that break a promise of ``SourceEvents``."""
-
 import time
 from typing import Any, Final
 

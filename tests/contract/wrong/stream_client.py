@@ -1,5 +1,3 @@
-"""The base of clients that break a promise of ``StreamClient``, and the suite on them."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -51,5 +49,4 @@ class _StreamWorld(MemoryWorld):
 
 
 def suite(adapter: type[Passing]) -> type:
-    """Return the suite on an adapter."""
     return suite_with(StreamClientContract, world=lambda: _StreamWorld(adapter))

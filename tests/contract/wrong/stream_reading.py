@@ -1,5 +1,3 @@
-"""Clients that break a promise of ``StreamClient`` about reading."""
-
 import time
 from collections.abc import Callable
 from contextlib import suppress

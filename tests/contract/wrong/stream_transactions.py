@@ -1,5 +1,3 @@
-"""Clients that break a promise of ``StreamClient`` about exactly-once delivery."""
-
 from contextlib import suppress
 from typing import Any, Final
 

@@ -1,5 +1,3 @@
-"""Clients that break a promise of ``StreamClient`` about writing."""
-
 import time
 from collections.abc import Sequence
 from typing import Final

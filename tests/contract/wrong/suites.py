@@ -7,12 +7,10 @@ from .registry import FAULTS
 
 
 def right_name(port: type) -> str:
-    """Return the name of the class that tests a port's right adapter."""
     return f"Test{port.__name__}Right"
 
 
 def wrong_name(port: type, wrong: WrongAdapter) -> str:
-    """Return the name of the class that tests a wrong adapter."""
     return f"Test{port.__name__}Wrong{wrong}"
 
 

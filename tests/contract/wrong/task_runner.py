@@ -1,5 +1,3 @@
-"""Runners that break a promise of ``TaskRunner``."""
-
 import time
 from collections.abc import Callable
 from typing import Any, Final

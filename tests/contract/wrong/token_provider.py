@@ -1,5 +1,3 @@
-"""Providers that break a promise of ``TokenProvider``."""
-
 from __future__ import annotations
 
 import itertools
@@ -21,8 +19,6 @@ _LIFE_MS: Final = 300_000
 
 
 class Issuer(TokenIssuer):
-    """Issues numbered tokens."""
-
     secret = "hunter2"  # noqa: S105
 
     def __init__(self, adapter: type[Asking]) -> None:
@@ -32,7 +28,6 @@ class Issuer(TokenIssuer):
         self.provider = adapter(self)
 
     def issue(self) -> Token:
-        """Return a new token."""
         if self._refuses:
             raise AuthenticationError("the issuer", "OAUTHBEARER", "ada", "wrong secret")
         value = f"token-{next(self._numbers)}"

@@ -1,5 +1,3 @@
-"""Transactions, and a writer to them, that break a promise of ``Transactions``."""
-
 from dataclasses import replace
 from typing import Final
 from uuid import uuid4

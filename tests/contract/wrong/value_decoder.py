@@ -1,5 +1,3 @@
-"""Decoders that break a promise of ``ValueDecoder``."""
-
 import json
 from collections.abc import Callable
 from typing import Any, Final
@@ -46,7 +44,6 @@ class Passing(ValueDecoder):
         )
 
     def row(self, payloads: Payloads, row: int) -> Row:
-        """Return one row."""
         if payloads.reasons[row]:
             return None, payloads.reasons[row], -1
         if payloads.starts[row] < 0:
@@ -54,7 +51,6 @@ class Passing(ValueDecoder):
         return self.parsed(self.payload(payloads, row))
 
     def payload(self, payloads: Payloads, row: int) -> bytes:
-        """Return the payload of a row."""
         start, end = int(payloads.starts[row]), int(payloads.ends[row])
         data: Any = payloads.values.buffers()[2]
         return bytes(data.slice(start, end - start).to_pybytes())

@@ -1,5 +1,3 @@
-"""Encoders that break a promise of ``ValueEncoder``."""
-
 from __future__ import annotations
 
 import json
@@ -26,11 +24,9 @@ class Passing(ValueEncoder):
         return self.result([self.value(row, prefix) for row in column.to_pylist()])
 
     def value(self, row: dict[str, Any] | None, prefix: bytes) -> bytes | None:
-        """Return the value of a row."""
         return None if row is None else prefix + json.dumps(row).encode()
 
     def result(self, values: list[bytes | None]) -> pa.Array[Any]:
-        """Return the array of values."""
         return pa.array(values, pa.binary())
 
 

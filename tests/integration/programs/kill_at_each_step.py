@@ -36,7 +36,6 @@ def kill_before(step: int, directory: Path) -> None:
 
 
 def run_killed(step: int, source: Path, directory: Path, arguments: list[str]) -> bool:
-    """Run the command in a fork, and return whether it was killed."""
     shutil.copytree(source, directory)
     command = os.fork()
     if command == 0:

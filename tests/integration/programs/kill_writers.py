@@ -23,7 +23,6 @@ def metadata_of(batch_id: int) -> bytes:
 
 
 def write_on(url: str) -> None:
-    """Add one batch after the other, for as long as this process lives."""
     log = FsspecMetadataLog(StoragePath(url))
     latest = log.latest()
     batch_id = latest[0] + 1 if latest else 0
@@ -33,7 +32,6 @@ def write_on(url: str) -> None:
 
 
 def kill_one(url: str, seconds: float) -> None:
-    """Fork a writer, and kill it."""
     writer = os.fork()
     if writer == 0:
         write_on(url)

@@ -62,7 +62,6 @@ def main() -> None:
 
 
 def start_session(searched: Path) -> SparkSession:
-    """Start Spark with its event log, and with all folders where they are searched."""
     for name in ("events", "local"):
         (searched / name).mkdir()
     builder = (

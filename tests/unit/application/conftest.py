@@ -1,5 +1,3 @@
-"""The use cases over adapters in memory."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -54,5 +52,4 @@ def kit():
 
 
 def tp(partition: int, topic: str = "t") -> TopicPartition:
-    """Return a partition of ``t``."""
     return TopicPartition(topic, partition)

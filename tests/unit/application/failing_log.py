@@ -1,5 +1,3 @@
-"""A metadata log whose storage fails."""
-
 from collections.abc import Sequence
 from typing import final
 
@@ -9,8 +7,6 @@ from pyspark_kafka.ports.checkpoints import MetadataLog
 
 
 class PassingLog(MetadataLog):
-    """Passes all calls on to another log."""
-
     def __init__(self, log: MetadataLog) -> None:
         self._log = log
 

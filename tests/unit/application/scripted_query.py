@@ -45,17 +45,14 @@ Script = Iterator[float | None]
 
 
 def task(slot: int, attempt: str = "a", run: int = 1) -> TaskId:
-    """Return an attempt of a slot, by default the first one."""
     return TaskId(run, slot, attempt)
 
 
 def offsets(*numbers: int) -> PartitionOffsets:
-    """Return offsets of the partitions of the topic ``t``, from 0 on."""
     return PartitionOffsets({tp(number): offset for number, offset in enumerate(numbers)})
 
 
 def at(partition: int, offset: int) -> PartitionOffsets:
-    """Return the offset of one partition of the topic ``t``."""
     return PartitionOffsets({tp(partition): offset})
 
 
@@ -253,7 +250,6 @@ class ScriptedQuery:
         self.channel.inbox.append(message)
 
     def drain(self, *, drains: bool) -> None:
-        """Say whether tasks end when they are told to."""
         self.channel.drains = drains
 
     # What became of that

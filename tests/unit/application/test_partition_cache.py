@@ -1,5 +1,3 @@
-"""Remembering which partitions there are."""
-
 import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock

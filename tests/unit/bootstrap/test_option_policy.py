@@ -32,7 +32,6 @@ GIVEN = {"kafka.bootstrap.servers": "b:9092", "kafka.fetch.min.bytes": "1"}
 
 
 def session(**settings: str) -> Any:
-    """Return what stands for a session with these settings, by their last names."""
     named = {f"spark.sql.kafka.{name}": value for name, value in settings.items()}
     return SimpleNamespace(conf=SimpleNamespace(get=named.get))
 

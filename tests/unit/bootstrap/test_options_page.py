@@ -188,7 +188,6 @@ WITHOUT_EFFECT: Final = {
 
 
 def page() -> Iterator[tuple[str, str, str]]:
-    """Yield the direction, the kind and the option of each row, once for each kind of query."""
     for direction, (table, _) in TABLES.items():
         shared = {f"{REGISTRY_PREFIX}{name}": frozenset(QueryKind) for name in REGISTRY_SETTINGS}
         for name, queries in ({option.name: option.queries for option in table} | shared).items():

@@ -1,5 +1,3 @@
-"""Clients and formats by their names, and plug-ins of other distributions."""
-
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
@@ -116,7 +114,6 @@ class Install(Protocol):
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Yield a function to install a distribution for the duration of a test."""
     modules = []
 
     def installed(name: str, source: str, group: str, **entries: str) -> None:

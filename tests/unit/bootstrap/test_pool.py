@@ -1,5 +1,3 @@
-"""The pool of containers, and logins that were refused to them."""
-
 import logging
 import os
 import threading

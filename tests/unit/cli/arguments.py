@@ -1,5 +1,3 @@
-"""Parsed command lines, and what is wrong with others."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +8,6 @@ from pyspark_kafka.cli.parser import command_parser
 
 
 def parsed(*argv: str) -> dict[str, Any]:
-    """Return the arguments of a command by their names."""
     parser = command_parser()
     given = vars(parser.parse_args(argv))
     assert given.pop("parser") is parser

@@ -21,7 +21,6 @@ def script(capsys):
 
 
 def completed(script: str, *words: str) -> list[str]:
-    """Return how bash completes the last word."""
     given = " ".join(f"'{word}'" for word in ("pyspark-kafka", *words))
     asking = script + _ASK.format(words=given)
     bash = shutil.which("bash")

@@ -19,7 +19,6 @@ ROW = {
 
 
 def shown(rendering: Rendering = Rendering.TEXT, **columns: Any) -> Any:
-    """Return a record's JSON without its place."""
     found = json.loads(record_json({**ROW, **columns}, rendering))
     return {name: found[name] for name in ("key", "value", "headers", "error") if name in found}
 

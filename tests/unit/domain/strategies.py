@@ -1,5 +1,3 @@
-"""What the laws of the domain are tried on."""
-
 from typing import Final
 
 from hypothesis import strategies as st

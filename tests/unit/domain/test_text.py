@@ -1,5 +1,3 @@
-"""Errors on one line."""
-
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError

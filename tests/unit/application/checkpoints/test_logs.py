@@ -72,8 +72,6 @@ def test_an_older_batch_without_a_commit_is_not_in_flight():
 
 
 class PurgedOnce(PassingLog):
-    """Another log that loses a file between the first listing and the first read."""
-
     reads = 0
 
     def get(self, batch_id: int) -> bytes | None:

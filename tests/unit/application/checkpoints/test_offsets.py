@@ -1,5 +1,3 @@
-"""Changing offsets in a checkpoint, and what is left if that is interrupted."""
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,8 +52,6 @@ class Writes:
 
 
 class CountedLog(PassingLog, EditableLog):
-    """Counts its writes."""
-
     def __init__(self, name: str, writes: Writes) -> None:
         self._stored = MemoryMetadataLog()
         super().__init__(self._stored)
@@ -93,7 +89,6 @@ class Kept:
         self.checkpoint = OffsetCheckpoint(self.offsets, self.commits, self.backups, lambda: NOW_MS)
 
     def plan(self, batch_id: int, end: int) -> None:
-        """Plan a batch, as Spark does."""
         text = f'v1\n{{"batchTimestampMs":{NOW_MS - 60_000}}}\n{{"t": {{"0": {end}}}}}'
         assert self.offsets.add(batch_id, text.encode())
 

@@ -23,8 +23,6 @@ def offsets(value: int) -> PartitionOffsets:
 
 
 class Checkpoint:
-    """Two logs, and the runs that use them."""
-
     def __init__(self) -> None:
         self.offsets, self.commits = FailingLog(), FailingLog()
 
@@ -32,7 +30,6 @@ class Checkpoint:
         return EpochLog(self.offsets, self.commits, run_id)
 
     def plan_batch(self, number: int, end: int) -> None:
-        """Plan a batch as a micro-batch query does."""
         self.offsets.add(number, write_batch_end(offsets(end), 5))
 
 

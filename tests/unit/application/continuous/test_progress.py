@@ -1,5 +1,3 @@
-"""Who is told the progress of a continuous query, and when."""
-
 import datetime as dt
 import time
 
@@ -77,8 +75,6 @@ QUERY = QueryIdentity("id", "run")
 
 
 class Notes(ProgressListener):
-    """Keeps what it is told, and can be made to fail."""
-
     def __init__(self, *, fails: bool = False) -> None:
         self.rows: list[int] = []
         self.ended: list[tuple[str, str]] = []
@@ -107,7 +103,6 @@ def cluster():
 
 @pytest.fixture
 def stream(cluster):
-    """Yield a stream of the topic."""
     options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
     with closing_clients(container_for(parse_source_options(options, QueryKind.STREAM))) as made:
         made.memory_cluster.override(cluster)

@@ -52,7 +52,6 @@ FAST = ExecutionLimits(epoch_s=0.05, stop_timeout_s=10)
 
 
 def keep(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the records for the sink, in the same partitions."""
     return records.select(["key", "value", "partition"])
 
 

@@ -134,7 +134,6 @@ class ScriptedClient(StreamClient):
         return taken
 
     def acknowledge(self) -> None:
-        """Acknowledge all that was written."""
         self._acknowledged = {polled.partition: polled.next_offset for polled, _ in self.written}
 
     def acknowledged(self) -> Mapping[TopicPartition, int]:

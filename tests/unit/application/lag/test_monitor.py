@@ -1,5 +1,3 @@
-"""Rounds of measurements of several checkpoints."""
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,3 @@
-"""Letters are read, counted and replayed."""
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
@@ -59,7 +57,6 @@ def offsets(found: Sequence[Letters]) -> list[int]:
 def replay(
     world: MemoryWorld, wanted: LetterFilter = ALL, to: str | None = None, *, is_dry: bool = False
 ) -> ReplayStats:
-    """Replay letters, and return how many."""
     options = dead_letter_sink(world.options(), to)
     writer = None if is_dry else world.make_sink_container(options).record_writer()
     replaying = LetterReplay(writer, to)

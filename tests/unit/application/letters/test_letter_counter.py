@@ -1,5 +1,3 @@
-"""Counting the letters of queries for the driver."""
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,7 +26,6 @@ TOPIC: Final = TopicPartition("letters", 0)
 
 @pytest.fixture
 def world():
-    """Return a cluster with a dead-letter topic."""
     world = MemoryWorld()
     world.create("letters", 2)
     return world
@@ -113,8 +110,6 @@ def test_a_call_reads_for_a_bounded_time(world):
 
 
 class Notes(LagExporter):
-    """Keeps what is exported."""
-
     def __init__(self) -> None:
         self.lags: list[QueryLag] = []
 

@@ -29,14 +29,12 @@ GO_ON = {"failOnDataLoss": "false"}
 def source(
     kit: Kit, options: dict[str, str] | None = None, log: MemoryMetadataLog | None = None
 ) -> KafkaSource[Ranges]:
-    """Return a source whose batches are their ranges."""
     container = kit.container(options)
     container.metadata_log.override(log)
     return container.kafka_source(tuple)
 
 
 def offsets(*values: int) -> PartitionOffsets:
-    """Return offsets of the partitions of ``t``, beginning with partition 0."""
     return PartitionOffsets({tp(number): value for number, value in enumerate(values)})
 
 

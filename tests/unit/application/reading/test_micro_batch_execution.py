@@ -1,5 +1,3 @@
-"""Running a source's batches over two logs, through failures and restarts."""
-
 import re
 from contextlib import suppress
 
@@ -52,7 +50,6 @@ class Driver:
             raise CrashError
 
     def crash(self) -> None:
-        """Let a batch fail."""
         self.fails = 1
         with pytest.raises(CrashError):
             self.execution.run_batch()

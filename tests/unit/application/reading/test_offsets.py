@@ -1,5 +1,3 @@
-"""Learning offsets with patience."""
-
 from collections.abc import Mapping
 
 import pytest
@@ -48,8 +46,6 @@ def resolve(made: KafkaOffsetReader, limit: StartingOffsets) -> PartitionOffsets
 
 
 class Failing:
-    """Lets a method fail some times before it answers."""
-
     def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str, failures: list[Exception]):
         answer = getattr(MemoryOffsetFetcher, method)
         self.calls = 0

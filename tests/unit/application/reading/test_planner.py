@@ -1,5 +1,3 @@
-"""Ranges of batch queries."""
-
 import json
 from collections.abc import Callable, Collection
 
@@ -63,7 +61,6 @@ def test_split_and_joined_ranges_are_resolved_once(kit, monkeypatch):
 
 
 def counted(name: str, calls: list[str]) -> Callable[..., PartitionOffsets]:
-    """Return a method of the fetcher in memory that notes its calls."""
     method: Callable[..., PartitionOffsets] = getattr(MemoryOffsetFetcher, name)
 
     def call(*arguments: object) -> PartitionOffsets:

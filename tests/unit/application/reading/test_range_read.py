@@ -1,5 +1,3 @@
-"""Reading ranges in a task."""
-
 from collections.abc import Collection, Iterator
 
 import pyarrow as pa
@@ -249,7 +247,6 @@ def test_a_log_that_is_truncated_again_and_again_fails_the_task(kit, monkeypatch
 
 
 def recreate(kit: Kit, records: int, deleted: int = 0) -> None:
-    """Delete the topic; create it with records, and delete the first of these."""
     kit.cluster.delete_topic("t")
     kit.cluster.create_topic("t", 2)
     kit.produce(records)

@@ -1,5 +1,3 @@
-"""How much of what Kafka has the next batch takes."""
-
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -237,7 +235,6 @@ class Looking(RecordReader):
 
 @pytest.fixture
 def looking(kit):
-    """Return a reader that records its calls."""
     reader = kit.container().record_reader()
     assert isinstance(reader, MemoryRecordReader)
     return Looking(reader)
@@ -560,7 +557,6 @@ def test_the_options_make_the_default_limit(kit):
 
 
 def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) -> list[list[int]]:
-    """Return the sizes of the ranges of some batches under the default limit."""
     found = []
     for _ in range(batches):
         end = made.latest_offset(start, made.default_read_limit)

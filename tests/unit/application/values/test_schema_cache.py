@@ -1,5 +1,3 @@
-"""What the cache of schemas keeps, and for how long."""
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Encoding the struct columns of a sink."""
-
 from __future__ import annotations
 
 from typing import Any

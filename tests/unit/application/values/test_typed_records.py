@@ -1,5 +1,3 @@
-"""Records with decoded values, and what happens to those that cannot be decoded."""
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -35,8 +33,6 @@ BAD = FailureReason.TYPE_MISMATCH
 
 
 class KeptLetters(DeadLetters):
-    """Keeps what is written, and counts what was flushed."""
-
     def __init__(self) -> None:
         self.kept: list[BadRecords] = []
         self.flushed = 0

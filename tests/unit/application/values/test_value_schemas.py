@@ -1,5 +1,3 @@
-"""The schemas of typed values, found on the driver."""
-
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog

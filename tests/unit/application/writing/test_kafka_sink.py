@@ -87,8 +87,6 @@ class Life:
 
 @final
 class MortalLog(PassingLog):
-    """A log that a driver may die over when it writes."""
-
     def __init__(self, log: MetadataLog, life: Life) -> None:
         super().__init__(log)
         self._life = life
@@ -101,8 +99,6 @@ class MortalLog(PassingLog):
 
 
 class MortalTransactions(Transactions):
-    """Transactions that a driver may die over when it ends them."""
-
     def __init__(self, transactions: Transactions, life: Life) -> None:
         self._transactions = transactions
         self._life = life
@@ -156,7 +152,6 @@ class Stage:
     def die(
         self, last: int, written: Sequence[WriteResult], batch: int = 0, query: str = "q"
     ) -> None:
-        """Let a driver die before this step of a commit."""
         with pytest.raises(DiedError):
             self.driver(Life(last, after=False)).commit(batch, query, written)
 
@@ -222,7 +217,6 @@ class Stage:
 
 @pytest.fixture
 def stage(kit):
-    """Return a query that has not run yet."""
     return Stage(kit)
 
 

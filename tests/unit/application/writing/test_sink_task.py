@@ -1,5 +1,3 @@
-"""What the function of a continuous query may return."""
-
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
@@ -117,7 +115,6 @@ def task(
 
 
 def transactional(kit: Kit) -> Callable[[], Transactions]:
-    """Return a function that returns the transactions of the kit's cluster."""
     return lambda: MemoryTransactions(kit.cluster)
 
 
@@ -126,7 +123,6 @@ def batch(*values: bytes, **columns: list[str | None]) -> pa.RecordBatch:
 
 
 def seen(kit: Kit, level: str = LEVELS[0], topic: str = "t") -> list[bytes]:
-    """Return the values that are visible under an isolation level."""
     given = {"kafka.isolation.level": level, "subscribe": topic}
     container = kit.container(given, QueryKind.BATCH)
     return sorted(

@@ -1,5 +1,3 @@
-"""The log of the schema versions of a stream."""
-
 import json
 from hashlib import sha256
 

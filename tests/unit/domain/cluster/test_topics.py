@@ -8,7 +8,6 @@ A, B = (TopicPartition("a", number) for number in range(2))
 
 
 def led(leader: int | None, size: int | None = None) -> PartitionDescription:
-    """Describe a partition with replicas on the brokers 1 and 2."""
     replicas = frozenset({1, 2})
     return PartitionDescription(leader, replicas, replicas if leader else frozenset(), size)
 

@@ -1,5 +1,3 @@
-"""One of each message between a driver and its tasks."""
-
 from typing import Final
 
 from pyspark_kafka.domain.continuous.messages import (

@@ -1,5 +1,3 @@
-"""What the tests of options begin with, and the texts that several of them expect."""
-
 from collections.abc import Mapping
 from typing import Final
 
@@ -47,7 +45,6 @@ RETRIES: Final = "Must set retries to non-zero when using the idempotent produce
 
 
 def specific(offsets: Mapping[TopicPartition, int], **topics: int) -> Specific:
-    """Offsets of partitions and of whole topics."""
     return Specific(PartitionOffsets(offsets), tuple(sorted(topics.items())))
 
 
@@ -57,14 +54,12 @@ def named(option: str, problem: str) -> str:
 
 
 def problems(raw: Mapping[str, str], query: QueryKind) -> tuple[str, ...]:
-    """What is wrong with options that cannot be used."""
     with pytest.raises(OptionsError) as caught:
         parse_source_options(raw, query)
     return caught.value.problems
 
 
 def sink_problems(raw: Mapping[str, str], query: QueryKind) -> tuple[str, ...]:
-    """What is wrong with options of a sink that cannot be used."""
     with pytest.raises(OptionsError) as caught:
         parse_sink_options(raw, query)
     return caught.value.problems

@@ -279,7 +279,6 @@ def read(**settings: str) -> ProducerSettings:
 
 
 def texts(name: str) -> st.SearchStrategy[str]:
-    """Return texts that a setting may have."""
     if name in CHOICES:
         return st.sampled_from(sorted(CHOICES[name]))
     return st.integers(*BOUNDS[name]).map(str)

@@ -1,5 +1,3 @@
-"""From the texts of all options of a sink to its values, or to all that is wrong with them."""
-
 import pickle
 from typing import Final
 

@@ -1,5 +1,3 @@
-"""From the texts of all options of a query to its values, or to all that is wrong with them."""
-
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -481,7 +479,6 @@ OF_BOTH: Final = {"partition.metadata.cache.ttl.ms", "metadataStorageOptions"}
 
 
 def all_read(**of_a_kind: Any) -> SourceOptions:
-    """Return the parsed options of all rows together."""
     common = SourceOptions(
         client="confluent",
         subscription=SubscribePattern("T.*"),

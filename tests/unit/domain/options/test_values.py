@@ -1,5 +1,3 @@
-"""The options of typed values, of a read and of a write."""
-
 import pickle
 from collections.abc import Mapping
 from typing import Any, Final

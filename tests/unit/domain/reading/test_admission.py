@@ -118,7 +118,6 @@ def backlogs(draw: st.DrawFn, most: int = 6) -> tuple[Offsets, PartitionOffsets]
 
 
 def read(begin: Offsets, end: PartitionOffsets) -> list[int]:
-    """Return the number of offsets read from each partition."""
     return [end[partition] - start for partition, start in sorted(begin.items())]
 
 

@@ -31,7 +31,6 @@ TEXTS = Path(__file__).with_name("available_now.txt").read_text("utf-8").rstrip(
 
 
 def failure(prefetched: Offsets, end: Offsets, latest: Offsets) -> AvailableNowError:
-    """Return the error of a check that must fail."""
     with pytest.raises(AvailableNowError) as caught:
         check_available_now(*map(PartitionOffsets, (prefetched, end, latest)))
     return caught.value

@@ -1,5 +1,3 @@
-"""What brokers' answers mean for a partition that is read, and whether its topic is the same."""
-
 from uuid import UUID
 
 import pytest

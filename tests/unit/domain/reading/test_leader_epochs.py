@@ -1,5 +1,3 @@
-"""Leader epochs, and the offset from which on two logs differ."""
-
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -55,7 +53,6 @@ def read(log: Log, start: int, offset: int) -> FetchedEpochs:
 
 
 def same_records(one: Log, other: Log) -> int:
-    """Return up to where two logs are the same."""
     pairs = zip(one.epochs, other.epochs, strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 

@@ -1,5 +1,3 @@
-"""How far ranges are read, and which come next."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""Ranges that one task reads."""
-
 import pickle
 import re
 from itertools import chain, pairwise
@@ -95,7 +93,6 @@ Bounds = tuple[int, int]
 
 
 def ranges_of(*bounds: Bounds) -> list[OffsetRange]:
-    """Return one range for each partition in turn."""
     return [OffsetRange(T[number], *ends) for number, ends in enumerate(bounds)]
 
 

@@ -1,5 +1,3 @@
-"""Limits of a record's size."""
-
 import pytest
 
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits

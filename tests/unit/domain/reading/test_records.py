@@ -62,8 +62,6 @@ ranges = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(
 
 @dataclass(frozen=True)
 class Record:
-    """What a filter looks at."""
-
     partition: int
     offset: int
     timestamp: int
@@ -73,7 +71,6 @@ records = st.builds(Record, st.integers(0, 4), st.integers(0, 9), numbers)
 
 
 def passes(one: RecordFilter, record: Record) -> bool:
-    """Tell whether a record keeps all bounds."""
     return (
         one.admits_partition(record.partition)
         and record.offset in one.offsets

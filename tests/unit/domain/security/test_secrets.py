@@ -1,5 +1,3 @@
-"""Names of options and settings that hold a secret."""
-
 import pytest
 
 from pyspark_kafka.domain.options.settings_table import SETTINGS

@@ -128,7 +128,6 @@ class Tree(Emitter):
 
     @property
     def root(self) -> Node:
-        """The node of the whole value."""
         ((target, node),) = self._waiting
         assert target == 0
         return node

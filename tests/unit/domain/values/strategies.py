@@ -1,5 +1,3 @@
-"""Data types to try laws on."""
-
 from typing import Final
 
 from hypothesis import strategies as st
@@ -41,7 +39,6 @@ field_names: Final = st.one_of(
 
 
 def structs(members: st.SearchStrategy[DataType]) -> st.SearchStrategy[StructType]:
-    """Return structs of up to four fields."""
     fields = st.builds(StructField, field_names, members)
     unique = st.lists(fields, min_size=1, max_size=4, unique_by=lambda field: field.name)
     return unique.map(lambda fields: StructType(tuple(fields)))

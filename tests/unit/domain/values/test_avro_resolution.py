@@ -52,7 +52,6 @@ def tree_of(writer: Any, reader: Any, wanted: str | None = None, **options: Any)
 
 
 def value_of(writer: Any, reader: Any, wanted: str | None = None) -> Any:
-    """Resolve the type of the only field of a record."""
     columns = None if wanted is None else f"a {wanted}"
     tree = tree_of(record(field("a", writer)), record(field("a", reader)), columns)
     assert isinstance(tree, ReadRecord)
@@ -62,7 +61,6 @@ def value_of(writer: Any, reader: Any, wanted: str | None = None) -> Any:
 
 
 def reason_of(node: Node) -> str:
-    """Return what is wrong with a tree."""
     (found,) = mismatches(node)
     return str(found)
 

@@ -1,5 +1,3 @@
-"""Tests of the Spark types of Avro schemas, and of the schemas derived from types."""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Tests of data types and their DDL."""
-
 import re
 
 import pytest

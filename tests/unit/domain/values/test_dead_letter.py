@@ -1,5 +1,3 @@
-"""What the headers of dead letters say."""
-
 from typing import Final
 
 import pytest

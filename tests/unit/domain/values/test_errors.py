@@ -1,5 +1,3 @@
-"""Why values fail, and how many of them."""
-
 import pickle
 from typing import Final
 

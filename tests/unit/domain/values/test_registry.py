@@ -1,5 +1,3 @@
-"""The settings of a schema registry's client."""
-
 from typing import Final
 
 import pytest

@@ -1,5 +1,3 @@
-"""The columns of a read with typed values."""
-
 import pickle
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""Tests of the options of typed values."""
-
 import pytest
 
 from pyspark_kafka.domain.values.errors import UnencodableValueError

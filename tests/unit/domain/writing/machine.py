@@ -112,7 +112,6 @@ class ProducerMachine(RuleBasedStateMachine):
         partition=partitions, counts=st.lists(st.integers(1, MAX_RECORDS), min_size=1, max_size=4)
     )
     def append(self, partition: TopicPartition, counts: list[int]) -> None:
-        """Take batches for a partition, while there is room."""
         for count in counts:
             if self.is_dead:
                 return
@@ -133,7 +132,6 @@ class ProducerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.is_transactional)
     @rule()
     def commit(self) -> None:
-        """Begin another transaction once everything is written."""
         if not self.is_dead and not self.is_fenced and self.sender.is_settled:
             self._join_next()
 

@@ -45,15 +45,12 @@ class Numbers:
 
 
 def encode(records: Numbers, producer: ProducerIdAndEpoch, sequence: int) -> bytes:
-    """Return the bytes of a batch."""
     header = HEADER.pack(producer.producer_id, producer.epoch, sequence, producer.is_transactional)
     return header + struct.pack(f">{len(records)}q", *records.values)
 
 
 @dataclass
 class ProducerState:
-    """What a partition knows of a producer."""
-
     epoch: int
     batches: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=DUPLICATES_KNOWN))
 
@@ -99,12 +96,10 @@ class Log:
 
 
 def failure(error: ProduceError) -> Failure:
-    """Return a failure with its own name as the reason."""
     return Failure(error, error.name)
 
 
 def is_written(answer: Failure | None) -> bool:
-    """Return whether a batch is in the log."""
     return answer is None or answer.error is ProduceError.DUPLICATE_SEQUENCE
 
 

@@ -1,5 +1,3 @@
-"""Each rule of the producer on its own."""
-
 import math
 from collections.abc import Mapping
 from typing import Final

@@ -1,5 +1,3 @@
-"""Which columns can be written, and what is said of those that cannot."""
-
 from typing import Final
 
 import pytest

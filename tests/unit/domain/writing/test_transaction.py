@@ -1,5 +1,3 @@
-"""What was delivered, summed up."""
-
 import pickle
 
 import pytest

@@ -1,5 +1,3 @@
-"""Each rule of the transactions of a continuous query."""
-
 import math
 from typing import Final
 
@@ -39,7 +37,6 @@ def new_cycle() -> Cycle:
 
 
 def succeed(cycle: Cycle, now: float = 0.0) -> list[TransactionRequest[Numbers]]:
-    """Perform what comes next, and return it."""
     requests = list(cycle.next_requests(now))
     for request in requests:
         cycle.succeeded(request, now)
