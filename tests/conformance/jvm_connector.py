@@ -149,10 +149,7 @@ class JvmConnector:
         """Yield the reader that ``useDeprecatedOffsetFetching`` chooses, and close it."""
         chosen = "KafkaOffsetReaderConsumer" if deprecated else "KafkaOffsetReaderAdmin"
         reader = getattr(self._connector, chosen)(
-            strategy,
-            self._driver_params(addresses),
-            self._case_insensitive(options),
-            "group",
+            strategy, self._driver_params(addresses), self._case_insensitive(options), "group"
         )
         try:
             yield JvmOffsetReader(self, reader)
@@ -206,10 +203,7 @@ class JvmConnector:
 
     def _range(self, one: OffsetRange) -> Any:
         return self._connector.KafkaOffsetRange(
-            self._partition(one.partition),
-            one.from_offset,
-            one.until_offset,
-            self.nothing(),
+            self._partition(one.partition), one.from_offset, one.until_offset, self.nothing()
         )
 
     def _partition(self, one: TopicPartition) -> Any:

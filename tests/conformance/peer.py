@@ -92,17 +92,14 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     ),
     **_some(
         "KafkaMicroBatchSourceSuiteBase",
-        {
-            "allow group.id prefix": _GROUP,
-            "allow group.id override": _GROUP,
-        },
+        {"allow group.id prefix": _GROUP, "allow group.id override": _GROUP},
     ),
     **_some(
         "KafkaRelationSuiteV1",
         {
             "V1 Source is used when set through SQLConf": (
                 "Spark has no V1 sources in Python; the setting has no effect on this source."
-            ),
+            )
         },
     ),
     **_some(
@@ -110,7 +107,7 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         {
             "with minPartition = 3: N TopicPartitions to N offset ranges with executors": (
                 "A Python data source cannot choose the executor of a task."
-            ),
+            )
         },
     ),
     **_whole(("KafkaExceptionsSuite",), _SQL_STATE),

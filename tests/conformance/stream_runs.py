@@ -10,9 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 def run_once(
-    stream: DataFrame,
-    directory: Path,
-    after_batch: Callable[[int], None] | None = None,
+    stream: DataFrame, directory: Path, after_batch: Callable[[int], None] | None = None
 ) -> list[list[int]]:
     """Run a stream of numbers to its end, and give the numbers of each batch that has any.
 

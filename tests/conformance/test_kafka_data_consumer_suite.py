@@ -208,9 +208,6 @@ def login(token: str) -> str:
 @one_client
 def test_spark_25151_the_same_offset(spark, kafka, partition, client):
     reading = Sides(spark, kafka, client).batch(subscribe=partition.topic)
-    at_once = Both(
-        reading.ours.union(reading.ours),
-        reading.theirs.union(reading.theirs),
-    )
+    at_once = Both(reading.ours.union(reading.ours), reading.theirs.union(reading.theirs))
     for _time in range(2):
         assert at_once.numbers() == sorted([*range(1_000)] * 2)

@@ -75,10 +75,7 @@ def test_max_offsets_per_trigger(live, topics):
     queries.run(once=True)
     topics.numbers(topic, 0, range(5000, 5011))
     queries.run(once=True)
-    assert queries.results() == [
-        [*range(101), *range(1000, 1011), 2000],
-        list(range(5000, 5011)),
-    ]
+    assert queries.results() == [[*range(101), *range(1000, 1011), 2000], list(range(5000, 5011))]
 
 
 @peer(BASE, "minOffsetsPerTrigger", Held.BESIDE_JVM)

@@ -140,9 +140,7 @@ def test_custom_metrics(world, open_container, limit, behind):
 
 @peer(SUITE, "test custom metrics - corner cases", Held.EMBEDDED)
 @peer(
-    SUITE,
-    "SPARK-57438: metrics should not NPE when latestPartitionOffsets is null",
-    Held.EMBEDDED,
+    SUITE, "SPARK-57438: metrics should not NPE when latestPartitionOffsets is null", Held.EMBEDDED
 )
 def test_custom_metrics_corner_cases(world, open_container):
     """With 1 of 3 and 2 of 6 consumed the lag is 2, 4 and 3.0; without either it is empty."""

@@ -19,10 +19,7 @@ def theirs(
     min_partitions: int | None,
     max_records_per_partition: int | None,
 ) -> tuple[OffsetRange, ...]:
-    options = {
-        "minPartitions": min_partitions,
-        "maxRecordsPerPartition": max_records_per_partition,
-    }
+    options = {"minPartitions": min_partitions, "maxRecordsPerPartition": max_records_per_partition}
     given = {name: value for name, value in options.items() if value is not None}
     return tuple(jvm.split(ranges, **given))
 

@@ -67,9 +67,7 @@ def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partition
 
 
 @peer(
-    SUITE,
-    "resolving a topic-level offset of a topic without assigned partitions fails",
-    Held.SPARK,
+    SUITE, "resolving a topic-level offset of a topic without assigned partitions fails", Held.SPARK
 )
 @one_client
 def test_resolving_a_topic_level_offset_of_a_topic_without_assigned_partitions_fails(

@@ -13,16 +13,7 @@ from ..spark.queries import OURS, read
 from .continuous_runs import numbered
 from .one_client import one_client
 from .peer import Held, peer
-from .side_by_side import (
-    JvmSource,
-    Sides,
-    ends,
-    failure,
-    read_jvm,
-    root_cause,
-    sql_conf,
-    write,
-)
+from .side_by_side import JvmSource, Sides, ends, failure, read_jvm, root_cause, sql_conf, write
 from .sources import ONE_TASK
 
 SUITE = "KafkaRelationSuiteBase"
@@ -176,10 +167,7 @@ def test_global_timestamp_provided_for_starting_and_ending(sides, timed):
 def test_no_matched_offset_for_timestamp_starting_offsets(sides, timed):
     for options, rest in (
         (
-            {
-                "subscribe": timed,
-                "startingOffsetsByTimestamp": ends(timed, MIDDLE, MIDDLE, NEVER),
-            },
+            {"subscribe": timed, "startingOffsetsByTimestamp": ends(timed, MIDDLE, MIDDLE, NEVER)},
             [number for number in SECOND + THIRD if number % 3 != 2],
         ),
         ({"assign": f'{{"{timed}":[1]}}', "startingTimestamp": str(LATE + 1)}, []),

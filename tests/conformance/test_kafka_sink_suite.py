@@ -185,10 +185,7 @@ def test_streaming_write_in_update_mode_is_refused(open_feed):
 @pytest.mark.parametrize(
     ("columns", "core"),
     [
-        (
-            ("value as key", "value"),
-            "topic option required when no 'topic' attribute is present",
-        ),
+        (("value as key", "value"), "topic option required when no 'topic' attribute is present"),
         (("'t' as topic", "value as key"), "Required attribute 'value' not found"),
         (("cast('1' as int) as topic", "value"), "topic must be a(n) string"),
         (("'t' as topic", "cast(value as int) as value"), "value must be a(n) string or binary"),
@@ -334,12 +331,7 @@ def test_generic_write_big_data_with_small_producer_buffer(spark, sinks, topics,
     topic = topics.create(1)
     write = sinks.write if kind == "batch" else sinks.write_stream
     table = spark.range(1_000).selectExpr("repeat(string(id % 10), 15000) as value")
-    write(
-        table,
-        topic=topic,
-        kafka__buffer__memory="16384",
-        kafka__max__block__ms="60000",
-    )
+    write(table, topic=topic, kafka__buffer__memory="16384", kafka__max__block__ms="60000")
     stored = sinks.stored(topic)
     assert len(stored) == 1_000
     assert {row.value for row in stored} == {b"%d" % number * 15_000 for number in range(10)}

@@ -154,8 +154,7 @@ def test_spark_53560_an_uncommitted_batch_is_run_again(live, world):
 
     def queries_with(**limit: str) -> LiveQueries:
         return live.queries(
-            lambda open_: open_(subscribe=topic, **limit),
-            (with_client(world.client), JVM),
+            lambda open_: open_(subscribe=topic, **limit), (with_client(world.client), JVM)
         )
 
     assert_words(queries_with().fail(fail_on_7, availableNow=True), "error for 7")

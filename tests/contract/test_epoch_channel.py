@@ -9,11 +9,7 @@ from pyspark_kafka.adapters.continuous.socket_task_channel import SocketTaskChan
 from pyspark_kafka.adapters.continuous.threads import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.messages import TaskId
-from pyspark_kafka.ports.continuous import (
-    ChannelAddress,
-    EpochChannel,
-    TaskChannel,
-)
+from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskChannel
 from pyspark_kafka.testing import EpochChannelContract
 
 

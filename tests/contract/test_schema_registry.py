@@ -19,10 +19,7 @@ PASSWORD: Final = "pass+of/a:test"  # noqa: S105
 
 
 def http_registry(url: str, timeout_ms: int = 30_000) -> HttpSchemaRegistry:
-    settings = {
-        "basic.auth.user.info": f"user:{PASSWORD}",
-        "request.timeout.ms": str(timeout_ms),
-    }
+    settings = {"basic.auth.user.info": f"user:{PASSWORD}", "request.timeout.ms": str(timeout_ms)}
     return HttpSchemaRegistry(registry_settings(RegistryOptions(url, tuple(settings.items()))))
 
 

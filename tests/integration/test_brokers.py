@@ -29,11 +29,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld
 from pyspark_kafka.testing.writing_contract import batch_of
 
-HEADERS = [
-    {"key": "h", "value": b"1"},
-    {"key": "empty", "value": b""},
-    {"key": "h", "value": b"2"},
-]
+HEADERS = [{"key": "h", "value": b"1"}, {"key": "empty", "value": b""}, {"key": "h", "value": b"2"}]
 SECONDS = 30.0
 
 

@@ -29,10 +29,7 @@ from pyspark_kafka.domain.errors import (
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
-from pyspark_kafka.domain.writing.errors import (
-    RecordDeliveryError,
-    RecordTooLargeError,
-)
+from pyspark_kafka.domain.writing.errors import RecordDeliveryError, RecordTooLargeError
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 if TYPE_CHECKING:
@@ -214,7 +211,7 @@ def test_nothing_is_lost_in_a_topic_that_was_just_created(kafka, fresh_name):
         [created] = admin.create_topics([NewTopic(topic, 4, 1)]).values()
         writer = ConfluentRecordWriter(
             # Each write becomes a batch of its own.
-            options_of(kafka.options, kafka__queue__buffering__max__ms="0"),
+            options_of(kafka.options, kafka__queue__buffering__max__ms="0")
         )
         batch = pa.RecordBatch.from_pydict(
             {"value": [b"v"] * 4, "partition": pa.array(range(4), pa.int32())}

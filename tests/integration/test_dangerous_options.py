@@ -35,10 +35,7 @@ OIDC: Final = {
     "sasl.mechanism": "OAUTHBEARER",
     "sasl.oauthbearer.method": "oidc",
 }
-SECRET: Final = {
-    "sasl.oauthbearer.client.id": "me",
-    "sasl.oauthbearer.client.secret": "s3cret",
-}
+SECRET: Final = {"sasl.oauthbearer.client.id": "me", "sasl.oauthbearer.client.secret": "s3cret"}
 JWT_BEARER: Final = {
     "sasl.oauthbearer.grant.type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
     **{f"sasl.oauthbearer.assertion.claim.{claim}": claim for claim in ("aud", "iss", "sub")},

@@ -132,11 +132,7 @@ FETCHES: Final = (
         "t-0: Message at offset 10",
         CONFLUENT,
     ),
-    Told(
-        "records behind the range are not read",
-        read,
-        records(batch(0, 20) + batch(20, 50)),
-    ),
+    Told("records behind the range are not read", read, records(batch(0, 20) + batch(20, 50))),
     Told(
         "offsets that go back are corruption",
         read,
@@ -472,11 +468,7 @@ WRITES: Final = (
         "the response has t-1 twice",
         PYTHON,
     ),
-    Told(
-        "a base offset is not used",
-        write,
-        lies.with_partition_fields("Produce", base_offset=-9),
-    ),
+    Told("a base offset is not used", write, lies.with_partition_fields("Produce", base_offset=-9)),
     Told(
         "an error of records that there is not is shown",
         write,

@@ -254,10 +254,7 @@ def test_a_secret_is_in_no_message(s3):
 
 
 def test_a_storage_that_is_gone_is_reported_in_one_line(s3):
-    gone = {
-        "endpoint_url": "http://127.0.0.1:1",
-        "config_kwargs": {"retries": {"max_attempts": 0}},
-    }
+    gone = {"endpoint_url": "http://127.0.0.1:1", "config_kwargs": {"retries": {"max_attempts": 0}}}
     options = json.loads(s3.storage_options) | gone
     log = FsspecMetadataLog(StoragePath("s3://bucket/log", json.dumps(options)))
     with pytest.raises(MetadataLogError, match=r"does not answer.*http://127\.0\.0\.1:1"):

@@ -7,9 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
-from pyspark_kafka.domain.checkpoints.entries import (
-    write_initial_offsets,
-)
+from pyspark_kafka.domain.checkpoints.entries import write_initial_offsets
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 

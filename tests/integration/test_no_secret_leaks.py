@@ -163,10 +163,7 @@ def registry_options(secured: SecuredBroker, url: str) -> list[dict[str, str]]:
     password = CANARIES["registry password"]
     given = [
         {"schema.registry.url": f"{scheme}://user:{password}@{address}"},
-        {
-            "schema.registry.url": url,
-            "schema.registry.basic.auth.user.info": f"user:{password}",
-        },
+        {"schema.registry.url": url, "schema.registry.basic.auth.user.info": f"user:{password}"},
         {
             "schema.registry.url": url,
             "schema.registry.bearer.auth.token": CANARIES["registry token"],

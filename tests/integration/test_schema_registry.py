@@ -13,11 +13,7 @@ from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, RegistryUnavailableError
-from pyspark_kafka.domain.values.registry import (
-    RegistryOptions,
-    Schema,
-    SchemaType,
-)
+from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.testing import await_until

@@ -39,7 +39,4 @@ def assert_same_rows(ours: DataFrame, theirs: DataFrame) -> None:
 
 
 def _options(kafka: KafkaCluster, options: dict[str, str]) -> dict[str, str]:
-    return {
-        **kafka.options,
-        **{name.replace("__", "."): value for name, value in options.items()},
-    }
+    return {**kafka.options, **{name.replace("__", "."): value for name, value in options.items()}}

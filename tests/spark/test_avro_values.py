@@ -9,12 +9,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from pyspark_kafka.adapters.values.avro.value_format import VALUE_FORMAT
 from tests.unit.adapters.values.avro.corpus import CASES, Case
-from tests.unit.adapters.values.avro.decoding import (
-    options_of,
-    payloads_of,
-    plain,
-    reasons_of,
-)
+from tests.unit.adapters.values.avro.decoding import options_of, payloads_of, plain, reasons_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession

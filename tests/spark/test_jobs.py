@@ -115,10 +115,7 @@ def test_executors_and_spark_itself_may_be_lost(tmp_path):
     A Python worker ends with its executor.
     """
     done = subprocess.run(
-        [sys.executable, PROGRAM, tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, PROGRAM, tmp_path], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

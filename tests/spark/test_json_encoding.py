@@ -55,12 +55,7 @@ COLUMNS: dict[str, Corpus] = {
     "float": ("float", "{}", FLOATS, types.FLOAT),
     "date": ("int", "date_from_unix_date({})", DAYS, types.DATE),
     "time": ("bigint", "timestamp_micros({})", MICROS, types.TIMESTAMP),
-    "ntz": (
-        "bigint",
-        "cast(timestamp_micros({}) as timestamp_ntz)",
-        MICROS,
-        types.TIMESTAMP_NTZ,
-    ),
+    "ntz": ("bigint", "cast(timestamp_micros({}) as timestamp_ntz)", MICROS, types.TIMESTAMP_NTZ),
     "text": ("binary", "cast({} as string)", TEXTS, types.STRING),
     "binary": ("binary", "{}", BINARIES, types.BINARY),
     "dec38": ("string", "cast({} as decimal(38,18))", DECIMALS, types.DecimalType(38, 18)),
@@ -85,12 +80,7 @@ COLUMNS: dict[str, Corpus] = {
         DAYS,
         types.MapType(types.DATE, types.TIMESTAMP),
     ),
-    "by_double": (
-        "double",
-        "map({}, true)",
-        DOUBLES,
-        types.MapType(types.DOUBLE, types.BOOLEAN),
-    ),
+    "by_double": ("double", "map({}, true)", DOUBLES, types.MapType(types.DOUBLE, types.BOOLEAN)),
     "by_decimal": (
         "string",
         "map(cast({} as decimal(38,18)), '')",

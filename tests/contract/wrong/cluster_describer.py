@@ -50,10 +50,7 @@ def returns_no_rights_on_ids_that_were_not_used(self, transactional_id):
 
 @wrong(Suite.test_topics_that_do_not_exist_are_left_out, "describe_topics")
 def describes_topics_that_do_not_exist_without_partitions(self, topics):
-    return {
-        **dict.fromkeys(topics, TopicDescription({})),
-        **self.inner.describe_topics(topics),
-    }
+    return {**dict.fromkeys(topics, TopicDescription({})), **self.inner.describe_topics(topics)}
 
 
 @wrong(Suite.test_no_topics_are_described_without_names, "describe_topics")

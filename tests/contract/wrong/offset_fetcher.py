@@ -187,9 +187,6 @@ wrong.drops_error(
     frozenset(),
 )
 wrong.drops_error(
-    Suite.test_an_unreachable_cluster_is_an_error,
-    "partitions",
-    BrokerUnreachableError,
-    frozenset(),
+    Suite.test_an_unreachable_cluster_is_an_error, "partitions", BrokerUnreachableError, frozenset()
 )
 wrong.fails_when_closed_twice(Suite.test_closing_twice_is_allowed)

@@ -12,10 +12,7 @@ import pyarrow.compute as pc
 from pyspark_kafka.adapters.kafka_format.record_columns import RecordColumns
 from pyspark_kafka.adapters.memory.cluster import CREATE_TIME
 from pyspark_kafka.adapters.memory.reading import MemoryRecordReader
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    UnknownTopicError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, UnknownTopicError
 from pyspark_kafka.domain.reading.errors import (
     CorruptBatchError,
     MalformedTimestampError,

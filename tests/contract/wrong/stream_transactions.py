@@ -90,8 +90,7 @@ def takes_transactional_ids_that_other_clients_do_not_take(self, client):
     Passing.__init__(self, client)
     settings = client._settings
     client._settings = _Settings(
-        settings,
-        transactional_id=lambda *partition: f"x-{settings.transactional_id(*partition)}",
+        settings, transactional_id=lambda *partition: f"x-{settings.transactional_id(*partition)}"
     )
 
 

@@ -3,10 +3,7 @@ from typing import Final
 from uuid import uuid4
 
 from pyspark_kafka.domain.writing.errors import ProducerFencedError, TransactionLostError
-from pyspark_kafka.domain.writing.transaction import (
-    TransactionDescription,
-    TransactionState,
-)
+from pyspark_kafka.domain.writing.transaction import TransactionDescription, TransactionState
 from pyspark_kafka.ports.writing import Transactions
 from pyspark_kafka.testing import TransactionsContract
 

@@ -203,11 +203,7 @@ class ScriptedQuery:
     """An execution over a cluster in memory, run by the thread that calls ``run``."""
 
     def __init__(
-        self,
-        kit: Kit,
-        time: VirtualTime,
-        limits: ExecutionLimits,
-        options: Mapping[str, str],
+        self, kit: Kit, time: VirtualTime, limits: ExecutionLimits, options: Mapping[str, str]
     ) -> None:
         self.kit = kit
         self.time = time

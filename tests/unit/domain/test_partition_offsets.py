@@ -219,8 +219,7 @@ def test_the_repr_shows_the_json():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['{"t":{"0":9223372036854775808}}', '{"t":{"2147483648":1}}', '{"t":{"0":1,"00":2}}'],
+    "text", ['{"t":{"0":9223372036854775808}}', '{"t":{"2147483648":1}}', '{"t":{"0":1,"00":2}}']
 )
 def test_numbers_that_kafka_does_not_have_are_refused(text):
     with pytest.raises(ValueError, match=r"Expected e\.g\."):

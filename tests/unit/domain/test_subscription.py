@@ -138,12 +138,7 @@ def test_what_java_reads_otherwise_is_refused(pattern, found):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "topic"),
-    [
-        (r"^a&&b\[[x\[]$", "a&&b[x"),
-        (r"\\[]a]\053", "\\]+"),
-        (r"\0400", " 0"),
-    ],
+    ("pattern", "topic"), [(r"^a&&b\[[x\[]$", "a&&b[x"), (r"\\[]a]\053", "\\]+"), (r"\0400", " 0")]
 )
 def test_what_both_read_alike_is_accepted(pattern, topic):
     assert SubscribePattern(pattern).matches(topic)

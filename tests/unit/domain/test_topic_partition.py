@@ -31,10 +31,7 @@ def test_pickle(partition):
 
 @pytest.mark.parametrize(
     ("topic", "number", "problem"),
-    [
-        ("", 0, "a topic's name must not be empty"),
-        ("t", -1, "not a partition number: -1"),
-    ],
+    [("", 0, "a topic's name must not be empty"), ("t", -1, "not a partition number: -1")],
 )
 def test_a_partition_has_a_topic_with_a_name_and_a_number_from_0_on(topic, number, problem):
     with pytest.raises(ValueError, match=f"^{problem}$"):

@@ -19,10 +19,7 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
 from pyspark_kafka.application.continuous import execution as continuous_execution
 from pyspark_kafka.application.continuous.epochs import CatchUps
-from pyspark_kafka.application.continuous.errors import (
-    FunctionError,
-    TaskFailedError,
-)
+from pyspark_kafka.application.continuous.errors import FunctionError, TaskFailedError
 from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.bootstrap.continuous import (

@@ -338,11 +338,7 @@ def test_a_second_loss_at_the_same_offset_fails_the_query():
 
 
 @pytest.mark.parametrize(
-    "further",
-    [
-        [out_of_range(5, 8, 9)],
-        [[polled(5, 7)], out_of_range(7, 0, 5)],
-    ],
+    "further", [[out_of_range(5, 8, 9)], [[polled(5, 7)], out_of_range(7, 0, 5)]]
 )
 def test_a_loss_elsewhere_or_after_progress_is_another_one(further):
     driver, client = reading(out_of_range(2, 5, 9), *further, start=2)
@@ -408,10 +404,7 @@ def typed_records(kit: Kit, letters: DeadLetters | None = None, **options: str) 
 
 def lines(*values: bytes) -> PolledRecords:
     offsets = pa.array([*range(len(values))], pa.int64())
-    given: dict[str, pa.Array[Any]] = {
-        "value": pa.array(values, pa.binary()),
-        "offset": offsets,
-    }
+    given: dict[str, pa.Array[Any]] = {"value": pa.array(values, pa.binary()), "offset": offsets}
     schema = record_schema(WITHOUT_HEADERS)
     columns = [given.get(field.name, pa.nulls(len(values), field.type)) for field in schema]
     return PolledRecords(tp(0), pa.RecordBatch.from_arrays(columns, schema=schema), len(values))

@@ -184,8 +184,7 @@ def test_a_topic_without_a_word_needs_offsets(kit):
     kit.cluster.create_topic("u")
     limit = Specific(PartitionOffsets(), (("t", -2),))
     with pytest.raises(
-        OffsetsMismatchError,
-        match=r"Specified: Set\(t-0, t-1\) Assigned: Set\(t-0, t-1, u-0\)",
+        OffsetsMismatchError, match=r"Specified: Set\(t-0, t-1\) Assigned: Set\(t-0, t-1, u-0\)"
     ):
         reader(kit, subscribe="t,u").unresolved(limit, "start")
 
@@ -350,10 +349,7 @@ def test_what_a_group_has_not_committed_falls_back(kit, on_missing, offset):
     kit.produce(3, partition=1)
     kit.cluster.delete_records({tp(1): 1})
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
-    assert resolve(reader(kit), CommittedOffsets("g", on_missing)) == {
-        tp(0): 4,
-        tp(1): offset,
-    }
+    assert resolve(reader(kit), CommittedOffsets("g", on_missing)) == {tp(0): 4, tp(1): offset}
 
 
 BEGINNING = PartitionOffsets({tp(0): 3, tp(1): 0})

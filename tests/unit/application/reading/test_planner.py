@@ -237,12 +237,7 @@ def test_a_filter_on_offsets_narrows_ranges(kit, offsets, expected):
 
 @pytest.mark.parametrize(
     ("least", "expected"),
-    [
-        (50, [(0, 0, 4), (1, 0, 1)]),
-        (150, [(0, 1, 4), (1, 0, 1)]),
-        (300, [(0, 2, 4)]),
-        (999, []),
-    ],
+    [(50, [(0, 0, 4), (1, 0, 1)]), (150, [(0, 1, 4), (1, 0, 1)]), (300, [(0, 2, 4)]), (999, [])],
 )
 def test_a_filter_on_time_leaves_out_what_is_older(kit, least, expected):
     produce_at(kit, 0, 100, 200, 300, 150)

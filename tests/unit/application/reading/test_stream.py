@@ -284,11 +284,7 @@ def test_few_partitions_are_looked_at_before_a_batch(kit, looking):
         sizes.measure(begin, until)
         seen.append([look.partition.partition for look in looking.looks])
         looking.looks.clear()
-    assert seen == [
-        [0, 1, 2, 3, 4, 5, 6, 7],
-        [8, 9, 0, 1, 2, 3, 4, 5],
-        [6, 7, 8, 9, 0, 1, 2, 3],
-    ]
+    assert seen == [[0, 1, 2, 3, 4, 5, 6, 7], [8, 9, 0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 0, 1, 2, 3]]
 
 
 def test_a_later_look_takes_the_place_of_an_earlier_one(kit, looking):

@@ -169,12 +169,7 @@ class Stage:
         return [self.run_task(batch, task, attempt, query) for task in range(TASKS)]
 
     def run_task(
-        self,
-        batch: int,
-        task: int,
-        attempt: int = 0,
-        query: str = "q",
-        used_until_ms: int = -1,
+        self, batch: int, task: int, attempt: int = 0, query: str = "q", used_until_ms: int = -1
     ) -> WriteResult:
         container = sink_container_for(OPTIONS)
         container.memory_cluster.override(self.kit.cluster)

@@ -38,8 +38,7 @@ def test_sources_of_version_2_have_names():
 
 
 @pytest.mark.parametrize(
-    "metadata",
-    ["", "{}", '{"batchTimestampMs":0}', '{"batchTimestampMs":253402300800000}'],
+    "metadata", ["", "{}", '{"batchTimestampMs":0}', '{"batchTimestampMs":253402300800000}']
 )
 def test_a_batch_without_a_time(metadata):
     """Spark wrote no metadata once, and none that say a time before that; no year is 10000."""

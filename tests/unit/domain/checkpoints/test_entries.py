@@ -131,9 +131,7 @@ def test_bytes_of_a_sink_log():
         "queryId": "q",
         "offsets": DIGEST,
         "startedMs": 9,
-        "transactions": [
-            {"transactionalId": "p-q-0-0", "producerId": 4_000, "producerEpoch": 3},
-        ],
+        "transactions": [{"transactionalId": "p-q-0-0", "producerId": 4_000, "producerEpoch": 3}],
     }
 
 

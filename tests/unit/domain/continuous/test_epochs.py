@@ -2,12 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.continuous.epochs import (
-    Epoch,
-    EpochCoordinator,
-    OutputTracker,
-    spread,
-)
+from pyspark_kafka.domain.continuous.epochs import Epoch, EpochCoordinator, OutputTracker, spread
 from pyspark_kafka.domain.continuous.messages import TaskId
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -75,12 +75,7 @@ def test_what_is_long_ago_does_not_count():
 
 @pytest.mark.parametrize(
     ("second", "third", "read"),
-    [
-        (36, 61, 10 / 60),
-        (36, 61.001, 9 / 25.001),
-        (41, 81, 10 / 80),
-        (42, 81, 9 / 39),
-    ],
+    [(36, 61, 10 / 60), (36, 61.001, 9 / 25.001), (41, 81, 10 / 80), (42, 81, 9 / 39)],
 )
 def test_the_window_is_a_minute_or_twice_the_time_between_commits(second, third, read):
     """The first of three commits counts, or is too old."""
@@ -89,8 +84,7 @@ def test_the_window_is_a_minute_or_twice_the_time_between_commits(second, third,
 
 
 @pytest.mark.parametrize(
-    ("waited", "direction"),
-    [(9.999, Direction.UNKNOWN), (10, Direction.WAITING)],
+    ("waited", "direction"), [(9.999, Direction.UNKNOWN), (10, Direction.WAITING)]
 )
 def test_ten_seconds_without_a_commit_are_long(waited, direction):
     """A query that was looked at for less may be in the middle of its batch."""

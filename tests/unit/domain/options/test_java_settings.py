@@ -19,11 +19,7 @@ KEY = "-----BEGIN PRIVATE KEY-----\nREVG\n-----END PRIVATE KEY-----\n"
 
 
 def sasl(jaas: str, mechanism: str = "PLAIN") -> dict[str, str]:
-    return {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": mechanism,
-        "sasl.jaas.config": jaas,
-    }
+    return {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
 
 
 def login(jaas: str, mechanism: str = "PLAIN") -> Login | None:

@@ -2,12 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.options.option import (
-    boolean,
-    clamp,
-    integer,
-    milliseconds,
-)
+from pyspark_kafka.domain.options.option import boolean, clamp, integer, milliseconds
 
 
 @pytest.mark.parametrize(

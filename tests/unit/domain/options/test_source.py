@@ -238,10 +238,7 @@ def test_an_unusable_value_is_told_in_the_jvm_connectors_words(query, name, text
 @pytest.mark.parametrize("text", ["earliest", "latest", "abc", '{"t":{"0":-2}}'])
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [
-        ("endingOffsets", ENDING_IN_STREAM),
-        ("endingOffsetsByTimestamp", ENDING_TIME_IN_STREAM),
-    ],
+    [("endingOffsets", ENDING_IN_STREAM), ("endingOffsetsByTimestamp", ENDING_TIME_IN_STREAM)],
 )
 def test_a_stream_refuses_ending_offsets_of_any_kind(name, text, problem):
     assert problems(BASE | {name: text}, QueryKind.STREAM) == (problem,)

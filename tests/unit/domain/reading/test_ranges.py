@@ -108,8 +108,7 @@ def read_cuts(text: str) -> list[OffsetRange]:
 
 
 backlogs = st.lists(
-    st.tuples(st.integers(0, 1_000), st.integers(0, 500) | st.integers(0, 2**40)),
-    max_size=4,
+    st.tuples(st.integers(0, 1_000), st.integers(0, 500) | st.integers(0, 2**40)), max_size=4
 ).map(lambda sizes: ranges_of(*((start, start + size) for start, size in sizes)))
 minimums = st.none() | st.integers(1, 50)
 

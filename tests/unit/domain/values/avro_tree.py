@@ -199,10 +199,7 @@ class Tree(Emitter):
 
 
 def resolved(
-    writer: AvroSchema,
-    reader: AvroSchema,
-    wanted: StructType,
-    options: AvroTypeOptions = NUMBERED,
+    writer: AvroSchema, reader: AvroSchema, wanted: StructType, options: AvroTypeOptions = NUMBERED
 ) -> Node:
     """Return how the wanted fields are read."""
     tree = Tree()

@@ -95,13 +95,7 @@ NODE = record(field("id", "int"), field("next", ["null", "R"]), field("all", ["R
 
 @pytest.mark.parametrize(
     ("depth", "expected"),
-    [
-        (1, LEAF),
-        (
-            2,
-            f"struct<id:int,next:{LEAF},all:struct<member0:{LEAF},member1:string>>",
-        ),
-    ],
+    [(1, LEAF), (2, f"struct<id:int,next:{LEAF},all:struct<member0:{LEAF},member1:string>>")],
 )
 def test_recursive_fields_are_dropped_at_a_depth(depth, expected):
     assert type_of(NODE, recursive_depth=depth) == expected

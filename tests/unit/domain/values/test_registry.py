@@ -78,11 +78,7 @@ def test_stores_and_files_are_those_of_kafkas_clients():
             "request.timeout.ms=500",
         )
     )
-    assert (found.authorities, found.certificate, found.key) == (
-        "/ca.pem",
-        "/cert.pem",
-        "/key.pem",
-    )
+    assert (found.authorities, found.certificate, found.key) == ("/ca.pem", "/cert.pem", "/key.pem")
     assert found.tls.truststore == Store("truststore", "/trust.jks", Secret("t"))
     assert (str(found.tls.key_password), found.tls.checks_hostname) == ("k", False)
     assert found.timeout_ms == 500
@@ -113,10 +109,7 @@ def test_stores_and_files_are_those_of_kafkas_clients():
         (options(URL, "bearer.auth.logical.cluster=ü"), "logical.cluster' has characters"),
         (options(URL, "request.timeout.ms=0"), "from 1 to 2147483647, got '0'"),
         (options(URL, "request.timeout.ms=1s"), "got '1s'"),
-        (
-            options(URL, "ssl.truststore.type=X"),
-            "registry.ssl.truststore.type' must be",
-        ),
+        (options(URL, "ssl.truststore.type=X"), "registry.ssl.truststore.type' must be"),
         (options(URL, "ssl.keystore.key=x"), "'schema.registry.ssl.keystore.key' and"),
         (options(URL, "foo=x"), "'schema.registry.foo' is not known"),
     ],

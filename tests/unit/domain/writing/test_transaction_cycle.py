@@ -50,9 +50,7 @@ def test_a_transaction_has_four_steps():
         AddPartitionsToTxn(TRANSACTION, frozenset({P0, P1})),
         AddOffsetsToTxn(TRANSACTION),
     ]
-    assert succeed(cycle) == [
-        WriteRecords(((P0, RECORDS), (P1, RECORDS), (P0, RECORDS))),
-    ]
+    assert succeed(cycle) == [WriteRecords(((P0, RECORDS), (P1, RECORDS), (P0, RECORDS)))]
     assert succeed(cycle) == [TxnOffsetCommit(TRANSACTION, 7)]
     assert cycle.is_open
     assert cycle.take_committed() is None
