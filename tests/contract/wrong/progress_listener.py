@@ -51,23 +51,6 @@ def does_nothing(self, progress):
     pass
 
 
-@wrong(Suite.test_each_query_has_its_reports, "progressed")
-def takes_the_progress_of_the_first_query_only(self, progress):
-    if not self.reports or progress.query.query_id in self.reports:
-        Keeping.progressed(self, progress)
-
-
-@wrong(Suite.test_each_report_replaces_the_last, "progressed")
-def takes_the_progress_of_a_query_once(self, progress):
-    self.reports.setdefault(progress.query.query_id, progress)
-
-
-@wrong(Suite.test_a_query_needs_no_name, "progressed")
-def takes_the_progress_of_queries_with_a_name_only(self, progress):
-    if progress.query.name is not None:
-        Keeping.progressed(self, progress)
-
-
 @wrong(Suite.test_a_query_needs_no_rows, "progressed")
 def fails_if_no_broker_knows_the_lag(self, progress):
     assert progress.lag is not None
@@ -77,38 +60,6 @@ def fails_if_no_broker_knows_the_lag(self, progress):
 @wrong(Suite.test_queries_end_independently, "query_ended")
 def keeps_the_progress_of_an_ended_query(self, query_id, run_id):
     pass
-
-
-@wrong(Suite.test_queries_end_independently, "query_ended")
-def forgets_every_query_at_the_end_of_one(self, query_id, run_id):
-    self.reports.clear()
-
-
-@wrong(Suite.test_the_end_of_an_earlier_run_is_not_that_of_a_later_one, "query_ended")
-def forgets_a_query_that_has_started_again_at_the_end_of_the_run_before(self, query_id, run_id):
-    self.reports.pop(query_id, None)
-
-
-@wrong(Suite.test_a_query_that_has_ended_may_start_again)
-class RemembersTheEnd(Keeping):
-    """Takes no progress of a query that has ended, even if it starts again."""
-
-    def __init__(self):
-        super().__init__()
-        self._ended: set[str] = set()
-
-    def progressed(self, progress):
-        if progress.query.query_id not in self._ended:
-            super().progressed(progress)
-
-    def query_ended(self, query_id, run_id):
-        super().query_ended(query_id, run_id)
-        self._ended.add(query_id)
-
-
-@wrong(Suite.test_a_query_may_end_without_a_report, "query_ended")
-def fails_at_the_end_of_a_query_that_it_does_not_know(self, query_id, run_id):
-    del self.reports[query_id]
 
 
 @wrong(Suite.test_queries_report_from_threads_of_their_own)
@@ -123,6 +74,3 @@ class OneThread(Keeping):
         if threading.get_ident() != self._thread:
             raise RuntimeError("another thread")
         super().progressed(progress)
-
-
-wrong.fails_when_closed_twice(Suite.test_closing_twice_is_allowed)

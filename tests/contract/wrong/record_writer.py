@@ -239,13 +239,7 @@ class AbortsOnClose(Passing):
             self.inner._cluster.close_transaction(self.seen["joined"], commit=False)
 
 
-loses_the_records_of_a_topic_that_does_not_exist: Final = wrong.drops_error(
-    _Suite.test_the_topic_has_to_exist, "write", UnknownTopicError
-)
-loses_records_that_cannot_be_delivered: Final = wrong.drops_error(
-    _Suite.test_the_partition_has_to_exist, "write", RecordDeliveryError
-)
-loses_rows_that_cannot_become_records: Final = wrong.drops_error(
-    _Suite.test_a_header_needs_a_key, "write", InvalidRecordError
-)
+wrong.drops_error(_Suite.test_the_topic_has_to_exist, "write", UnknownTopicError)
+wrong.drops_error(_Suite.test_the_partition_has_to_exist, "write", RecordDeliveryError)
+wrong.drops_error(_Suite.test_a_header_needs_a_key, "write", InvalidRecordError)
 wrong.fails_when_closed_twice(_Suite.test_closing_twice_is_allowed)

@@ -1,6 +1,5 @@
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -9,8 +8,6 @@ import pyarrow as pa
 from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.errors import (
-    CorruptBatchError,
-    MalformedTimestampError,
     OffsetOutOfRangeError,
     OversizedRecordError,
 )
@@ -21,18 +18,17 @@ from .adapter import Faults
 from .stream_client import Passing, suite
 
 
-class _Cluster:
-    """A cluster with methods that ignore ``committed_only``."""
+class _Uncommitted:
+    """A cluster whose watermarks ignore ``committed_only``."""
 
-    def __init__(self, cluster: Any, *methods: str) -> None:
+    def __init__(self, cluster: Any) -> None:
         self._cluster = cluster
-        self._methods = methods
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._cluster, name)
-        if name not in self._methods:
-            return method
-        return lambda *given, **named: method(*given, **{**named, "committed_only": False})
+        return getattr(self._cluster, name)
+
+    def watermarks(self, partition, **_named):
+        return self._cluster.watermarks(partition, committed_only=False)
 
 
 def _with_records(
@@ -40,20 +36,6 @@ def _with_records(
 ) -> PolledRecords:
     records = polled.records
     return polled if records is None else replace(polled, records=change(records))
-
-
-def _with_column(polled: PolledRecords, name: str, change: Callable[[Any], Any]) -> PolledRecords:
-    """Return polled records with other values of a column, if they have that."""
-
-    def changed(records: pa.RecordBatch) -> pa.RecordBatch:
-        index = records.schema.get_field_index(name)
-        if index < 0:
-            return records
-        values = [change(value) for value in records.column(index).to_pylist()]
-        field = records.schema.field(index)
-        return records.set_column(index, field, pa.array(values, field.type))
-
-    return _with_records(polled, changed)
 
 
 _Suite = StreamClientContract
@@ -64,11 +46,6 @@ wrong: Final = Faults(Passing, suite)
 @wrong(_Suite.test_reading_starts_at_the_assigned_offset, "remade")
 def loses_the_first_record_of_each_poll(self, polled):
     return [_with_records(polled, lambda records: records.slice(1))]
-
-
-@wrong(_Suite.test_every_column_is_read, "remade")
-def returns_no_headers(self, polled):
-    return [_with_column(polled, "headers", lambda _value: None)]
 
 
 @wrong(_Suite.test_records_have_the_schema_of_the_projection, "remade")
@@ -156,35 +133,10 @@ def reads_revoked_partitions(self, partitions):
     pass
 
 
-@wrong(_Suite.test_aborted_records_are_skipped_under_read_committed, "__init__")
-def returns_aborted_records_under_read_committed(self, client):
-    Passing.__init__(self, client)
-    client._cluster = _Cluster(client._cluster, "fetch")
-
-
 @wrong(_Suite.test_open_transactions_are_waited_for, "__init__")
 def returns_records_of_open_transactions_under_read_committed(self, client):
     Passing.__init__(self, client)
-    client._cluster = _Cluster(client._cluster, "watermarks")
-
-
-@wrong(_Suite.test_a_deleted_start_is_out_of_range, "poll")
-def starts_again(self, timeout_s, *, takes_records=True):
-    """Reads from the earliest offset if the next one was deleted."""
-    try:
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    except OffsetOutOfRangeError as error:
-        if error.offset < error.earliest:
-            self.assign(PartitionOffsets({error.partition: error.earliest}))
-            return ()
-        raise
-
-
-@wrong(_Suite.test_a_start_after_the_end_is_out_of_range, "poll")
-def waits_for_an_offset_after_the_end_of_the_log(self, timeout_s, *, takes_records=True):
-    with suppress(OffsetOutOfRangeError):
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    return ()
+    client._cluster = _Uncommitted(client._cluster)
 
 
 @wrong(_Suite.test_the_end_is_in_range, "poll")
@@ -243,40 +195,9 @@ def forgets_partitions_that_do_not_exist(self, timeout_s, *, takes_records=True)
     return Passing.poll(self, timeout_s, takes_records=takes_records)
 
 
-@wrong(_Suite.test_a_timestamp_overflow_names_its_record, "poll")
-def skips_records_whose_timestamp_overflows(self, timeout_s, *, takes_records=True):
-    try:
-        return Passing.poll(self, timeout_s, takes_records=takes_records)
-    except MalformedTimestampError:
-        [(partition, _)] = self.client._offsets.items()
-        self.client._offsets[partition] = 2
-        return [PolledRecords(partition, None, 2)]
-
-
-@wrong(_Suite.test_oversized_records_are_skipped, "take_skipped")
-def reports_no_record_that_it_skipped(self):
-    return ()
-
-
 @wrong(_Suite.test_nothing_is_read_after_close, "close")
 def reads_on_when_it_is_closed(self):
     pass
 
 
-def _skips(test: Callable[..., None], kind: type[CorruptBatchError | OversizedRecordError]) -> None:
-    """Add a client that reads on after an error."""
-
-    def poll(self, timeout_s, *, takes_records=True):
-        try:
-            return Passing.poll(self, timeout_s, takes_records=takes_records)
-        except kind as error:
-            self.client._offsets[error.partition] = error.offset + 1
-            return [PolledRecords(error.partition, None, error.offset + 1)]
-
-    poll.__name__ = f"skips_{kind.__name__}"
-    wrong(test, "poll")(poll)
-
-
-_skips(_Suite.test_a_corrupt_batch_is_an_error, CorruptBatchError)
-_skips(_Suite.test_an_oversized_record_is_an_error, OversizedRecordError)
 wrong.fails_when_closed_twice(_Suite.test_closing_twice_is_allowed)

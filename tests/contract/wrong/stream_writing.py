@@ -37,25 +37,7 @@ for _test, _adapter in (
         _Suite.test_outputs_of_revoked_partitions_are_acknowledged,
         writers.sends_the_rows_of_a_batch_in_the_wrong_order,
     ),
-    (
-        _Suite.test_every_column_is_written,
-        writers.writes_records_without_a_timestamp_with_the_time_0,
-    ),
-    (_Suite.test_keys_decide_as_in_java, writers.sends_what_has_no_partition_to_0),
     (_Suite.test_several_batches_of_outputs_are_written, writers.LastWriteOnly),
-    (
-        _Suite.test_each_row_may_name_its_topic_and_partition,
-        writers.takes_the_first_rows_topic_for_a_whole_batch,
-    ),
-    (_Suite.test_the_sinks_topic_overrides_the_column, writers.column_first),
-    (_Suite.test_a_record_needs_a_topic, writers.writes_records_without_a_topic_to_nowhere),
-    (_Suite.test_the_topic_has_to_exist, writers.loses_the_records_of_a_topic_that_does_not_exist),
-    (_Suite.test_the_partition_has_to_exist, writers.loses_records_that_cannot_be_delivered),
-    (_Suite.test_a_header_needs_a_key, writers.loses_rows_that_cannot_become_records),
-    (
-        _Suite.test_a_record_that_is_too_large_for_its_topic_is_an_error,
-        writers.AcknowledgesLargeRecords,
-    ),
 ):
     wrong(_test)(_client_with(_adapter))
 

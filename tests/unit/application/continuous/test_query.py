@@ -241,17 +241,6 @@ def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline):
     assert query.exception() is raised.value
 
 
-def test_a_function_may_drop_and_multiply_rows(pipeline):
-    def odd_ones_twice(records: pa.RecordBatch) -> list[pa.RecordBatch] | None:
-        odd = pa.array([int(value or b"") % 2 == 1 for value in records["value"].to_pylist()])
-        kept = keep(records).filter(odd)
-        return [kept, kept] if kept.num_rows else None
-
-    pipeline.produce(0, 4)
-    pipeline.start(odd_ones_twice).processAllAvailable()
-    assert sorted(pipeline.written()) == [1, 1, 3, 3]
-
-
 def test_tasks_that_fail_start_again_where_they_ended(pipeline, guarantee):
     pipeline.produce(0, 3)
     query = pipeline.start(sink=guarantee)
@@ -261,46 +250,6 @@ def test_tasks_that_fail_start_again_where_they_ended(pipeline, guarantee):
     query.processAllAvailable()
     assert pipeline.written() == list(range(6))
     assert pipeline.poll_failures == 0
-
-
-def test_a_task_that_does_not_end_delays_a_restart(pipeline, monkeypatch, caplog):
-    """A thread cannot be ended, and Spark cannot kill a worker that it does not reach."""
-    monkeypatch.setattr(continuous_execution, "_CANCEL_S", 0.1)
-    goes_on = threading.Event()
-
-    def wait(records: pa.RecordBatch) -> pa.RecordBatch:
-        goes_on.wait(30)
-        return keep(records)
-
-    pipeline.produce(0, 3)
-    limits = replace(
-        FAST, task_timeout_s=0.2, restarts=RestartLimits(1_000, first_delay_s=0.01, max_delay_s=0.1)
-    )
-    query = pipeline.start(wait, limits=limits)
-    await_until(lambda: "tasks of the last run have not ended" in caplog.text)
-    goes_on.set()
-    query.processAllAvailable()
-    assert set(pipeline.written()) == set(range(3))
-
-
-def test_a_task_that_was_replaced_has_to_stop(pipeline):
-    channel = open_channel(MEMORY)
-    query = pipeline.start(channel=channel)
-    query.processAllAvailable()
-    for task in (TaskId(0, 0, "of an earlier run"), TaskId(1, 0, "an earlier attempt")):
-        with closing(connect_task(channel.address, task)) as replaced:
-            replaced.send(TaskReport(task, PartitionOffsets(), TaskProgress()))
-            await_until(lambda: StopTask() in replaced.receive())  # it is called here
-    assert query.isActive
-
-
-def test_deleted_records_are_skipped_if_the_options_say_so(pipeline):
-    pipeline.produce(0, 10)
-    pipeline.cluster.delete_records({TopicPartition("in", 0): 5})
-    offsets = '{"in":{"0":2,"1":0}}'
-    query = pipeline.start(startingOffsets=offsets, failOnDataLoss="false")
-    query.processAllAvailable()
-    assert pipeline.written() == [5, 6, 7, 8, 9]
 
 
 def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginning(pipeline):
@@ -314,29 +263,6 @@ def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginnin
     pipeline.produce(10, 14)
     pipeline.start(failOnDataLoss="false")
     await_until(lambda: pipeline.written() == list(range(14)))
-
-
-def test_a_topic_of_a_pattern_may_go_and_come_back(pipeline, monkeypatch, caplog):
-    monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.1)
-    pipeline.cluster.create_topic("in-2", 2)
-    pipeline.produce(0, 2)
-    pipeline.produce(2, 4, topic="in-2")
-    query = pipeline.start(subscribePattern="in.*", failOnDataLoss="false")
-    query.processAllAvailable()
-    pipeline.cluster.delete_topic("in-2")
-    await_until(lambda: "Set(in-2-0, in-2-1) are gone" in caplog.text)
-    pipeline.produce(4, 6)
-    await_until(lambda: sorted(pipeline.written()) == list(range(6)))
-    pipeline.cluster.create_topic("in-2", 2)
-    pipeline.produce(6, 8, topic="in-2")
-    await_until(lambda: sorted(pipeline.written()) == list(range(8)))
-    query.processAllAvailable()
-    pipeline.poll_failures = 1
-    await_until(lambda: pipeline.poll_failures == 0)
-    pipeline.produce(8, 9)
-    pipeline.produce(9, 10, topic="in-2")
-    query.processAllAvailable()
-    assert sorted(pipeline.written()) == list(range(10))
 
 
 def test_progress_has_rates_lag_and_latency(pipeline):

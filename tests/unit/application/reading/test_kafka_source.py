@@ -136,18 +136,6 @@ def test_a_restarted_driver_may_say_where_it_stands(kit):
     assert made.latest_offset(offsets(5, 0), ReadMaxRows(2)) == offsets(7, 0)
 
 
-def test_a_batch_that_is_too_small_waits_for_its_time(kit):
-    kit.clock.sleep_ms(5_000)
-    made = source(kit, {**EARLIEST, "minOffsetsPerTrigger": "5", "maxTriggerDelay": "5s"})
-    kit.produce(6)
-    assert made.get_offset() == offsets(6, 0)
-    kit.produce(4)
-    assert made.get_offset() == offsets(6, 0)
-    assert made.current_partition_offsets == offsets(6, 0)
-    kit.clock.sleep_ms(5_000)
-    assert made.get_offset() == offsets(10, 0)
-
-
 def test_without_partitions_there_is_no_offset(kit):
     assert source(kit, {"subscribePattern": "^none$"}).get_offset() is None
 
@@ -245,13 +233,6 @@ def test_a_commit_reports_lag_and_the_groups_offsets(kit):
     made.get_offset()
     made.commit(offsets(2, 0))
     assert kit.cluster.committed("g") == offsets(2, 0)
-
-
-def test_the_options_make_the_default_limit(kit):
-    limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "20"}
-    assert source(kit, limits).default_read_limit == CompositeReadLimit(
-        (ReadMinRows(15, 5_000), ReadMaxRows(20))
-    )
 
 
 def test_stopping_closes_the_connections(kit, monkeypatch):

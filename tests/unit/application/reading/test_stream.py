@@ -526,32 +526,6 @@ def test_a_beginning_that_does_not_fit_is_an_error(kit, options, error):
     assert kit.events.named("initial_offsets") == ()
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        # The brokers are not asked whether they hold such an offset.
-        ({"startingOffsets": '{"t":{"0":99,"1":-1}}'}, (99, 2)),
-        ({"startingOffsets": '{"t":"earliest"}'}, (1, 0)),
-        ({"startingTimestamp": "30"}, (2, 0)),
-    ],
-)
-def test_a_beginning_is_bound_when_the_stream_begins(kit, options, expected):
-    for time in (10, 20, 30, 40):
-        kit.cluster.produce("t", b"v", timestamp=time)
-    for time in (30, 40):
-        kit.cluster.produce("t", b"v", partition=1, timestamp=time)
-    kit.cluster.delete_records({tp(0): 1})
-    assert stream(kit, options).initial_offset() == offsets(*expected)
-
-
-def test_the_options_make_the_default_limit(kit):
-    assert stream(kit).default_read_limit == ReadAllAvailable()
-    limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "20"}
-    assert stream(kit, limits).default_read_limit == CompositeReadLimit(
-        (ReadMinRows(15, 5_000), ReadMaxRows(20))
-    )
-
-
 def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) -> list[list[int]]:
     found = []
     for _ in range(batches):
