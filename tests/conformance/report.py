@@ -37,8 +37,8 @@ here, and how it does so, or the reason why there is none:
 
 The JVM connector runs most of its suites with both of its sources, V1 and V2; by default its batch
 queries use V1, and its streams V2. Spark always drives this source as it drives V2. The tests of
-`test_kafka_source_v1_suite` hold the legacy `KafkaSource` to the same suites, in a driver of their
-own, and count as embedding only.
+`test_kafka_source_v1_suite` start the legacy `KafkaSource` at the same offsets, in a driver of
+their own.
 """
 
 NOT_HELD: Final = ("does not apply", "missing")

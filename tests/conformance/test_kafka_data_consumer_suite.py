@@ -67,10 +67,6 @@ def open_read(
     return batches
 
 
-def read_range(container: Container, partition: TopicPartition, start: int, end: int) -> list[int]:
-    return numbers(open_read(container, partition, start, end))
-
-
 @peer(SUITE, "SPARK-19886: Report error cause correctly in throwOnDataLoss", Held.BESIDE_JVM)
 def test_spark_19886_report_error_cause_correctly(spark, kafka, world, partition, client):
     world.delete_records(partition, 10)

@@ -14,8 +14,6 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record
 
-Reader = ConfluentRecordReader
-
 COLUMNS: Final = Projection(("offset", "value"))
 OLD: Final = b"o" * 500
 NEW: Final = b"n" * 100

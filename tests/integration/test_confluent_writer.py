@@ -98,42 +98,6 @@ def topic_of(kafka, fresh_name):
     return create
 
 
-def test_columns_of_every_kind_are_written(kafka, writer_of, topic_of):
-    topic = topic_of()
-    headers = [
-        None,
-        [],
-        [{"key": "a", "value": b"1"}, {"key": "a", "value": None}, {"key": "", "value": b""}],
-        [{"key": "é", "value": b"x\0y"}],
-    ]
-    when = [None, 1_700_000_000_123, 1, -5]
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "key": pa.array(["k", None, "", "é"], pa.large_string()),
-            "value": pa.array([b"v", b"", None, b"x\0y"], pa.large_binary()),
-            "headers": pa.array(headers, HEADERS),
-            "timestamp": pa.array(when, pa.timestamp("ms")).cast(pa.timestamp("us")),
-        }
-    )
-    before = time.time_ns() // 1_000_000
-    writer = writer_of()
-    for start in range(4):
-        writer.write(batch.slice(start, 1), topic)
-    assert writer.flush() == DeliveryStats(4, (1 + 2) + (1 + 3) + (2 + 1 + 0 + 2 + 3))
-    found = read(kafka, topic)
-    assert [message.key() for message in found] == [b"k", None, b"", "é".encode()]
-    assert [message.value() for message in found] == [b"v", b"", None, b"x\0y"]
-    assert [message.headers() for message in found] == [
-        None,
-        None,
-        [("a", b"1"), ("a", None), ("", b"")],
-        [("é", b"x\0y")],
-    ]
-    stamps = [message.timestamp()[1] for message in found]
-    assert before <= stamps[0] <= time.time_ns() // 1_000_000
-    assert stamps[1:] == when[1:]
-
-
 def test_the_first_moment_of_1970_is_refused(writer_of, topic_of):
     """The library would write the time of now for it."""
     stamps = pa.array([dt.datetime(1970, 1, 1, tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
@@ -238,24 +202,6 @@ def test_a_name_that_no_topic_may_have_is_refused(writer_of):
     for name in ("", "not a name"):
         with pytest.raises(KafkaRequestError, match="a request for metadata"):
             writer_of(kafka__max__block__ms="1000").write(values(b"v"), name)
-
-
-@pytest.mark.parametrize("partition", [-1, 2, 2**31 - 1])
-def test_a_partition_has_to_exist(kafka, writer_of, topic_of, partition):
-    topic = topic_of(2)
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "key": [b"a", b"abc"],
-            "value": [b"v", b"value"],
-            "partition": pa.array([0, partition], pa.int32()),
-        }
-    )
-    writer = writer_of()
-    with pytest.raises(RecordDeliveryError, match="the topic's partitions are 0 to 1") as caught:
-        writer.write(batch, topic)
-    assert (caught.value.partition, caught.value.size) == (partition, 8)
-    assert writer.flush() == DeliveryStats()
-    assert read(kafka, topic) == []
 
 
 def test_partitions_take_turns(kafka, writer_of, topic_of):

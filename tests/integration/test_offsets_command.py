@@ -4,7 +4,6 @@ import pty
 import subprocess
 import sys
 import time
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -96,25 +95,6 @@ def test_show_tells_what_an_exactly_once_sink_has_written(capsys, checkpoint, st
     assert "[KAFKA_METADATA_LOG]" in offsets.fails("show")
 
 
-def test_show_and_export(checkpoint, topic, capsys):
-    two_batches(checkpoint, topic)
-    offsets = Offsets(capsys, str(checkpoint.directory))
-    shown = offsets.json("show")
-    assert shown["committedBatch"] == {"id": 0, "begun": "2026-11-21T08:52:30.969Z"}
-    assert shown["plannedBatch"]["id"] == 1
-    assert shown["partitions"][1] == {
-        "source": "0",
-        "topic": topic,
-        "partition": 1,
-        "committed": 3,
-        "planned": 9,
-        "difference": 6,
-    }
-    lines = [line.split() for line in offsets.text("show").splitlines()]
-    assert [topic, "1", "3", "9", "+6"] in lines
-    assert offsets.text("export") == f"{end(topic, 2, 3)}\n"
-
-
 def test_export_of_several_sources(checkpoint, capsys):
     checkpoint.begin(0, end("a", 1), "12", end("b", 2))
     checkpoint.commit(0)
@@ -174,24 +154,6 @@ def test_rewrite_and_undo(kafka, checkpoint, topic, client, capsys):
         offsets.json("undo", *confirmed)
         assert {n: (directory / "offsets" / n).read_bytes() for n in files} == files
     assert "There is no rewrite to undo" in offsets.fails("undo")
-
-
-def test_what_is_refused(kafka, checkpoint, topic, capsys, monkeypatch):
-    two_batches(checkpoint, topic)
-    monkeypatch.setattr("sys.stdin", StringIO())
-    offsets = Offsets(capsys, str(checkpoint.directory))
-    given = ("--to", "earliest", *servers(kafka, "kafka-python"))
-    assert "[KAFKA_QUERY_IS_RUNNING] " in offsets.fails("rewrite", *given, "--yes")
-    (checkpoint.directory / "to.json").write_text(json.dumps({topic: {"0": 99}}))
-    beyond = ("--to", str(checkpoint.directory / "to.json"), *given[2:], "--query-is-stopped")
-    assert "[KAFKA_UNUSABLE_OFFSETS] " in offsets.fails("rewrite", *beyond)
-    offsets._capsys.readouterr()
-    assert main(["offsets", "rewrite", str(checkpoint.directory), *given, "--query-is-stopped"])
-    assert "confirm the change with --yes" in capsys.readouterr().err
-    assert offsets.committed() == [2, 3]
-    empty = Offsets(capsys, str(checkpoint.directory / "none"))
-    for action, more in (("show", ()), ("export", ()), ("diff", given[2:]), ("rewrite", given)):
-        assert empty.fails(action, *more).startswith("error: [KAFKA_METADATA_LOG] ")
 
 
 @pytest.mark.parametrize("storage", ["s3", "hdfs"])

@@ -2,12 +2,11 @@
 
 import datetime as dt
 import json
-import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +15,7 @@ from pyspark.sql.types import StringType, StructType
 from pyspark_kafka.bootstrap.spark import DefaultSource
 
 from .queries import OURS, PEER, read
-from .sinks import Sinks, refusal, rows_of
+from .sinks import Sinks, rows_of
 
 PROGRAM = Path(__file__).parent / "programs" / "write_with_failures.py"
 
@@ -37,25 +36,12 @@ SHAPES: tuple[
 )
 """Keys, values, partitions and headers: null, empty, binary, duplicate and none at all."""
 
-MARK = "nobody-is-to-see-this"
-
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-
-
-class Write(Protocol):
-    """Writes a table, as a batch or as a stream."""
-
-    def __call__(self, table: DataFrame, sink: str = OURS, **options: str) -> object: ...
 
 
 @pytest.fixture
 def sinks(spark, kafka, client, tmp_path):
     return Sinks(spark, kafka, client, tmp_path)
-
-
-@pytest.fixture
-def one_client(spark, kafka, tmp_path):
-    return Sinks(spark, kafka, "kafka-python", tmp_path)
 
 
 @pytest.fixture(params=["batch", "stream"])
@@ -129,62 +115,6 @@ def test_no_rows_are_no_error(spark, sinks, write, topics):
     topic = topics.create()
     write(texts(spark), topic=topic)
     assert sinks.stored(topic) == []
-
-
-def test_a_batch_without_a_topic_is_refused_in_the_jvm_connectors_words(spark, one_client):
-    words = (
-        "topic option required when no 'topic' attribute is present. "
-        "Use the topic option for setting a topic."
-    )
-    table = texts(spark, "a")
-    assert refusal(lambda: one_client.write(table)) == f"[KAFKA_SINK_SCHEMA] {words}"
-    with pytest.raises(Exception, match=r"attribute") as caught:
-        one_client.write(table, PEER)
-    assert words in str(caught.value)
-
-
-def test_a_topic_that_does_not_exist_is_named(spark, write, kafka, fresh_name):
-    topic = fresh_name()
-    line = refusal(lambda: write(texts(spark, MARK), topic=topic, kafka__max__block__ms="500"))
-    assert line.startswith(
-        f"[KAFKA_UNKNOWN_TOPIC] Topic '{topic}' does not exist at {kafka.bootstrap_servers}."
-    )
-    assert MARK not in line
-
-
-@pytest.mark.parametrize(
-    ("config", "option", "size", "limit"),
-    [
-        ({}, {"kafka__max__request__size": "5000"}, 6_000, "max.request.size"),
-        ({"max__message__bytes": "5000"}, {}, 6_000, "max.message.bytes"),
-    ],
-    ids=["by a setting", "by the topic"],
-)
-def test_a_record_that_is_too_large_fails_the_query(
-    spark, write, topics, config, option, size, limit, client
-):
-    topic = topics.create(2, **config)
-    rows = [(f"{MARK}-{number}".ljust(size if number == 50 else 20), 1) for number in range(100)]
-    table = rows_of(spark, rows, "value string, partition int")
-    line = refusal(lambda: write(table, topic=topic, **option))
-    # A broker refuses a whole batch, and librdkafka cannot tell which record is too large.
-    named = r"\d+" if client == "confluent" and config else str(size)
-    start = (
-        rf"\[KAFKA_RECORD_TOO_LARGE\] A record of {named} bytes for {topic}-1 was not delivered: "
-    )
-    assert re.match(start, line)
-    assert limit in line
-    assert MARK not in line
-
-
-def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(spark, sinks, topics):
-    topic = topics.create()
-    shared = {"subscribe": topic, "startingOffsets": "earliest", "topic": topic}
-    sinks.write(texts(spark, "a"), **shared)
-    found = read(spark, sinks.kafka, OURS, client=sinks.client, **shared)
-    assert [row.value for row in found.selectExpr("cast(value as string) as value").collect()] == [
-        "a"
-    ]
 
 
 @pytest.mark.parametrize("kind", ["writer", "streamWriter"])

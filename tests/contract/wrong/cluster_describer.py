@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -9,8 +8,6 @@ from pyspark_kafka.testing import ClusterDescriberContract as Suite
 
 from .adapted_world import AdaptedWorld
 from .adapter import Faults, PassesOn, suite_with
-
-Described = Mapping[str, TopicDescription]
 
 
 class Passing(PassesOn, ClusterDescriber):

@@ -1,5 +1,4 @@
 import re
-from collections.abc import Collection, Mapping
 from typing import Final
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
@@ -13,10 +12,6 @@ from pyspark_kafka.testing import OffsetFetcherContract as Suite
 
 from .adapted_world import AdaptedWorld
 from .adapter import Faults, PassesOn, suite_with
-
-Partitions = Collection[TopicPartition]
-Timestamps = Mapping[TopicPartition, int]
-Found = Mapping[TopicPartition, int | None]
 
 
 class Passing(PassesOn, OffsetFetcher):

@@ -30,8 +30,6 @@ from pyspark_kafka.testing import RecordReaderContract as Suite
 from .adapted_world import AdaptedWorld
 from .adapter import Faults, PassesOn, suite_with
 
-Batches = Iterator[pa.RecordBatch]
-
 
 class Passing(PassesOn, RecordReader):
     """Passes every call to another reader."""

@@ -11,8 +11,6 @@ from pyspark_kafka.testing import await_until
 
 from .adapter import Faults, PassesOn
 
-Run = Callable[[int, str], None]
-
 WAIT_SECONDS: Final = 1.0
 """How long the tests of wrong runners, and their tasks, wait for what does not come."""
 

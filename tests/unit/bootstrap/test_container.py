@@ -4,15 +4,11 @@ from typing import Any
 
 import pytest
 
-from pyspark_kafka.adapters.memory.clock import MemoryClock
-from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.bootstrap.container import container_for, sink_container_for
-from pyspark_kafka.bootstrap.plugins import client_names
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
-from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 
 
@@ -42,13 +38,6 @@ ADAPTERS = pytest.mark.parametrize(
 )
 
 
-@CONTAINERS
-def test_an_unknown_client_is_refused_with_those_that_are_known(make):
-    with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
-        make("kafka_python")
-    assert all(f"'{client}'" in str(caught.value) for client in client_names())
-
-
 @ADAPTERS
 def test_clients_connect_when_they_are_used(make, adapter, client):
     container = make(client)
@@ -70,19 +59,6 @@ def test_a_setting_that_a_client_does_not_know_is_refused(make, client):
 def test_a_missing_client_names_the_extra(make, adapter):
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
         getattr(make("confluent"), adapter)()
-
-
-def test_any_provider_can_be_overridden():
-    cluster, clock = MemoryCluster(), MemoryClock(now_ms=-42)
-    cluster.create_topic("t")
-    cluster.produce("t", b"v")
-    container = container_for(options("memory"))
-    container.memory_cluster.override(cluster)
-    container.clock.override(clock)
-    assert container.clock().now_ms() == -42
-    [planned] = container.batch().plan_input_partitions()
-    [batch] = container.range_read().read(planned, Projection(("value",)))
-    assert batch.to_pylist() == [{"value": b"v"}]
 
 
 def test_embedding_needs_neither_spark_nor_a_client():

@@ -41,8 +41,6 @@ from pyspark_kafka.domain.values.registry import (
 from pyspark_kafka.domain.values.value_options import ValueOptions
 
 Options = dict[str, str]
-Plan = Callable[[str, str, Options], SourceOptions | SinkOptions]
-
 SERVERS: Final = {"kafka.bootstrap.servers": "dummy:9092"}
 SUBSCRIBED: Final = {**SERVERS, "subscribe": "dummy"}
 AVRO: Final = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'

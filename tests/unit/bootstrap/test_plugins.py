@@ -1,7 +1,6 @@
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
-from typing import Protocol
 
 import pyarrow as pa
 import pytest
@@ -104,12 +103,6 @@ def second(container):
 """
 
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "metadataPath": "memory://unused"}
-
-
-class Install(Protocol):
-    """Installs a distribution of one module, with the entry points of a group."""
-
-    def __call__(self, name: str, source: str, group: str, **entries: str) -> None: ...
 
 
 @pytest.fixture

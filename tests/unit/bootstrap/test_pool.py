@@ -1,7 +1,7 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -15,9 +15,6 @@ from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
 from pyspark_kafka.testing import await_until
-
-NewPool = Callable[..., ContainerPool]
-Evictors = Callable[[], list[threading.Thread]]
 
 
 def options(topic: str = "t") -> SourceOptions:

@@ -1,9 +1,6 @@
-import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.bootstrap.plugins import client_named, client_names
@@ -11,7 +8,6 @@ from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
-from pyspark_kafka.domain.writing.transaction import DeliveryStats
 
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "metadataPath": "memory://unused"}
 
@@ -38,32 +34,6 @@ def test_exactly_once_needs_a_client_with_transactions(name):
     with pytest.raises(OptionsError, match=problem) as found:
         sink_container_for(wanted)
     assert "Set 'client' to 'kafka-python'" in str(found.value)
-
-
-def test_confluent_has_no_transactions():
-    assert client_named("confluent", MemoryCluster).transactions is None
-
-
-def test_any_provider_can_be_overridden():
-    cluster, events = MemoryCluster(), MemorySourceEvents()
-    cluster.create_topic("t")
-    container = sink_container_for(options("memory"))
-    container.memory_cluster.override(cluster)
-    container.events.override(events)
-    container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
-    assert events.named("records_delivered") == ((DeliveryStats(1, 1),),)
-
-
-def test_a_stream_is_written_exactly_once_in_memory():
-    container = sink_container_for(options("memory", **EXACTLY_ONCE))
-    container.memory_cluster().create_topic("t")
-    container.metadata_log.override(MemoryMetadataLog())
-    rows = pa.RecordBatch.from_pydict({"value": [b"v"]})
-    written = container.sink_task().write([rows], "id")
-    assert container.memory_cluster().open_transactions("id") == ["id-0"]
-    container.kafka_sink().commit(0, None, [written])
-    assert container.memory_cluster().open_transactions("id") == []
-    assert container.kafka_sink().recover().committed_through == 0
 
 
 def test_the_log_is_in_the_checkpoint(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,23 +16,17 @@ from prometheus_client import CollectorRegistry
 from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
-from pyspark_kafka.application.continuous import execution as continuous_execution
 from pyspark_kafka.application.continuous.epochs import CatchUps
 from pyspark_kafka.application.continuous.errors import FunctionError, TaskFailedError
 from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.bootstrap.continuous import (
-    MEMORY,
     ConstantFunction,
     QueryPlan,
-    connect_task,
-    open_channel,
     start_in_threads,
     start_query,
 )
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskReport
-from pyspark_kafka.domain.continuous.progress import TaskProgress
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind

@@ -20,7 +20,6 @@ from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import bad
 from pyspark_kafka.testing.writing_contract import keys_of_partition
 
-SECONDS: Final = 20.0
 TOPIC: Final = TopicPartition("letters", 0)
 
 

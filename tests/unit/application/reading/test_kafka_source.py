@@ -10,10 +10,8 @@ from pyspark_kafka.application.reading.kafka_source import KafkaSource
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import (
-    CompositeReadLimit,
     ReadAllAvailable,
     ReadMaxRows,
-    ReadMinRows,
 )
 from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.reading.ranges import OffsetRange

@@ -34,7 +34,6 @@ NEEDS_A_PATH: Final = (
 )
 
 EXACTLY_ONCE: Final = SERVERS | {"deliveryGuarantee": "exactly-once", "checkpointLocation": "/c"}
-CHECKPOINT: Final = StoragePath("/c")
 
 
 @BOTH

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset, FetchedEpochs
 
-MAX_RECORDS = 12
-
 
 class Log(NamedTuple):
     """The epoch of each record, from offset 0 on, and the epoch of the leader that holds it."""
