@@ -136,16 +136,6 @@ def test_a_missing_partition_is_a_key_error():
         PartitionOffsets({T0: 1})[T1]
 
 
-@given(partition_offsets)
-def test_merge_with_nothing(offsets):
-    assert offsets.merge(EMPTY) == offsets == EMPTY.merge(offsets)
-
-
-@given(partition_offsets, partition_offsets, partition_offsets)
-def test_merge_is_associative(first, second, third):
-    assert first.merge(second).merge(third) == first.merge(second.merge(third))
-
-
 @given(partition_offsets, partition_offsets)
 def test_merge_prefers_newer(old, new):
     merged = old.merge(new)
@@ -166,12 +156,6 @@ def test_a_restriction_keeps_the_wanted_partitions_and_adds_none(offsets, wanted
     assert restricted.keys() == offsets.keys() & wanted
     assert restricted.items() <= offsets.items()
     assert restricted.restrict(wanted) == restricted
-
-
-@given(partition_offsets)
-def test_restriction_to_all_and_none(offsets):
-    assert offsets.restrict(iter(offsets)) == offsets
-    assert offsets.restrict([]) == EMPTY
 
 
 @given(partition_offsets)

@@ -290,26 +290,6 @@ def test_the_strategy_goes_with_a_time_and_means_nothing_for_offsets(query, star
     assert parse_source_options(raw, query).starting_offsets == limit
 
 
-@pytest.mark.parametrize("milliseconds", [0, 1])
-def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds):
-    options = parse_source_options(BASE | {"endingTimestamp": str(milliseconds)}, QueryKind.BATCH)
-    assert options.ending_offsets == GlobalTimestamp(milliseconds, OnNoMatch.LATEST)
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [
-        ('{"t":"earliest"}', specific({}, t=-2)),
-        ('{"u":"EARLIEST","t":{"0":23,"1":-2}}', specific({T0: 23, T1: -2}, u=-2)),
-        ("{}", specific({})),
-    ],
-)
-def test_whole_topics_have_an_offset_beside_partitions_with_their_own(query, text, limit):
-    raw = BASE | {"startingOffsets": text}
-    assert parse_source_options(raw, query).starting_offsets == limit
-
-
 MIN = ReadMinRows(15, 5_000)
 
 

@@ -77,7 +77,8 @@ TIMES: Final = {'{"t":{"1":-1,"0":1700000000000}}': ((T0, 1_700_000_000_000), (T
 NO_OFFSETS: Final = {text: f"{OFFSETS_EXAMPLE}{text}" for text in ("abc", '{"t":[0]}', "5")}
 NO_TIMES: Final = {text: f"{TIMESTAMPS_EXAMPLE}{text}" for text in ("x", '{"t":{"0":"1"}}')}
 NO_TIME: Final = {
-    text: f"Expected a single long value, got {text}" for text in ("abc", "1.0", str(LONGEST + 1))
+    text: f"Expected a single long value, got {text}"
+    for text in ("", "abc", "1.0", "1e3", str(LONGEST + 1))
 }
 
 COLUMN_OPTIONS: Final = (

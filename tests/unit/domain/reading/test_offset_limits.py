@@ -1,5 +1,4 @@
 import json
-import pickle
 
 import pytest
 from hypothesis import given
@@ -8,15 +7,11 @@ from hypothesis import strategies as st
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.offset_limits import (
     AtOffset,
-    ByTimestamp,
     Earliest,
-    GlobalTimestamp,
     Latest,
-    OnNoMatch,
     Specific,
     parse_global_timestamp,
     parse_offset_limit,
-    parse_on_no_match,
     parse_timestamps,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -113,13 +108,6 @@ def test_any_jvm_long_is_a_time(time):
     assert parse_global_timestamp(str(time)) == time
 
 
-@pytest.mark.parametrize("text", ["", "abc", "1.0", "1e3", "9223372036854775808"])
-def test_other_times_are_refused_in_the_jvm_connectors_words(text):
-    with pytest.raises(ValueError, match=r"^Expected") as caught:
-        parse_global_timestamp(text)
-    assert str(caught.value) == f"Expected a single long value, got {text}"
-
-
 @pytest.mark.parametrize(
     ("text", "times"),
     [
@@ -166,37 +154,6 @@ def test_other_times_by_partition_are_refused_in_the_jvm_connectors_words(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_timestamps(text)
     assert str(caught.value) == f"Expected e.g. {TIMESTAMPS_EXAMPLE}, got {text}"
-
-
-@pytest.mark.parametrize(
-    ("text", "on_no_match"),
-    [("error", OnNoMatch.ERROR), ("ERROR", OnNoMatch.ERROR), ("Latest", OnNoMatch.LATEST)],
-)
-def test_the_strategy_is_one_of_two_words_in_any_case(text, on_no_match):
-    assert parse_on_no_match(text) is on_no_match
-
-
-@pytest.mark.parametrize("text", ["", "foo", "earliest", " latest"])
-def test_another_strategy_is_refused_in_the_words_of_a_scala_enumeration(text):
-    with pytest.raises(ValueError, match=r"^No value found") as caught:
-        parse_on_no_match(text)
-    assert str(caught.value) == f"No value found for '{text.upper()}'"
-
-
-def test_limits_are_distinct():
-    limits = [
-        Earliest(),
-        Latest(),
-        Specific(PartitionOffsets()),
-        Specific(PartitionOffsets({T0: 1})),
-        Specific(PartitionOffsets(), (("t", -1),)),
-        GlobalTimestamp(1, OnNoMatch.ERROR),
-        GlobalTimestamp(1, OnNoMatch.LATEST),
-        ByTimestamp(((T0, 1),), OnNoMatch.ERROR),
-        ByTimestamp((), OnNoMatch.ERROR),
-    ]
-    assert len(set(limits)) == len(limits)
-    assert pickle.loads(pickle.dumps(limits)) == limits  # noqa: S301
 
 
 @pytest.mark.parametrize(
