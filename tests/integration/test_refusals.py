@@ -238,16 +238,20 @@ def test_a_host_name_is_not_checked_if_no_algorithm_is_given(secured, client, fr
     plan({**options, "kafka.ssl.endpoint.identification.algorithm": ""}, topic)
 
 
+def of_topic(operation: Operation) -> Callable[[str], list[Right]]:
+    return lambda topic: [topic_right(operation, topic)]
+
+
+def of_group(operation: Operation) -> Callable[[str], list[Right]]:
+    return lambda topic: [group_right(operation, f"group-{topic}")]
+
+
 RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], list[Right]]]]] = {
-    "plan": (plan, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
-    "offsets": (stream_offsets, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
-    "read": (read, ["Describe Topic"], lambda t: [topic_right(Operation.READ, t)]),
-    "read what is hidden": (read, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
-    "continuous": (
-        read_continuously,
-        ["Describe Topic"],
-        lambda t: [topic_right(Operation.READ, t)],
-    ),
+    "plan": (plan, [], of_topic(Operation.DESCRIBE)),
+    "offsets": (stream_offsets, [], of_topic(Operation.DESCRIBE)),
+    "read": (read, ["Describe Topic"], of_topic(Operation.READ)),
+    "read what is hidden": (read, [], of_topic(Operation.DESCRIBE)),
+    "continuous": (read_continuously, ["Describe Topic"], of_topic(Operation.READ)),
     "write": (
         write,
         ["Describe Topic"],
@@ -256,9 +260,9 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
     "write without a producer id": (
         write_without_id,
         ["Describe Topic"],
-        lambda t: [topic_right(Operation.WRITE, t)],
+        of_topic(Operation.WRITE),
     ),
-    "write to what is hidden": (write, [], lambda t: [topic_right(Operation.WRITE, t)]),
+    "write to what is hidden": (write, [], of_topic(Operation.WRITE)),
     "transaction": (
         begin_transaction,
         [],
@@ -276,27 +280,19 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
     "group of exactly once": (
         run_exactly_once,
         ["Describe Topic", "Write Transactional_Id"],
-        lambda t: [group_right(Operation.READ, f"group-{t}")],
+        of_group(Operation.READ),
     ),
     "output of exactly once": (
         run_exactly_once,
         ["Read Topic", "Read Group", "Write Transactional_Id"],
-        lambda t: [topic_right(Operation.WRITE, t)],
+        of_topic(Operation.WRITE),
     ),
-    "committed offsets": (
-        fetch_committed,
-        ["Describe Topic"],
-        lambda t: [group_right(Operation.DESCRIBE, f"group-{t}")],
-    ),
-    "commit": (
-        commit_offsets,
-        ["Read Topic"],
-        lambda t: [group_right(Operation.READ, f"group-{t}")],
-    ),
+    "committed offsets": (fetch_committed, ["Describe Topic"], of_group(Operation.DESCRIBE)),
+    "commit": (commit_offsets, ["Read Topic"], of_group(Operation.READ)),
     "commit of a topic": (
         commit_offsets,
         ["Describe Topic", "Read Group"],
-        lambda t: [topic_right(Operation.READ, t)],
+        of_topic(Operation.READ),
     ),
 }
 

@@ -7,10 +7,7 @@ import pyarrow as pa
 
 from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.errors import (
-    OffsetOutOfRangeError,
-    OversizedRecordError,
-)
+from pyspark_kafka.domain.reading.errors import OffsetOutOfRangeError, OversizedRecordError
 from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import StreamClientContract
 

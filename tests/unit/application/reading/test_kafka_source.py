@@ -9,10 +9,7 @@ from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.application.reading.kafka_source import KafkaSource
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.admission import (
-    ReadAllAvailable,
-    ReadMaxRows,
-)
+from pyspark_kafka.domain.reading.admission import ReadAllAvailable, ReadMaxRows
 from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 
