@@ -9,6 +9,7 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 
@@ -53,3 +54,8 @@ def kit():
 
 def tp(partition: int, topic: str = "t") -> TopicPartition:
     return TopicPartition(topic, partition)
+
+
+def offsets(*values: int) -> PartitionOffsets:
+    """Return offsets of the partitions of ``t``, from 0 on."""
+    return PartitionOffsets((tp(number), value) for number, value in enumerate(values))

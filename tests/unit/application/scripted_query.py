@@ -48,10 +48,6 @@ def task(slot: int, attempt: str = "a", run: int = 1) -> TaskId:
     return TaskId(run, slot, attempt)
 
 
-def offsets(*numbers: int) -> PartitionOffsets:
-    return PartitionOffsets({tp(number): offset for number, offset in enumerate(numbers)})
-
-
 def at(partition: int, offset: int) -> PartitionOffsets:
     return PartitionOffsets({tp(partition): offset})
 

@@ -13,7 +13,6 @@ from pyspark_kafka.domain.continuous.messages import TaskId
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import MemoryWorld
 
 from ..failing_log import FailingLog
 
@@ -184,10 +183,8 @@ TASK = TaskId(1, 0, "a")
 
 
 @pytest.fixture
-def stream():
-    world = MemoryWorld("memory")
-    yield world.container().continuous_stream()
-    world.close()
+def stream(kit):
+    return kit.container().continuous_stream()
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.errors import DataLossError
 
-from ..conftest import tp
-from ..scripted_query import Script, ScriptedQuery, at, offsets, task, virtual_time
+from ..conftest import offsets, tp
+from ..scripted_query import Script, ScriptedQuery, at, task, virtual_time
 
 LIMITS = ExecutionLimits(restarts=RestartLimits(3, first_delay_s=4.0))
 UNREACHABLE = BrokerUnreachableError("memory", 1)

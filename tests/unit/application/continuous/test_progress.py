@@ -5,10 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.application.continuous import progress as continuous_progress
 from pyspark_kafka.application.continuous.progress import ProgressRecorder, WorkMeter, timestamps_of
-from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.epochs import Epoch
 from pyspark_kafka.domain.continuous.progress import (
     BUCKETS,
@@ -16,12 +14,11 @@ from pyspark_kafka.domain.continuous.progress import (
     QueryIdentity,
     TaskProgress,
 )
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag import ProgressListener
+
+from ..conftest import tp
 
 
 def test_rows_and_latencies_add_up_until_they_are_taken():
@@ -70,7 +67,6 @@ def test_records_may_have_no_timestamps():
     assert timestamps_of(pa.RecordBatch.from_pydict({"value": pa.array([b""])})) is None
 
 
-PARTITION = TopicPartition("t", 0)
 QUERY = QueryIdentity("id", "run")
 
 
@@ -92,25 +88,14 @@ class Notes(ProgressListener):
 
 
 @pytest.fixture
-def cluster():
-    """Return a cluster with a topic of five records."""
-    cluster = MemoryCluster()
-    cluster.create_topic("t", 1)
-    for _ in range(5):
-        cluster.produce("t", b"")
-    return cluster
-
-
-@pytest.fixture
-def stream(cluster):
-    options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
-    with closing_clients(container_for(parse_source_options(options, QueryKind.STREAM))) as made:
-        made.memory_cluster.override(cluster)
-        yield made.continuous_stream()
+def stream(kit):
+    """Return a stream of five records."""
+    kit.produce(5)
+    return kit.container().continuous_stream()
 
 
 def epoch(number: int, offset: int) -> Epoch:
-    return Epoch(number, PartitionOffsets({PARTITION: offset}))
+    return Epoch(number, PartitionOffsets({tp(0): offset, tp(1): 0}))
 
 
 def test_the_final_report_has_what_a_short_time_brought(stream):
@@ -134,14 +119,13 @@ def test_the_first_report_begins_where_the_query_began(stream):
     assert (report.start, report.end) == (epoch(0, 1).offsets, epoch(1, 4).offsets)
 
 
-def test_lag_counts_what_was_there_at_the_report_before(stream, cluster, monkeypatch):
+def test_lag_counts_what_was_there_at_the_report_before(kit, stream, monkeypatch):
     """What arrived since does not count, unless the query is idle."""
     monkeypatch.setattr(continuous_progress, "IDLE_EVERY_S", 0)
     recorder = ProgressRecorder(QUERY, "foreach")
     lags = []
     for number, (arrived, end) in enumerate([(0, 1), (4, 3), (4, 9), (0, 13), (2, 13)]):
-        for _ in range(arrived):
-            cluster.produce("t", b"")
+        kit.produce(arrived)
         recorder.add(TaskProgress(1 if number < 4 else 0))
         recorder.record(epoch(number, end), stream, is_final=True)
         lags.append(recorder.recent[-1].lag)

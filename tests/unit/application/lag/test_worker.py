@@ -14,15 +14,14 @@ from pyspark_kafka.application.lag.worker import (
     QueryProgress,
     SourceProgress,
 )
-from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.lag.lag import QueryLag
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.lag import LagExporter
+
+from ..conftest import Kit
 
 SECONDS = 20.0
 NAME = "pyspark-kafka-lag"
@@ -78,20 +77,6 @@ def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == NAME]
 
 
-@pytest.fixture
-def cluster():
-    """Return a cluster with five records, followed by two aborted ones and a marker."""
-    cluster = MemoryCluster()
-    cluster.create_topic("t")
-    for _ in range(5):
-        cluster.produce("t", b"v")
-    aborted = cluster.begin_transaction()
-    for _ in range(2):
-        cluster.produce("t", b"v", transaction=aborted)
-    cluster.end_transaction(aborted, commit=False)
-    return cluster
-
-
 def cluster_watermarks(cluster: MemoryCluster, *, is_there: bool) -> Callable[..., object]:
     """Return how a cluster answers, or fails to."""
 
@@ -104,17 +89,10 @@ def cluster_watermarks(cluster: MemoryCluster, *, is_there: bool) -> Callable[..
 class Metering:
     """Yields a meter of a cluster in memory, or fails."""
 
-    def __init__(self, cluster: MemoryCluster) -> None:
+    def __init__(self, kit: Kit) -> None:
         self.error: Exception | None = None
         self.lent = self.given_back = 0
-        given = {
-            "kafka.bootstrap.servers": "memory",
-            "client": "memory",
-            "subscribe": "any",
-            "kafka.isolation.level": "read_committed",
-        }
-        self._container = container_for(parse_source_options(given, QueryKind.STREAM))
-        self._container.memory_cluster.override(cluster)
+        self._container = kit.container({"kafka.isolation.level": "read_committed"})
 
     @contextmanager
     def __call__(self) -> Iterator[LagMeter]:
@@ -123,6 +101,17 @@ class Metering:
         self.lent += 1
         yield self._container.lag_meter()
         self.given_back += 1
+
+
+@pytest.fixture
+def metering(kit):
+    """Return what meters five records, followed by two aborted ones and a marker."""
+    kit.produce(5)
+    aborted = kit.cluster.begin_transaction()
+    for _ in range(2):
+        kit.cluster.produce("t", b"v", transaction=aborted)
+    kit.cluster.end_transaction(aborted, commit=False)
+    return Metering(kit)
 
 
 def test_lag_is_exported_after_each_batch():
@@ -174,8 +163,8 @@ def test_a_failing_exporter_harms_no_other(caplog):
     assert messages == ["A lag exporter failed; the query continues"] * 3
 
 
-def test_records_are_counted_with_a_meter(cluster):
-    metering, notes = Metering(cluster), Notes()
+def test_records_are_counted_with_a_meter(metering):
+    notes = Notes()
     worker = LagWorker([notes], metering)
     export(worker, notes, progress(0, consumed=3, latest=None))
     worker.progressed(progress(1, consumed=5, latest=5))
@@ -188,9 +177,9 @@ def test_records_are_counted_with_a_meter(cluster):
     "error",
     [BrokerUnreachableError("b:1", 10.0), PluginError("x:y", "it is none"), KeyError("a bug")],
 )
-def test_what_cannot_be_counted_is_given_in_offsets(cluster, error, caplog):
+def test_what_cannot_be_counted_is_given_in_offsets(metering, error, caplog):
     """What Spark said is enough for offsets; the failure is logged once, until it is over."""
-    metering, notes = Metering(cluster), Notes()
+    notes = Notes()
     metering.error = error
     worker = LagWorker([notes], metering)
     for batch_id in range(2):
@@ -204,11 +193,11 @@ def test_what_cannot_be_counted_is_given_in_offsets(cluster, error, caplog):
     assert record.getMessage() == expected
 
 
-def test_any_error_of_counting_leaves_the_worker_alive(cluster, caplog, monkeypatch):
+def test_any_error_of_counting_leaves_the_worker_alive(kit, metering, caplog, monkeypatch):
     """One that is no error of this library's has its traceback in the log."""
     notes = Notes()
-    worker = LagWorker([notes], Metering(cluster))
-    monkeypatch.setattr(cluster, "watermarks", lambda *_, **__: 1 / 0)
+    worker = LagWorker([notes], metering)
+    monkeypatch.setattr(kit.cluster, "watermarks", lambda *_, **__: 1 / 0)
     for batch_id in range(2):
         export(worker, notes, progress(batch_id))
     worker.close()
@@ -234,11 +223,12 @@ def test_an_exporter_may_close_its_worker():
     assert len(list(feed.follow(SECONDS))) == 1
 
 
-def test_each_time_that_counting_fails_is_logged(cluster, caplog, monkeypatch):
+def test_each_time_that_counting_fails_is_logged(kit, metering, caplog, monkeypatch):
     notes = Notes()
-    worker = LagWorker([notes], Metering(cluster))
+    worker = LagWorker([notes], metering)
     for batch_id, is_there in enumerate((False, False, True, False)):
-        monkeypatch.setattr(cluster, "watermarks", cluster_watermarks(cluster, is_there=is_there))
+        answers = cluster_watermarks(kit.cluster, is_there=is_there)
+        monkeypatch.setattr(kit.cluster, "watermarks", answers)
         export(worker, notes, progress(batch_id))
     worker.close()
     assert notes.told == ["run 0: 2?", "run 1: 2?", "run 2: 2", "run 3: 2?", "closed"]

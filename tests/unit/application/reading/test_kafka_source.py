@@ -8,12 +8,11 @@ from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.application.reading.kafka_source import KafkaSource
 from pyspark_kafka.domain.errors import BrokerUnreachableError
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import ReadAllAvailable, ReadMaxRows
 from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 
-from ..conftest import Kit, tp
+from ..conftest import Kit, offsets, tp
 
 Ranges = tuple[OffsetRange, ...]
 
@@ -27,10 +26,6 @@ def source(
     container = kit.container(options)
     container.metadata_log.override(log)
     return container.kafka_source(tuple)
-
-
-def offsets(*values: int) -> PartitionOffsets:
-    return PartitionOffsets({tp(number): value for number, value in enumerate(values)})
 
 
 def ranges(*bounds: tuple[int, int, int]) -> Ranges:

@@ -39,7 +39,7 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.ports.reading import RecordReader
 
-from ..conftest import Kit, tp
+from ..conftest import Kit, offsets, tp
 
 ALL = ReadAllAvailable()
 AT_LEAST_15 = ReadMinRows(15, 5_000)
@@ -49,10 +49,6 @@ NOT_ENOUGH = "Delaying batch as number of records available is less than minOffs
 
 def admission(kit: Kit) -> Admission:
     return kit.container().admission()
-
-
-def offsets(*ends: int) -> PartitionOffsets:
-    return PartitionOffsets((tp(number), end) for number, end in enumerate(ends))
 
 
 @pytest.mark.parametrize(
