@@ -1,11 +1,12 @@
 import os
+import pty
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -100,3 +101,48 @@ def running_command(
         if process.poll() is None:
             process.kill()
             started.end(0)
+
+
+class Terminal:
+    """A terminal of 30 lines in which a command runs, and what it has shown since a look."""
+
+    def __init__(self, process: subprocess.Popen[bytes], descriptor: int) -> None:
+        self.process = process
+        self.screen = b""
+        self._descriptor = descriptor
+
+    def read_until(self, is_shown: Callable[[bytes], bool]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not is_shown(self.screen):
+            assert time.monotonic() < deadline, self.screen.decode()
+            self.screen += os.read(self._descriptor, 65_536)
+
+    def read_rest(self) -> int:
+        """Read until the command ends, and return its status."""
+        with suppress(OSError):  # the other end is closed
+            while chunk := os.read(self._descriptor, 65_536):
+                self.screen += chunk
+        return self.process.wait(SECONDS)
+
+    def type(self, text: bytes) -> None:
+        os.write(self._descriptor, text)
+
+
+@contextmanager
+def in_terminal(*arguments: str) -> Iterator[Terminal]:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command(*arguments),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env=environment(TERM="xterm", COLUMNS="100", LINES="30"),
+    )
+    os.close(theirs)
+    try:
+        yield Terminal(process, ours)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)

@@ -1,10 +1,6 @@
 import json
-import os
-import pty
 import re
 import signal
-import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +10,7 @@ import pytest
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.testing import await_until
 
-from .commands import SECONDS, command, environment, run, running
+from .commands import in_terminal, run, running
 
 METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1795251150969,"conf":{}}'
 
@@ -156,46 +152,19 @@ def test_a_terminal(kafka, topics, checkpoint):
     ends = ",".join(f'"{number}":0' for number in range(40))
     checkpoint.begin(0, f'{{"{topic}":{{{ends}}}}}')
     checkpoint.commit(0)
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command(*lag(kafka, checkpoint, "--interval", "0.1")),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        env=environment(TERM="xterm", COLUMNS="100", LINES="30"),
-    )
-    os.close(theirs)
-    screen = b""
-    deadline = time.monotonic() + SECONDS
-    try:
+    with in_terminal(*lag(kafka, checkpoint, "--interval", "0.1")) as terminal:
         for wanted in (b"caught up", b"1 record", b"caught up"):
             # A frame comes in pieces, and ends in the partitions that the screen has no room for.
-            while b" more)" not in screen.partition(wanted)[2]:
-                assert time.monotonic() < deadline, screen.decode()
-                screen += os.read(ours, 65_536)
+            terminal.read_until(lambda screen: b" more)" in screen.partition(wanted)[2])  # noqa: B023
             if wanted == b"caught up":
                 topics.numbers(topic, 3, range(1))
                 checkpoint.begin(1, f'{{"{topic}":{{{ends}}}}}'.replace('"3":0', '"3":1'))
             else:
                 checkpoint.commit(1)
-            screen = b""
-        process.send_signal(signal.SIGINT)
-        while chunk := _read(ours):
-            screen += chunk
-        assert process.wait(SECONDS) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-    assert screen.rstrip().endswith(b"\x1b[?25h")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65_536)
-    except OSError:  # the other end is closed
-        return b""
+            terminal.screen = b""
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.read_rest() == 0
+    assert terminal.screen.rstrip().endswith(b"\x1b[?25h")
 
 
 def test_a_failed_measurement_is_not_the_last(kafka, topics, checkpoint):

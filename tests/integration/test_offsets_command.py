@@ -1,9 +1,6 @@
 import json
-import os
-import pty
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from pyspark_kafka.domain.writing.transaction import Transaction
 
 from ..servers.hdfs import Hdfs
 from ..servers.s3 import S3Server
-from .commands import SECONDS, command, environment
+from .commands import SECONDS, environment, in_terminal
 from .test_lag_command import METADATA, Checkpoint
 
 PROGRAM = Path(__file__).with_name("programs") / "kill_at_each_step.py"
@@ -214,26 +211,9 @@ def test_a_question(kafka, checkpoint, topic, capsys):
     offsets = Offsets(capsys, str(checkpoint.directory))
     given = ("--to", "latest", *servers(kafka, "kafka-python"), "--query-is-stopped")
     for answer, expected in ((b"n\n", [2, 3]), (b"y\n", [RECORDS, RECORDS])):
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            command("offsets", "rewrite", str(checkpoint.directory), *given),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-            env=environment(TERM="xterm", COLUMNS="100", LINES="30"),
-        )
-        os.close(theirs)
-        screen, deadline = b"", time.monotonic() + SECONDS
-        try:
-            while b"[y/N]" not in screen:
-                assert time.monotonic() < deadline, screen.decode()
-                screen += os.read(ours, 65_536)
-            os.write(ours, answer)
-            assert process.wait(SECONDS) == 0
-        finally:
-            process.kill()
-            process.wait()
-            os.close(ours)
-        assert b"which is dropped" in screen
+        with in_terminal("offsets", "rewrite", str(checkpoint.directory), *given) as terminal:
+            terminal.read_until(lambda screen: b"[y/N]" in screen)
+            terminal.type(answer)
+            assert terminal.process.wait(SECONDS) == 0
+        assert b"which is dropped" in terminal.screen
         assert offsets.committed() == expected
