@@ -101,8 +101,10 @@ class ValueDecoderContract:
         for place in range(len(good) + 1):
             payloads = [*map(encode, good)]
             payloads.insert(place, malformed)
-            decoded = decoder.decode(payloads_of(payloads))
+            given = payloads_of(payloads)
+            decoded = decoder.decode(given)
             assert decoded.reasons[place] != FailureReason.NONE
+            assert not given.reasons.any(), "the payloads are the caller's"
             _assert_no_text(decoded, place)
             _assert_good(_without(decoded, place), good)
 

@@ -1,3 +1,4 @@
+import io
 import json
 import logging
 from collections.abc import Sequence
@@ -5,9 +6,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pyspark_kafka.adapters.values.avro import decode_kernel
 from pyspark_kafka.adapters.values.avro import decoder as decoder_module
@@ -15,7 +19,7 @@ from pyspark_kafka.adapters.values.avro.decoder import AvroDecoder
 from pyspark_kafka.adapters.values.columns import column_set
 from pyspark_kafka.adapters.values.columns.map_kernel import MAX_COMPARED
 from pyspark_kafka.domain.values.avro_defaults import encode_long
-from pyspark_kafka.domain.values.errors import DecodedTooLargeError, FailureReason
+from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
 from pyspark_kafka.ports.values.value_format import DecodedValues, ValueDecoder, WriterSchema
 
@@ -34,6 +38,7 @@ from .corpus import (
     record,
 )
 from .decoding import decoder_of, payloads_of, plain, reasons_of, rows_of
+from .strategies import evolved, expected, records, values_of
 
 
 def text(value: str) -> bytes:
@@ -138,15 +143,6 @@ def test_a_bad_value_does_not_affect_its_neighbours():
         assert list(map(plain, together.column)) == list(map(plain, columns))
         assert together.reasons.tolist() == [each.reasons[0] for each in alone]
         assert together.fields.tolist() == [each.fields[0] for each in alone]
-
-
-def test_tombstones_and_values_without_framing_are_null():
-    given = [0, 0, int(FailureReason.UNKNOWN_SCHEMA), 0]
-    payloads = payloads_of([b"\x02", None, b"\x04", b""], [-1, -1, -2, -1], (), given)
-    found = decoder_of(one("int")).decode(payloads)
-    assert rows_of(found) == [{"a": 1}, None, None, None]
-    assert reasons_of(found) == ["NONE", "NONE", "UNKNOWN_SCHEMA", "TRUNCATED"]
-    assert payloads.reasons.tolist() == given
 
 
 def test_a_null_is_a_value_where_the_schema_admits_it():
@@ -408,3 +404,38 @@ def test_milliseconds_become_microseconds_and_dates_are_days_of_whole_millisecon
         payloads_of([encode_long(16777217)])
     )
     assert rows_of(floated) == [{"a": 16777216.0}]
+
+
+_SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+
+
+def written(schema: Any, value: Any) -> bytes:
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, schema, value)
+    return stream.getvalue()
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=_SLOW)
+@given(st.data())
+def test_values_that_fastavro_writes_are_read(data):
+    schema = data.draw(records())
+    values = data.draw(st.lists(values_of(schema), min_size=1, max_size=5))
+    decoded = decoder_of(schema).decode(payloads_of([written(schema, one) for one in values]))
+    decoded.column.validate(full=True)
+    assert set(reasons_of(decoded)) == {"NONE"}
+    assert [plain(one) for one in decoded.column] == [expected(one, schema) for one in values]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=_SLOW)
+@given(st.data())
+def test_values_are_read_with_another_schema_as_fastavro_reads_them(data):
+    writer = data.draw(records())
+    reader = data.draw(evolved(writer))
+    values = data.draw(st.lists(values_of(writer), min_size=1, max_size=3))
+    payloads = [written(writer, one) for one in values]
+    read = [fastavro.schemaless_reader(io.BytesIO(payload), writer, reader) for payload in payloads]
+    decoder = decoder_of(writer, settings={"avroSchema": json.dumps(reader)})
+    decoded = decoder.decode(payloads_of(payloads))
+    decoded.column.validate(full=True)
+    assert set(reasons_of(decoded)) == {"NONE"}
+    assert [plain(one) for one in decoded.column] == [expected(one, reader) for one in read]

@@ -1,6 +1,5 @@
 """What the decoder does with batches, besides what is in the corpus."""
 
-import random
 from typing import Final
 
 import pytest
@@ -15,25 +14,15 @@ from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 
 from ..json.payloads import payloads_of
-from .oracle import decoded, decoder_of, expected, outcomes
+from .oracle import decoded, decoder_of, expected
 from .schemas import message_in, message_named
-from .wire import damaged, group, message_bytes, number, sized, tag, varint
+from .wire import group, number, sized, tag, varint
 
 PLAIN: Final = ProtobufSettings(max_recursion=3)
 
 
 def struct(**fields: DataType) -> StructType:
     return StructType(tuple(StructField(name, one) for name, one in fields.items()))
-
-
-def test_tombstones_and_reasons_of_others():
-    decoder = decoder_of(message_named("test.Atoms"), struct(i32=types.INTEGER))
-    payloads = payloads_of([None, number(1, 5), b"\x07", b""])
-    payloads.reasons[1] = Reason.NO_FRAMING
-    result = decoder.decode(payloads)
-    assert outcomes(result) == [None, Reason.NO_FRAMING, Reason.MALFORMED, {"i32": None}]
-    assert result.column.null_count == 3
-    assert payloads.reasons.tolist() == [0, Reason.NO_FRAMING, 0, 0], "the argument is unchanged"
 
 
 def test_a_failure_names_the_field():
@@ -92,19 +81,6 @@ def test_a_hundred_messages_in_messages_are_decoded_and_one_more_is_not(name, ma
     first, second = decoded(decoder, deep)
     assert isinstance(first, dict)
     assert second == Reason.TOO_DEEP
-
-
-def test_neighbours_do_not_matter():
-    dice = random.Random(5)  # noqa: S311  # nothing is secret
-    message = message_named("old.Levels")
-    wanted = message_type(message, PLAIN)
-    decoder = decoder_of(message, wanted)
-    values = [message_bytes(dice, message) for _ in range(150)]
-    values += [damaged(dice, value) for value in values]
-    order = dice.sample(range(len(values)), len(values))
-    rows, others = decoded(decoder, values), decoded(decoder, [values[place] for place in order])
-    assert others == [rows[place] for place in order]
-    assert {0: 0, **{row: 1 for row in rows if isinstance(row, int)}}.keys() >= {0, Reason.BAD_ENUM}
 
 
 def test_a_batch_may_have_more_elements_and_texts_than_its_columns_had_room_for():

@@ -15,20 +15,8 @@ from pyspark_kafka.adapters.values.protobuf.spark_types import (
 
 F: Final = FieldDescriptor
 VARINTS: Final = (
-    0,
-    1,
-    2,
-    5,
-    7,
-    127,
-    128,
-    300,
-    2**31 - 1,
-    2**31,
-    2**32 - 1,
-    2**32,
-    2**63,
-    2**64 - 1,
+    *(0, 1, 2, 5, 7, 127, 128, 300),
+    *(2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1),
 )
 LATE: Final = (-(2**31), -1, 10**9, 253_402_300_800, 2**62, -(2**62))
 TEXTS: Final = (
