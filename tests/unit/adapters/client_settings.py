@@ -35,13 +35,17 @@ def problems_of(client_config: Callable[..., object], settings: dict[str, str]) 
     return caught.value.problems
 
 
+def pairs_of(text: str, parse: Callable[[str], Any] = str) -> dict[str, Any]:
+    """Return the names and values of a line such as ``a=1 b=2``."""
+    return {name: parse(value) for name, _, value in (one.partition("=") for one in text.split())}
+
+
 def translations(table: str, parse: Callable[[str], Any] = str) -> list[Any]:
     """Return a setting's name, its value, and what a client's become, for each line of a table."""
     rows = []
     for line in table.strip().splitlines():
         setting, _, made = line.partition(" ->")
-        config = {name: parse(value) for name, _, value in (e.partition("=") for e in made.split())}
-        rows.append((*setting.split("="), config))
+        rows.append((*setting.split("="), pairs_of(made, parse)))
     return rows
 
 

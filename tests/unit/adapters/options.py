@@ -6,7 +6,7 @@ from typing import Final
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
-from pyspark_kafka.domain.security.policy import UNRESTRICTED
+from pyspark_kafka.domain.security.policy import DEFAULT_POLICY, OptionPolicy
 
 UNREACHED: Final = {"kafka.bootstrap.servers": "127.0.0.1:1"}
 ADA: Final = {
@@ -23,17 +23,17 @@ ADA: Final = {
 EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
 
 NONE: Final[Mapping[str, str]] = {}
-STREAM: Final = QueryKind.STREAM
 
 
 def source_of(
-    client: str, given: Mapping[str, str] = NONE, query: QueryKind = STREAM
+    client: str, given: Mapping[str, str] = NONE, policy: OptionPolicy = DEFAULT_POLICY
 ) -> SourceOptions:
-    """Return the options of a read of the topic ``t``."""
+    """Return the options of a stream that reads the topic ``t``."""
     options = {**UNREACHED, "client": client, "subscribe": "t", **given}
-    return parse_source_options(options, query, UNRESTRICTED)
+    return parse_source_options(options, QueryKind.STREAM, policy)
 
 
-def sink_of(client: str, given: Mapping[str, str] = NONE, query: QueryKind = STREAM) -> SinkOptions:
-    """Return the options of a write to the topic ``t``."""
-    return parse_sink_options({**UNREACHED, "client": client, "topic": "t", **given}, query)
+def sink_of(client: str, given: Mapping[str, str] = NONE) -> SinkOptions:
+    """Return the options of a stream that writes to the topic ``t``."""
+    options = {**UNREACHED, "client": client, "topic": "t", **given}
+    return parse_sink_options(options, QueryKind.STREAM)

@@ -4,7 +4,8 @@ import ast
 import os
 import pickle
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -24,9 +25,9 @@ from pyspark_kafka.domain.options import value_table
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON_NAMES, SETTINGS
-from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.options.sink_table import SINK_TABLE
-from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.options.source_table import TABLE
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
@@ -34,6 +35,8 @@ from pyspark_kafka.domain.security.secrets import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.registry import RegistryOptions
+
+from .options import sink_of, source_of
 
 SOURCE = Path(pyspark_kafka.__file__).parent
 SECRET = "canary-6f1c"  # noqa: S105
@@ -80,25 +83,31 @@ def broken_jaas() -> Iterator[str]:
             yield JAAS[:position] + sign + JAAS[position:]
 
 
-def refusal(client: str, settings: Mapping[str, str], **options: str) -> str:
-    """Return all that Python shows of the error of a query, or an empty text."""
-    kafka = {f"kafka.{name}": value for name, value in settings.items()}
-    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "client": client}
+def shown(call: Callable[[], object]) -> str:
+    """Return all that Python shows of the error of a call, or else of its result."""
     try:
-        parsed = parse_source_options(given | kafka | options, QueryKind.BATCH)
+        return repr(call())
+    except PysparkKafkaError as error:
+        return "".join(traceback.format_exception(error)) + repr(error)
+
+
+def refusal(client: str, settings: Mapping[str, str]) -> str:
+    """Return what is shown of a query whose client may refuse its settings."""
+
+    def start() -> None:
+        parsed = source_of(client, {f"kafka.{name}": value for name, value in settings.items()})
         assert SECRET not in repr(parsed)
         with closing_clients(container_for(parsed)) as container:
             container.offset_fetcher()
             container.record_reader()
-    except PysparkKafkaError as error:
-        return "".join(traceback.format_exception(error)) + repr(error)
-    return ""
+
+    return shown(start)
 
 
 @pytest.mark.parametrize("login", LOGINS)
 def test_no_error_shows_a_secret(client, login):
     refused = [refusal(client, {**LOGINS[login], name: SECRET}) for name in SECRETS]
-    assert any(refused)
+    assert any("Traceback" in text for text in refused)
     assert not [text for text in refused if SECRET in text]
 
 
@@ -113,12 +122,12 @@ def test_no_error_shows_a_broken_jaas_line():
 def test_no_error_shows_a_password_in_a_wrong_place(client):
     """A password may stand before the servers, or in place of the login module."""
     for servers in (f"u:{SECRET}@h:1", f"SASL_SSL://u:{SECRET}@h:1"):
-        shown = refusal(client, {"bootstrap.servers": servers})
-        assert "'kafka.bootstrap.servers' must be host:port, without a user" in shown
-        assert SECRET not in shown
-    shown = refusal(client, {**LOGINS["PLAIN"], "sasl.jaas.config": f"{SECRET} required a=b;"})
-    assert "the login module is not supported" in shown
-    assert SECRET not in shown
+        told = refusal(client, {"bootstrap.servers": servers})
+        assert "'kafka.bootstrap.servers' must be host:port, without a user" in told
+        assert SECRET not in told
+    told = refusal(client, {**LOGINS["PLAIN"], "sasl.jaas.config": f"{SECRET} required a=b;"})
+    assert "the login module is not supported" in told
+    assert SECRET not in told
 
 
 @pytest.mark.parametrize("pasted", PASTED)
@@ -140,16 +149,15 @@ def test_nothing_shows_a_secret_in_a_wrong_option(caplog, monkeypatch, client, p
     with caplog.at_level(1):
         for name, side in product(OPTIONS, (source, sink)):
             given = {key: value for key, value in common.items() if key.lower() != name.lower()}
-            shown = side({**given, name: PASTED[pasted]})
-            refused += "Traceback" in shown
-            if SECRET in shown or SECRET in caplog.text:
-                leaks.append((name, shown, caplog.text))
+            told = shown(partial(side, {**given, name: PASTED[pasted]}))
+            refused += "Traceback" in told
+            if SECRET in told or SECRET in caplog.text:
+                leaks.append((name, told, caplog.text))
             caplog.clear()
     assert len(OPTIONS) < 2 * refused < 4 * len(OPTIONS)
     assert not leaks
 
 
-KAFKA = {"kafka.bootstrap.servers": "127.0.0.1:1"}
 FORMATS = {
     "json": "a int",
     "avro": '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}',
@@ -162,34 +170,22 @@ FORMATS = {
 def test_nothing_shows_a_secret_in_an_option_of_a_format(name, pasted):
     common = {"valueFormat": name, "valueSchema": FORMATS[name], "valueFraming": "none"}
     options = dict.fromkeys(one.name for one in (*value_table.TABLE, *value_table.SINK_TABLE))
-    shown = {
-        (option, plan.__name__): plan({**common, option: PASTED[pasted]})
-        for option, plan in product(options, (planned_read, planned_write))
+    told = {
+        (option, plan.__name__): shown(partial(plan, {**common, option: PASTED[pasted]}))
+        for option, plan in product(options, (plan_read, plan_write))
     }
-    assert sum("Traceback" in text for text in shown.values()) > len(options)
-    assert not [(place, text) for place, text in shown.items() if SECRET in text]
+    assert sum("Traceback" in text for text in told.values()) > len(options)
+    assert not [(place, text) for place, text in told.items() if SECRET in text]
 
 
-def planned_read(given: Mapping[str, str]) -> str:
-    """Return all that is shown of the error of a read's planning, or an empty text."""
-    try:
-        parsed = parse_source_options({**KAFKA, "subscribe": "t", **given}, QueryKind.BATCH)
-        with ContainerUseCases().driver(parsed) as driver:
-            driver.value_schemas().resolve()
-    except PysparkKafkaError as error:
-        return "".join(traceback.format_exception(error))
-    return ""
+def plan_read(given: Mapping[str, str]) -> None:
+    with ContainerUseCases().driver(source_of("confluent", given)) as driver:
+        driver.value_schemas().resolve()
 
 
-def planned_write(given: Mapping[str, str]) -> str:
-    """Return all that is shown of the error of a write's planning, or an empty text."""
-    try:
-        parsed = parse_sink_options({**KAFKA, "topic": "t", **given}, QueryKind.BATCH)
-        with ContainerUseCases().sink(parsed) as sink:
-            sink.sink_encoding().prepare({"value": parse_struct("a int")})
-    except PysparkKafkaError as error:
-        return "".join(traceback.format_exception(error))
-    return ""
+def plan_write(given: Mapping[str, str]) -> None:
+    with ContainerUseCases().sink(sink_of("confluent", given)) as sink:
+        sink.sink_encoding().prepare({"value": parse_struct("a int")})
 
 
 def test_errors_of_options_are_not_chained():
@@ -228,25 +224,19 @@ def test_no_log_shows_a_secret_of_changed_files(caplog, tmp_path):
     assert SECRET not in caplog.text
 
 
-def source(given: Mapping[str, str]) -> str:
-    """Return all that is shown of the options of a read, or of the error of their check."""
+def source(given: Mapping[str, str]) -> SourceOptions:
+    """Return the checked options of a read."""
     subscribed = {} if given.keys() & {"assign", "subscribePattern"} else {"subscribe": "t"}
-    try:
-        parsed = parse_source_options({**subscribed, **given}, QueryKind.STREAM)
-        checks.check_source(parsed)
-    except PysparkKafkaError as error:
-        return "".join(traceback.format_exception(error)) + repr(error)
-    return repr(parsed)
+    parsed = parse_source_options({**subscribed, **given}, QueryKind.STREAM)
+    checks.check_source(parsed)
+    return parsed
 
 
-def sink(given: Mapping[str, str]) -> str:
-    """Return all that is shown of the options of a write, or of the error of their check."""
-    try:
-        parsed = parse_sink_options({"topic": "t", **given}, QueryKind.STREAM)
-        checks.check_sink(parsed)
-    except PysparkKafkaError as error:
-        return "".join(traceback.format_exception(error)) + repr(error)
-    return repr(parsed)
+def sink(given: Mapping[str, str]) -> SinkOptions:
+    """Return the checked options of a write."""
+    parsed = parse_sink_options({"topic": "t", **given}, QueryKind.STREAM)
+    checks.check_sink(parsed)
+    return parsed
 
 
 @pytest.mark.parametrize(
@@ -261,9 +251,8 @@ def sink(given: Mapping[str, str]) -> str:
 def test_no_error_shows_the_secret_of_a_storage(url, storage_options):
     """A storage that is not supported, and options that are no JSON, are not repeated."""
     options = {"metadataPath": url, "metadataStorageOptions": storage_options}
-    parsed = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", **options}
     with pytest.raises(PysparkKafkaError) as refused:
-        container_for(parse_source_options(parsed, QueryKind.STREAM)).metadata_log()
+        container_for(source_of("confluent", options)).metadata_log()
     assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
@@ -275,8 +264,7 @@ def test_no_error_shows_a_key_in_place_of_a_file_of_a_registry():
 
 
 def test_partitions_have_no_options():
-    given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "kafka.sasl.password": SECRET}
-    options = parse_source_options(given, QueryKind.BATCH)
+    options = source_of("confluent", {"kafka.sasl.password": SECRET})
     ranges = [OffsetRange(TopicPartition("t", 0), 0, 5)]
     reader = KafkaBatchReader(ContainerUseCases(), options, Projection(("value",)))
     assert SECRET.encode() in pickle.dumps(reader)

@@ -100,9 +100,6 @@ def test_a_server_that_never_answers_ends_a_call(storage, calls):
         # A client creates its session, and a thread for names, once.
         while not listener.connections:
             _fails_in_time(lambda: log.get(0), expected)
-        # A client creates its session, and a thread for names, once.
-        while not listener.connections:
-            _fails_in_time(lambda: log.get(0), expected)
         with nothing_left(listener):
             for call in calls:
                 _fails_in_time(partial(CALLS[call], log), expected)

@@ -26,7 +26,7 @@ from pyspark_kafka.adapters.confluent.handle import Handle
 from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
-from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
+from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient, WakePipe
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
@@ -240,3 +240,19 @@ def test_no_file_is_notified_after_closing(stuck, unreached):
     assert list(stuck.notified.values()) == [-1] * 3
     os.close(reading)
     os.close(writing)
+
+
+def test_a_closed_pipe_writes_to_no_other_file():
+    """A transaction may end after its client was closed, when another file has the number."""
+    pipe = WakePipe()
+    pipe.close()
+    source, sink = os.pipe()
+    try:
+        os.set_blocking(source, False)
+        assert sink == pipe.file
+        pipe.set()
+        with pytest.raises(BlockingIOError):
+            os.read(source, 1)
+    finally:
+        os.close(source)
+        os.close(sink)

@@ -16,6 +16,7 @@ from pyspark_kafka.adapters.confluent.librdkafka import CONSUMER, PRODUCER
 from pyspark_kafka.adapters.security.providers import token_provider
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
 
@@ -54,7 +55,7 @@ def cluster_of_issuer() -> Cluster:
         "kafka.sasl.mechanism": "OAUTHBEARER",
         "tokenProvider": "issuer_of_a_test:issue",
     }
-    return Cluster(source_of("confluent", options))
+    return Cluster(source_of("confluent", options, UNRESTRICTED))
 
 
 @pytest.fixture

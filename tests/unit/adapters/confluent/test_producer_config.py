@@ -1,3 +1,4 @@
+import ast
 import ctypes
 
 import pytest
@@ -12,6 +13,8 @@ from pyspark_kafka.adapters.confluent.producer_config import (
 from pyspark_kafka.domain.options.client_settings import ProducerSettings, read_java_settings
 from pyspark_kafka.domain.options.settings_table import COMPRESSIONS
 
+from ..client_settings import pairs_of
+
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 INT32_MAX = 2**31 - 1
 DEFAULTS = producer_config(ProducerSettings())
@@ -21,44 +24,39 @@ def client_config(**settings: str) -> dict[str, str]:
     return producer_client_config(read_java_settings(SERVERS | settings))
 
 
-@pytest.mark.parametrize(
-    ("settings", "changed"),
-    [
-        (
-            ProducerSettings(acks=1, is_idempotent=False),
-            {"acks": "1", "enable.idempotence": "false"},
-        ),
-        (ProducerSettings(batch_size=0), {"batch.size": "1"}),
-        (
-            ProducerSettings(compression="zstd", compression_level=22),
-            {"compression.type": "zstd", "compression.level": "12"},
-        ),
-        (
-            ProducerSettings(compression="zstd", compression_level=-5),
-            {"compression.type": "zstd", "compression.level": "-1"},
-        ),
-        (
-            ProducerSettings(compression="gzip", compression_level=4),
-            {"compression.type": "gzip", "compression.level": "4"},
-        ),
-        (ProducerSettings(delivery_timeout_ms=1), {"message.timeout.ms": "1", "linger.ms": "0"}),
-        (ProducerSettings(ignores_keys=True), {"partitioner": "random"}),
-        (
-            ProducerSettings(max_block_ms=2**63 - 1),
-            {"topic.metadata.propagation.max.ms": "3600000"},
-        ),
-        (
-            ProducerSettings(max_in_flight=INT32_MAX, is_idempotent=False),
-            {"max.in.flight.requests.per.connection": "1000000", "enable.idempotence": "false"},
-        ),
-        (ProducerSettings(max_request_size=10), {"message.max.bytes": "1000"}),
-        (ProducerSettings(retries=3), {"retries": "3"}),
-    ],
-    ids=str,
-)
-def test_javas_settings_are_librdkafkas(settings, changed):
-    made = producer_config(settings)
-    assert {name: made[name] for name in made if DEFAULTS.get(name) != made[name]} == changed
+CHANGED = """
+acks=1 is_idempotent=False -> acks=1 enable.idempotence=false
+batch_size=0 -> batch.size=1
+compression='zstd' compression_level=22 -> compression.type=zstd compression.level=12
+compression='zstd' compression_level=-5 -> compression.type=zstd compression.level=-1
+compression='gzip' compression_level=4 -> compression.type=gzip compression.level=4
+delivery_timeout_ms=1 -> message.timeout.ms=1 linger.ms=0
+ignores_keys=True -> partitioner=random
+max_block_ms=9223372036854775807 -> topic.metadata.propagation.max.ms=3600000
+is_idempotent=False max_in_flight=2147483647 -> max.in.flight.requests.per.connection=1000000 \
+enable.idempotence=false
+max_request_size=10 -> message.max.bytes=1000
+retries=3 -> retries=3
+"""
+EXTREMES = """
+acks=0 is_idempotent=False batch_size=2147483647 buffer_memory=9223372036854775807 \
+max_request_size=2147483647 max_in_flight=2147483647 retries=0 delivery_timeout_ms=2147483647 \
+max_block_ms=9223372036854775807 ignores_keys=True
+batch_size=0 buffer_memory=0 max_request_size=0 max_in_flight=1 retries=1 delivery_timeout_ms=1 \
+max_block_ms=0
+"""
+
+
+def settings_of(text: str) -> ProducerSettings:
+    return ProducerSettings(**pairs_of(text, ast.literal_eval))
+
+
+@pytest.mark.parametrize("line", CHANGED.strip().splitlines())
+def test_javas_settings_are_librdkafkas(line):
+    settings, changed = line.split(" -> ")
+    made = producer_config(settings_of(settings))
+    differing = {name: made[name] for name in made if DEFAULTS.get(name) != made[name]}
+    assert differing == pairs_of(changed)
 
 
 @pytest.mark.parametrize(
@@ -83,27 +81,7 @@ def test_the_buffer_holds_a_record(memory, largest, kilobytes, messages):
     [
         ProducerSettings(),
         *(ProducerSettings(compression=codec, compression_level=9) for codec in COMPRESSIONS),
-        ProducerSettings(
-            acks=0,
-            is_idempotent=False,
-            batch_size=INT32_MAX,
-            buffer_memory=2**63 - 1,
-            max_request_size=INT32_MAX,
-            max_in_flight=INT32_MAX,
-            retries=0,
-            delivery_timeout_ms=INT32_MAX,
-            max_block_ms=2**63 - 1,
-            ignores_keys=True,
-        ),
-        ProducerSettings(
-            batch_size=0,
-            buffer_memory=0,
-            max_request_size=0,
-            max_in_flight=1,
-            retries=1,
-            delivery_timeout_ms=1,
-            max_block_ms=0,
-        ),
+        *map(settings_of, EXTREMES.strip().splitlines()),
     ],
     ids=str,
 )

@@ -176,14 +176,6 @@ def test_timestamps(unit, many, zone):
     assert [row.timestamp for row in rows(encoded(batch))] == expected
 
 
-def test_a_batch_begins_with_its_first_timestamp_and_says_its_greatest():
-    written = encoded(arrow([Record(0, timestamp=time) for time in (5, -7, 9, 2)]))
-    header = DefaultRecordBatch(written)
-    assert (header.first_timestamp, header.max_timestamp) == (5, 9)
-    written = encoded(arrow([Record(0, timestamp=time) for time in (-9, -7)]))
-    assert DefaultRecordBatch(written).max_timestamp == -7
-
-
 def test_timestamps_that_are_far_apart():
     """A difference that no long holds goes round, as in Java, and there is room for any."""
     ends = [-(2**63), 2**63 - 1, 0]
@@ -359,28 +351,19 @@ def test_headers_of_batches(codec, is_transactional):
     assert header.timestamp_type == 0
 
 
-@pytest.mark.parametrize("row", [-1, 2, 2**40])
-def test_rows_that_there_are_not(row):
+@pytest.mark.parametrize("taken", [[-1], [0, -1, 1], [2], [0, 2, 1], [2**40], [0, 0, 0]])
+def test_rows_that_there_are_not(taken):
+    """More rows than there are, with some repeated, have no bound."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
-    encoder = RecordEncoder(Compressor())
-    for taken in (np.array([row]), np.array([0, row, 1])):
+    rows_taken = np.array(taken, np.int64)
+    calls = [
+        lambda: RecordEncoder(Compressor()).encode(columns, rows_taken, NOBODY, -1),
+        lambda: RecordEncoder(Compressor()).chunks(columns, rows_taken, 1_000),
+        *([lambda: columns.payload_bytes(rows_taken)] if any(taken) else []),
+    ]
+    for call in calls:
         with pytest.raises(IndexError, match=r"^there is no such row$"):
-            encoder.encode(columns, taken, NOBODY, -1)
-        with pytest.raises(IndexError, match=r"^there is no such row$"):
-            encoder.chunks(columns, taken, 1_000)
-        with pytest.raises(IndexError, match=r"^there is no such row$"):
-            columns.payload_bytes(taken)
-
-
-def test_more_rows_than_there_are():
-    """More rows than there are, with some repeated, are refused: they have no bound."""
-    columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
-    encoder = RecordEncoder(Compressor())
-    taken = np.zeros(3, np.int64)
-    with pytest.raises(IndexError, match=r"^there is no such row$"):
-        encoder.chunks(columns, taken, 1_000)
-    with pytest.raises(IndexError, match=r"^there is no such row$"):
-        encoder.encode(columns, taken, NOBODY, -1)
+            call()
 
 
 def test_without_rows_there_is_no_chunk_and_no_batch():

@@ -34,11 +34,6 @@ def cluster():
     return made
 
 
-def values(cluster: MemoryCluster) -> list[bytes | None]:
-    found = cluster.fetch(PARTITION, 0, 100, committed_only=True, max_records=100)
-    return [record.value for record in found]
-
-
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_wakes_those_who_wait(cluster, change):
     transaction = cluster.begin_transaction()
@@ -71,26 +66,6 @@ def test_a_recreated_topic_has_another_id(cluster):
     cluster.create_topic("t")
     assert first is not None
     assert cluster.topic_id("t") not in (None, first)
-
-
-def test_a_commit_makes_records_and_offsets_visible(cluster):
-    transaction = cluster.open_transaction("id")
-    cluster.produce("t", b"v", transaction=cluster.number_of(transaction))
-    cluster.commit_and_begin(transaction, "group", {PARTITION: 7})
-    cluster.produce("t", b"w", transaction=cluster.number_of(transaction))
-    cluster.close_transaction(transaction, commit=False)
-    assert values(cluster) == [b"v"]
-    assert cluster.committed("group") == {PARTITION: 7}
-
-
-def test_a_fenced_producer_commits_nothing(cluster):
-    zombie = cluster.open_transaction("id")
-    cluster.produce("t", b"v", transaction=cluster.number_of(zombie))
-    cluster.open_transaction("id")
-    with pytest.raises(ProducerFencedError, match="'id'"):
-        cluster.commit_and_begin(zombie, "group", {PARTITION: 7})
-    assert values(cluster) == []
-    assert cluster.committed("group") == {}
 
 
 def test_an_aborted_transaction_is_not_committed_again(cluster):

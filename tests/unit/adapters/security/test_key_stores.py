@@ -1,10 +1,14 @@
 """Keys and certificates: their formats, what is wrong with them, and files that change."""
 
+import gc
 import json
 import logging
 import os
+import select
 import signal
+import socket
 import ssl
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -348,3 +352,22 @@ def test_a_password_that_librdkafka_cannot_use(client):
     assert "\n" not in told
     for secret in (WRONG, KEY_PASSWORD, "PRIVATE KEY"):
         assert secret not in told
+
+
+RESET = struct.pack("ii", 1, 0)
+"""What ``SO_LINGER`` takes to end a connection by a reset."""
+
+
+def test_a_socket_whose_connection_was_reset_before_tls_is_closed():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connected = socket.create_connection(listener.getsockname())
+        accepted, _ = listener.accept()
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        accepted.close()
+        connected.setblocking(False)
+        assert select.select([connected], [], [], 10)[0]
+        with pytest.raises(ConnectionResetError):
+            ssl_context(Tls(), PemFiles()).wrap_socket(
+                connected, server_hostname="broker", do_handshake_on_connect=False
+            )
+    gc.collect()

@@ -6,11 +6,19 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+import pytest
+from pyspark.sql.streaming import datasource as spark
 
-from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
+from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader, from_spark, to_spark
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import admission as read_limits
+from pyspark_kafka.domain.reading.admission import (
+    CompositeReadLimit,
+    ReadAllAvailable,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
 from pyspark_kafka.domain.reading.records import Projection
 
 from ..options import source_of
@@ -63,10 +71,10 @@ def test_returned_offsets_are_not_read_again():
     stream = RecordingStream()
     reader = reader_of(stream)
     # Of the checkpoint: read once.
-    end = reader.latestOffset(START.to_dict(), ReadAllAvailable())
+    end = reader.latestOffset(START.to_dict(), spark.ReadAllAvailable())
     reader.partitions(START.to_dict(), through_json(end))
     reader.commit(through_json(end))
-    later = reader.latestOffset(through_json(end), ReadAllAvailable())
+    later = reader.latestOffset(through_json(end), spark.ReadAllAvailable())
     reader.partitions(through_json(end), through_json(later))
     start = stream.given[0]
     assert start == START
@@ -77,6 +85,40 @@ def test_returned_offsets_are_not_read_again():
 def test_other_offsets_are_read():
     stream = RecordingStream()
     reader = reader_of(stream)
-    reader.latestOffset(END.to_dict(), ReadAllAvailable())
+    reader.latestOffset(END.to_dict(), spark.ReadAllAvailable())
     reader.commit(LATER.to_dict())
     assert stream.given == [END, LATER]
+
+
+ALL = ReadAllAvailable()
+AT_LEAST = ReadMinRows(15, 5_000)
+AT_MOST = ReadMaxRows(20)
+BYTES = ReadMaxBytes(99)
+
+LIMITS = pytest.mark.parametrize(
+    ("limit", "theirs"),
+    [
+        (ALL, spark.ReadAllAvailable()),
+        (AT_LEAST, spark.ReadMinRows(15)),
+        (AT_MOST, spark.ReadMaxRows(20)),
+        (BYTES, spark.ReadMaxBytes(99)),
+        (CompositeReadLimit((AT_LEAST, AT_MOST)), spark.ReadMinRows(15)),
+        (CompositeReadLimit((AT_MOST, BYTES)), spark.ReadMaxRows(20)),
+        (CompositeReadLimit((AT_LEAST, AT_MOST, BYTES)), spark.ReadMinRows(15)),
+    ],
+)
+
+
+@LIMITS
+def test_spark_gets_one_of_its_own_limits(limit, theirs):
+    assert to_spark(limit) == theirs
+
+
+@LIMITS
+def test_sparks_limit_is_replaced_by_all_limits_of_the_options(limit, theirs):
+    assert from_spark(theirs, limit) == limit
+
+
+@pytest.mark.parametrize("asked_for", [ALL, AT_LEAST, AT_MOST, BYTES])
+def test_trigger_once_reads_everything_and_ignores_the_options(asked_for):
+    assert from_spark(spark.ReadAllAvailable(), asked_for) == ALL
