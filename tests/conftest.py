@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 
+pytest_plugins = ["tests.native_crashes"]
+
 SERVERS: Final = pytest.StashKey[Servers]()
 DESK: Final = pytest.StashKey[ServerDesk]()
 

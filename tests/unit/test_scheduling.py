@@ -15,9 +15,10 @@ def pytest_xdist_make_scheduler(config, log):
     return OneSoakAtATime(config, log)
 """
 ABORTS = """
-import os
+import os, resource
 
 def test_aborts():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.abort()
 
 def test_after_it():

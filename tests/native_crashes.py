@@ -1,0 +1,108 @@
+"""Show the native stack of each process that a signal ended, and which tests ran then.
+
+Spark runs a task again whose Python process died, so all tests may pass: the run fails nevertheless.
+Core files are those of Linux, where its ``core_pattern`` names a file and not a program.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CORE_PATTERN: Final = Path("/proc/sys/kernel/core_pattern")
+FIRST_BYTES: Final = b"\x7fELF"
+MAX_SECONDS: Final = 120
+"""How long pystack may take for a core file."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let this process, and those that it starts, leave core files; and look for them."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+    pattern = CORE_PATTERN.read_text().strip()
+    if not hasattr(config, "workerinput") and not pattern.startswith("|"):
+        config.pluginmanager.register(NativeCrashes(config, pattern))
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The core file of a process, and the tests that ran when it was found."""
+
+    core: Path
+    tests: tuple[str, ...]
+
+    def stacks(self) -> str:
+        """Return the signal, the command, and the native stacks of all threads."""
+        command = (sys.executable, "-m", "pystack", "--no-color", "core", "--native-all", self.core)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=MAX_SECONDS
+            )
+        except subprocess.TimeoutExpired as error:
+            return str(error)
+        return done.stdout + done.stderr
+
+
+@final
+class NativeCrashes:
+    """Collects the core files of a run. What varies in their name follows a percent sign."""
+
+    def __init__(self, config: pytest.Config, pattern: str) -> None:
+        self._pattern = Path.cwd() / f"{pattern.partition('%')[0]}*"
+        self._folder = config.rootpath / "build" / "cores"
+        self._config = config
+        self._running: dict[str, None] = {}
+        self._crashes: list[Crash] = []
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note that a test runs."""
+        self._running[nodeid] = None
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Look for the core files of the tests that ran."""
+        self._take(self._pattern.parent.glob(self._pattern.name))
+        self._running.pop(nodeid, None)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Let the run fail if there was a crash, also in a directory of a test."""
+        directories = self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        self._take(self._pattern.parent.glob(self._pattern.name))
+        self._take(directories.rglob(self._pattern.name))
+        if self._crashes and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what each process did when it died."""
+        for crash in self._crashes:
+            terminalreporter.section(f"a process died: {crash.core}")
+            terminalreporter.write_line(f"Tests that ran then: {', '.join(crash.tests)}")
+            terminalreporter.write_line(crash.stacks())
+
+    def _take(self, found: Iterable[Path]) -> None:
+        for path in found:
+            if not is_core(path):
+                continue
+            self._folder.mkdir(parents=True, exist_ok=True)
+            core = self._folder / f"{path.stat().st_mtime_ns}.core"
+            path.rename(core)
+            self._crashes.append(Crash(core, tuple(self._running)))
+
+
+def is_core(path: Path) -> bool:
+    """Return whether a file begins as core files do."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(FIRST_BYTES)) == FIRST_BYTES
