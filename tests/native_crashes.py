@@ -1,6 +1,6 @@
 """Show the native stack of each process that a signal ended, and which tests ran then.
 
-Spark runs a task again whose Python process died, so all tests may pass: the run fails nevertheless.
+Spark runs the task of a dead Python process again, so all tests may pass: the run then fails.
 Core files are those of Linux, where its ``core_pattern`` names a file and not a program.
 """
 

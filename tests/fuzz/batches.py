@@ -20,11 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from . import avro_batches, encoder_batches, kernel_cases
+from . import avro_batches, encoder_batches, exchange_batches, kernel_cases
 from .findings import place_of, say
 
 TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
     "kernels": kernel_cases.try_batch,
+    "exchange": exchange_batches.try_batch,
     "avro": avro_batches.try_batch,
     "encode-avro": encoder_batches.try_avro,
     "encode-json": encoder_batches.try_json,

@@ -60,6 +60,13 @@ class GuardedNumpy:
     empty = staticmethod(guarded_empty)
 
     @staticmethod
+    def zeros(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        """Return an array of zeros."""
+        zeros = guarded_empty(int(np.prod(shape)), dtype).reshape(shape)
+        zeros[:] = 0
+        return zeros
+
+    @staticmethod
     def resize(array: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
         """Return an enlarged array; its new part is uninitialized."""
         grown = guarded_empty(count, array.dtype)

@@ -1,13 +1,6 @@
-"""Messages that no broker would have sent, and functions that count how they are called."""
-
-import ctypes
-from collections import Counter
 from collections.abc import Sequence
-from ctypes import CFUNCTYPE, c_int, c_int64, c_size_t, c_uint64, c_void_p
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pyspark_kafka.adapters.confluent.gather_kernel import (
@@ -18,7 +11,6 @@ from pyspark_kafka.adapters.confluent.gather_kernel import (
     destroy,
     gather,
 )
-from pyspark_kafka.adapters.confluent.librdkafka import Message
 from pyspark_kafka.adapters.kafka_format import column_buffers, status
 from pyspark_kafka.adapters.kafka_format import decode_cursor as at
 from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
@@ -27,82 +19,11 @@ from pyspark_kafka.domain.reading.record_limits import RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-NOENT = -156
+from .messages import FakeLibrary, Sent
+
 BAD_MESSAGE = -199
 MOST = 2**62
 DEFAULT_LIMITS = RecordLimits()
-
-
-@dataclass(frozen=True)
-class Sent:
-    offset: int
-    value: bytes | None = b"v"
-    key: bytes | None = None
-    headers: tuple[tuple[bytes, bytes | None], ...] = ()
-    timestamp: tuple[int, int] = (1_700_000_000_000, 1)
-    error: int = 0
-    headers_error: int = 0
-
-
-class FakeLibrary:
-    """The functions that the kernel calls, over messages in this process's memory."""
-
-    def __init__(self, sent: Sequence[Sent]) -> None:
-        self.destroyed: Counter[int] = Counter()
-        self._kept: list[Any] = []
-        self._messages = [self._message(each) for each in sent]
-        self.addresses = np.array([ctypes.addressof(m) for m in self._messages], np.uint64)
-        self._by_address: dict[int, Sent] = dict(zip(self.addresses.tolist(), sent, strict=True))
-        self.rd_kafka_message_destroy = CFUNCTYPE(None, c_uint64)(self._destroy)
-        self.rd_kafka_message_timestamp = CFUNCTYPE(c_int64, c_uint64, c_void_p)(self._timestamp)
-        self.rd_kafka_message_headers = CFUNCTYPE(c_int, c_uint64, c_void_p)(self._headers)
-        self.rd_kafka_header_cnt = CFUNCTYPE(c_size_t, c_uint64)(self._header_count)
-        self.rd_kafka_header_get_all = CFUNCTYPE(
-            c_int, c_uint64, c_size_t, c_void_p, c_void_p, c_void_p
-        )(self._header)
-
-    def _message(self, sent: Sent) -> Message:
-        return Message(
-            err=sent.error,
-            payload=self._address(sent.value),
-            len=len(sent.value or b""),
-            key=self._address(sent.key),
-            key_len=len(sent.key or b""),
-            offset=sent.offset,
-        )
-
-    def _address(self, content: bytes | None) -> int | None:
-        if content is None:
-            return None
-        self._kept.append(ctypes.create_string_buffer(content))
-        return ctypes.addressof(self._kept[-1])
-
-    def _destroy(self, address: int) -> None:
-        self.destroyed[self._by_address[address].offset] += 1
-
-    def _timestamp(self, address: int, kind: int) -> int:
-        sent = self._by_address[address]
-        milliseconds, number = sent.timestamp
-        c_int.from_address(kind).value = number
-        return milliseconds
-
-    def _headers(self, address: int, found: int) -> int:
-        sent = self._by_address[address]
-        c_uint64.from_address(found).value = address
-        return sent.headers_error if sent.headers or sent.headers_error else NOENT
-
-    def _header_count(self, found: int) -> int:
-        return len(self._by_address[found].headers)
-
-    def _header(self, found: int, index: int, name: int, value: int, size: int) -> int:
-        headers = self._by_address[found].headers
-        if index >= len(headers):
-            return NOENT
-        key, content = headers[index]
-        c_uint64.from_address(name).value = self._address(key) or 0
-        c_uint64.from_address(value).value = self._address(content) or 0
-        c_uint64.from_address(size).value = len(content or b"")
-        return 0
 
 
 class Gathering:
