@@ -51,7 +51,7 @@ simulate: $(READY) $(KERNELS) ## simulate Spark, Kafka and their faults around t
 trials: $(READY) $(KERNELS) ## compare random queries with the JVM connector, or look for secrets: make trials ARGS='differential|secrets --minutes 60'
 	@$(BIN)/python -m tests.trials $(ARGS)
 
-fuzz: $(FUZZ_READY) $(KERNELS) ## fuzz the parsers of untrusted input: make fuzz ARGS='--target decoder|kernels|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'
+fuzz: $(FUZZ_READY) $(KERNELS) ## fuzz the parsers of untrusted input: make fuzz ARGS='--target decoder|kernels|exchange|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 mutants: $(MUTANTS_READY) $(KERNELS) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'

@@ -18,11 +18,12 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m kernel_build", description=__doc__)
     parser.add_argument("--target", choices=TARGETS, help="another platform than this one")
     parser.add_argument("--if-needed", action="store_true", help="only if sources have changed")
+    parser.add_argument("--into", type=Path, help="another folder than that of the package")
     given = parser.parse_args()
     package = SOURCE / "pyspark_kafka"
     target = TARGETS[given.target] if given.target else here()
-    if not (given.if_needed and is_built(package, target)):
-        print(build_library(package, target))  # noqa: T201
+    if not (given.if_needed and is_built(package, target, given.into)):
+        print(build_library(package, target, given.into))  # noqa: T201
     return 0
 
 

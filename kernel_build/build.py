@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 FOLDER: Final = Path("adapters", "kernels")
 
 
-def build_library(package: Path, target: Target) -> Path:
+def build_library(package: Path, target: Target, folder: Path | None = None) -> Path:
     """Compile and link all kernels of a package for a target, and return the library.
+
+    It is in the package, if no other folder is given.
 
     :raises LinkerError: if it cannot be linked.
     """
@@ -34,7 +36,8 @@ def build_library(package: Path, target: Target) -> Path:
         path.relative_to(package).as_posix(): digest(path.read_bytes())
         for path in sources_of(kernels, package)
     }
-    folder = package / FOLDER
+    folder = folder or package / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="kernels-", dir=folder) as directory:
         objects = _compile_all(len(kernels), package, target, Path(directory))
         linked = Path(directory, f"kernels.native{target.suffix}")  # no module for pkgutil
@@ -54,11 +57,12 @@ def build_library(package: Path, target: Target) -> Path:
     return library
 
 
-def is_built(package: Path, target: Target) -> bool:
+def is_built(package: Path, target: Target, folder: Path | None = None) -> bool:
     """Return whether the library is there, for this target, these sources and this compiler."""
+    folder = folder or package / FOLDER
     try:
-        manifest = json.loads((package / FOLDER / MANIFEST).read_bytes())
-        library = (package / FOLDER / manifest["library"]).read_bytes()
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        library = (folder / manifest["library"]).read_bytes()
         changed = [
             name
             for name, known in manifest["sources"].items()

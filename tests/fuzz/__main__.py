@@ -1,7 +1,7 @@
 """Fuzzes what reads bytes of others, guided by the lines that an input reaches.
 
     python -m tests.fuzz --target decoder|responses|files|json|protobuf --minutes 60 --seed 1
-    python -m tests.fuzz --target kernels|avro|encode-json|encode-avro|encode-protobuf
+    python -m tests.fuzz --target kernels|exchange|avro|encode-json|encode-avro|encode-protobuf
     python -m tests.fuzz --target files --replay build/fuzz/findings/files/x.input
     python -m tests.fuzz --target files --keep-in-repository 300
 
@@ -137,7 +137,7 @@ def main() -> int:
 
 def _fuzz_batches(chosen: argparse.Namespace) -> int:
     for path in chosen.replay or ():
-        batches.replay(chosen.target, path)
+        batches.replay(chosen.target, path, chosen.keep)
     if chosen.replay:
         return 0
     chosen.keep.mkdir(parents=True, exist_ok=True)

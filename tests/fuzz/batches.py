@@ -1,14 +1,15 @@
 """Fuzzes decoders and encoders, compiled kernels in memory that ends at forbidden pages.
 
 A child process tries one batch after another: each is made from the seed and its number. The parent
-sees that the child ends by itself, or takes too long for a batch, and goes on behind it. After
-``NUMBA_BOUNDSCHECK=1 python -m kernel_build``, the decoder's kernels check each index besides.
+sees that the child ends by itself, or takes too long for a batch, and goes on behind it. The
+kernels are compiled for the fuzzers, with a check of each index.
 """
 
 import argparse
 import faulthandler
 import itertools
 import logging
+import os
 import resource
 import struct
 import subprocess
@@ -17,8 +18,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
+
+from pyspark_kafka.adapters.kernels import kernel
+from pyspark_kafka.adapters.kernels.library import PACKAGE, load_library
 
 from . import avro_batches, encoder_batches, exchange_batches, kernel_cases
 from .findings import place_of, say
@@ -33,16 +38,31 @@ TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
 }
 """Tries a batch by its seed and number, and returns how many values have each reason."""
 
+KERNELS: Final = "kernels"
 _HUNG_S: Final = 30.0
 _BEGIN_S: Final = 300.0
 _MEMORY: Final = 8 * 1024**3
 _STATE: Final = struct.Struct("=q")
 
 
+def build_checked(keep: Path) -> None:
+    """Compile kernels that check each index, if they have changed."""
+    command = [sys.executable, "-m", "kernel_build", "--if-needed", "--into", keep / KERNELS]
+    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1"}
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def use_checked(keep: Path) -> None:
+    """Let this process call these kernels."""
+    checked = load_library(keep / KERNELS, files(PACKAGE))
+    kernel.kernel_library = lambda: checked  # type: ignore[attr-defined]
+
+
 def child(target: str, seed: int, first: int, keep: Path) -> None:
     """Try batches until the process is killed; write each number before it is tried."""
     faulthandler.enable()
     logging.disable()
+    use_checked(keep)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     reasons: Counter[str] = Counter()
     seen: set[str] = set()
@@ -65,6 +85,7 @@ def parent(target: str, seed: int, minutes: float, keep: Path) -> int:
     """Start children for some time; return how many findings there are."""
     for old in (*keep.glob(f"{target}.*"), *keep.glob(f"{target}-*.finding")):
         old.unlink()
+    build_checked(keep)
     first, deadline = 0, time.monotonic() + 60 * minutes
     while time.monotonic() < deadline:
         ended = _watch(target, seed, first, keep, deadline)
@@ -85,7 +106,10 @@ def parent(target: str, seed: int, minutes: float, keep: Path) -> int:
     return findings
 
 
-def replay(target: str, path: Path) -> None:
+def replay(target: str, path: Path, keep: Path) -> None:
+    """Try the batch of a finding again."""
+    build_checked(keep)
+    use_checked(keep)
     seed, number = path.stem.split("-")[-2:]
     TRIALS[target](int(seed), int(number))
 

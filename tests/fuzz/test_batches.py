@@ -52,6 +52,14 @@ def test_rows_that_are_no_messages_are_refused():
     assert 24 * ROWS * 0.8 < found[ENCODED] < found.total() == 24 * ROWS
 
 
+def test_messages_and_rows_are_exchanged_in_both_directions():
+    found = outcomes("exchange", 24)
+    assert set(found) == {
+        *("READ", "NOT_READ", "DELIVERED"),
+        *("PRODUCED", "QUEUE_FULL", "ENCODED"),
+    }
+
+
 def test_damaged_batches_of_records_reach_the_kernel():
     """They meet each of its reasons, with a right checksum, and some are read nevertheless."""
     blobs = [damaged_batch(random.Random(number)) for number in range(200)]  # noqa: S311

@@ -103,7 +103,7 @@ PARTS: Final = (
     *(
         Part(f"fuzz-{target}", f"tests.fuzz --target {target} --minutes 10")
         for target in (
-            *("decoder", "kernels", "responses", "files", "json", "protobuf", "avro"),
+            *("decoder", "kernels", "exchange", "responses", "files", "json", "protobuf", "avro"),
             *("encode-json", "encode-avro", "encode-protobuf"),
         )
     ),
