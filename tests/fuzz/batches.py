@@ -21,6 +21,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 from pyspark_kafka.adapters.kernels import kernel
 from pyspark_kafka.adapters.kernels.library import PACKAGE, load_library
@@ -47,7 +48,7 @@ _STATE: Final = struct.Struct("=q")
 
 def build_checked(keep: Path) -> None:
     """Compile kernels that check each index, if they have changed."""
-    command = [sys.executable, "-m", "kernel_build", "--if-needed", "--into", keep / KERNELS]
+    command = (sys.executable, "-m", "kernel_build", "--if-needed", "--into", keep / KERNELS)
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1"}
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
 
@@ -55,7 +56,7 @@ def build_checked(keep: Path) -> None:
 def use_checked(keep: Path) -> None:
     """Let this process call these kernels."""
     checked = load_library(keep / KERNELS, files(PACKAGE))
-    kernel.kernel_library = lambda: checked  # type: ignore[attr-defined]
+    patch.object(kernel, "kernel_library", lambda: checked).start()
 
 
 def child(target: str, seed: int, first: int, keep: Path) -> None:

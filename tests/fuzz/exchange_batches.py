@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from contextlib import contextmanager
 from ctypes import CFUNCTYPE, c_int, c_int32, c_int64, c_size_t, c_uint64, string_at
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
@@ -36,7 +36,7 @@ from pyspark_kafka.domain.writing.batch import ProducerIdAndEpoch
 from tests.unit.adapters.confluent.messages import FakeLibrary, Sent
 from tests.unit.adapters.kafka_format.reading import rows as decoded_rows
 
-from .guarded import GuardedNumpy, guarded_copy, guarded_empty, replaced
+from .guarded import guarded_copy, guarded_empty, little_memory
 from .random_columns import BINARIES, TEXTS, RandomColumns
 
 if TYPE_CHECKING:
@@ -66,24 +66,19 @@ def try_batch(seed: int, number: int) -> Counter[str]:
     counted = _try_gathering(dice)
     counted += _try_reports(dice)
     rows = _Rows(np.random.default_rng((seed, number)))
-    with _guarded():
+    with little_memory(_LITTLE):
         counted += _try_producing(dice, rows)
         counted += _try_encoding(dice, rows)
     return counted
 
 
-@contextmanager
-def _guarded() -> Iterator[None]:
-    guarded = GuardedNumpy()
-    modules = (column_buffers, gather_kernel, produce_kernel, producer_columns, record_encoder)
-    room = {"MAX_ROWS": 7, "DEFAULT_BYTES": 16, "DEFAULT_HEADERS": 2}
-    with replaced(
-        *((module, "np", guarded) for module in modules),
-        *((column_buffers, name, size) for name, size in room.items()),
-        (produce_kernel, "MESSAGES", 5),
-        (record_encoder, "MAX_BUFFERED", HEADER_BYTES + 500),
-    ):
-        yield
+_LITTLE: Final[dict[ModuleType, dict[str, Any]]] = {
+    column_buffers: {"MAX_ROWS": 7, "DEFAULT_BYTES": 16, "DEFAULT_HEADERS": 2},
+    gather_kernel: {},
+    produce_kernel: {"MESSAGES": 5},
+    producer_columns: {},
+    record_encoder: {"MAX_BUFFERED": HEADER_BYTES + 500},
+}
 
 
 def _copy(array: Numbers) -> Numbers:
@@ -99,7 +94,7 @@ def _try_gathering(dice: random.Random) -> Counter[str]:
     library = FakeLibrary(sent, guarded_copy)
     messages = _copy(library.addresses)
     found: list[dict[str, Any]] = []
-    with _guarded():
+    with little_memory(_LITTLE):
         calls = gather_kernel.ConsumerCalls(library)  # type: ignore[arg-type]
         builder = column_buffers.BatchBuilder(TopicPartition("t", 0), projection)
         builder.reset()

@@ -45,7 +45,6 @@ _EXTREMES: Final = np.array([0, 0, 1, -1, 63, 64, 127, 128, 2**31 - 1, 2**63 - 1
 _DAYS: Final = (-719_162, 2_932_896)
 _MILLIS: Final = (-62_135_596_800_000, 253_402_300_799_999)
 _MAX_PADDING: Final = 12
-HEADER_NAMES: Final = ("key", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,9 @@ class RandomColumns:
         starts = self._starts(self.dice.integers(0, 4, before + rows))
         count = int(starts[-1]) + 3
         keys = self.array(types.STRING, count, has_nulls=False)
-        pairs = pa.StructArray.from_arrays([keys, self.array(types.BINARY, count)], HEADER_NAMES)
+        pairs = pa.StructArray.from_arrays(
+            [keys, self.array(types.BINARY, count)], ["key", "value"]
+        )
         buffers = [self._valid(before + rows), _buffer(starts)]
         lists = pa.Array.from_buffers(
             pa.list_(pairs.type), before + rows, buffers, children=[pairs]
