@@ -1,9 +1,13 @@
 """Answers that lie: each ends in an error of this library, or is survived."""
 
+import resource
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from signal import SIGABRT, SIGSEGV
 from typing import Final, final
 
 import pytest
@@ -21,6 +25,7 @@ from tests.servers import lies
 from tests.servers.honest_cluster import encoded_batch
 from tests.servers.hostile_broker import Lie, hostile_broker
 from tests.servers.lies import FRAMES, of_api
+from tests.unit.adapters.kafka_format.batches import SNAPPY, Batch
 
 from .hostile_uses import (
     HONEST,
@@ -43,6 +48,9 @@ from .hostile_uses import (
 PYTHON: Final = ("kafka-python",)
 CONFLUENT: Final = ("confluent",)
 BOTH: Final = (*PYTHON, *CONFLUENT)
+
+ROOT: Final = Path(__file__).parents[2]
+GIB: Final = 1024**3
 
 BOUND_S: Final = 10.0
 """How long a lie may keep a use that has a second, on a machine that is busy."""
@@ -510,3 +518,35 @@ def _broken() -> Iterator[object]:
 def test_a_broken_response_is_survived(world, use, api, name):
     world.broker.lies = (of_api(FRAMES[name], api, once=True),)
     assert use(world) == HONEST[use]
+
+
+SNAPPY_BOMB: Final = Batch(count=1, codec=SNAPPY).with_packed(b"\xff\xff\xff\xff\x0f\0x")
+"""A batch that says that it becomes 4 GiB."""
+
+CRASHES: Final = {
+    "metadata of another topic": (list_offsets, lies.of_another_topic("Metadata"), SIGSEGV),
+    "records of another partition": (read, lies.of_another_partition("Fetch", 1), SIGABRT),
+    "a block of 4 GiB": (read, records(SNAPPY_BOMB), SIGABRT),
+}
+"""What ends librdkafka, as the page on faults says: the use, the lie and the signal."""
+
+
+def use_lied_to(name: str) -> None:
+    """Use librdkafka in this process, with 3 GiB of memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (3 * GIB, 3 * GIB))
+    use, lie, _ = CRASHES[name]
+    with honest_world("confluent") as world:
+        world.broker.lies = (lie,)
+        use(world)
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_the_page_on_faults_knows_what_ends_librdkafka(name):
+    """It runs in another process. A release that survives it is to be told there."""
+    process = get_context("spawn").Process(target=use_lied_to, args=(name,))
+    process.start()
+    process.join(60)
+    *_, signal = CRASHES[name]
+    assert process.exitcode == -signal
+    assert name in (ROOT / "docs/operate/faults.md").read_text()

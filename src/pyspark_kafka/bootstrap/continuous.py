@@ -14,10 +14,11 @@ from ..application.continuous.execution import ContinuousExecution
 from ..application.continuous.progress import ProgressRecorder
 from ..application.continuous.query import ContinuousQuery
 from ..application.continuous.task import ContinuousTask
+from ..domain.checkpoints.entries import BatchState
 from ..domain.continuous.messages import TaskId
 from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
-from ..domain.errors import OptionsError
+from ..domain.errors import MetadataLogError, OptionsError
 from ..domain.security.policy import check_parsed
 from ..domain.values.dead_letter import TaskIdentity
 from .container import (
@@ -193,9 +194,12 @@ def start_query(
         progress = ProgressRecorder(identity, sink, (LoggingProgressListener(), *plan.listeners))
         offset_log = metadata_log_at(plan.checkpoint.child("offsets"))
         commit_log = metadata_log_at(plan.checkpoint.child("commits"))
+        epoch_log = EpochLog(offset_log, commit_log, identity.run_id)
+        if plan.sink is not None and plan.sink.is_exactly_once:
+            _require_undecided(plan.checkpoint, epoch_log)
         execution = ContinuousExecution(
             container.continuous_stream(),
-            EpochLog(offset_log, commit_log, identity.run_id),
+            epoch_log,
             channel,
             runner,
             lambda generation: replace(program, generation=generation),
@@ -205,6 +209,24 @@ def start_query(
         )
         resources = stack.pop_all()
         return ContinuousQuery(identity, execution, progress, resources.close)
+
+
+def _require_undecided(checkpoint: StoragePath, epoch_log: EpochLog) -> None:
+    """Refuse to repeat a batch whose transactions an exactly-once micro-batch query decided.
+
+    :raises MetadataLogError: if they are prepared or committed.
+    """
+    from .tools import sink_entry
+
+    entry = sink_entry(checkpoint)
+    if entry is None or entry.state is BatchState.DROPPED or not epoch_log.repeats(entry.batch_id):
+        return
+    raise MetadataLogError(
+        str(checkpoint),
+        f"The transactions of batch {entry.batch_id} are {entry.state.value}, and the micro-batch "
+        "query that wrote it has not finished it: its records would be written twice. Start that "
+        "query once more, stop it after the batch, and then start this one",
+    )
 
 
 def _with_schema_files(sink: SinkOptions | None) -> SinkOptions | None:

@@ -124,6 +124,14 @@ class EpochLog:
             self._epoch(done) if done >= 0 else None, self._epoch(number) if number > done else None
         )
 
+    def repeats(self, batch_id: int) -> bool:
+        """Return whether a batch that a micro-batch query planned is read once more.
+
+        :raises MetadataLogError: if the logs cannot be read, or do not belong together.
+        """
+        number, done = self._logs.last()
+        return number > done and number == batch_id and RUN_ID not in self._conf_of(number)
+
     def add(self, epoch: Epoch) -> Epoch:
         """Log and commit an epoch, and return it as it is in the log.
 

@@ -83,13 +83,17 @@ class TypedRecords:
     def read_all(
         self, ranges: Iterable[tuple[TopicPartition, Iterable[pa.RecordBatch]]]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of ranges; all of their letters are acknowledged at the end.
+        """Yield the records of ranges; the letters before a record are acknowledged before it.
+
+        Spark may stop after any record, with ``limit``, and kill this process.
 
         :raises PysparkKafkaError: as ``decode`` and ``DeadLetters``.
         """
         for partition, batches in ranges:
             for batch in batches:
-                yield from self.decode(partition, batch)
+                for records in self.decode(partition, batch):
+                    self.flush()
+                    yield records
         self.flush()
         self.report_failures()
 

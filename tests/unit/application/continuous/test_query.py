@@ -19,18 +19,20 @@ from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
 from pyspark_kafka.application.continuous.epochs import CatchUps
 from pyspark_kafka.application.continuous.errors import FunctionError, TaskFailedError
 from pyspark_kafka.application.continuous.query import ContinuousQuery
-from pyspark_kafka.bootstrap.container import Container, container_for
+from pyspark_kafka.bootstrap.container import Container, container_for, metadata_log_at
 from pyspark_kafka.bootstrap.continuous import (
     ConstantFunction,
     QueryPlan,
     start_in_threads,
     start_query,
 )
+from pyspark_kafka.domain.checkpoints.checkpoint_log import write_batch_end
+from pyspark_kafka.domain.checkpoints.entries import SINK_LOG, BatchState, SinkLogEntry
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.sink import parse_sink_options, sink_log_path
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -166,6 +168,32 @@ def test_a_stopped_query_goes_on_where_it_ended(pipeline, guarantee):
     assert pipeline.written() == list(range(80))
     assert again.id == query.id
     assert again.runId != query.runId
+
+
+@pytest.mark.parametrize(
+    ("batch_id", "state", "is_refused"),
+    [
+        (0, BatchState.PREPARED, True),
+        (0, BatchState.COMMITTED, True),
+        (0, BatchState.DROPPED, False),
+        (3, BatchState.COMMITTED, False),
+    ],
+)
+def test_a_batch_whose_transactions_are_decided_is_not_repeated(
+    pipeline, guarantee, batch_id, state, is_refused
+):
+    pipeline.produce(0, 50)
+    checkpoint = StoragePath(str(pipeline.checkpoint))
+    offsets = PartitionOffsets({TopicPartition("in", 0): 20, TopicPartition("in", 1): 0})
+    metadata_log_at(checkpoint.child("offsets")).add(0, write_batch_end(offsets, 0))
+    sink_log = metadata_log_at(sink_log_path(checkpoint).child(SINK_LOG))
+    sink_log.add(batch_id, SinkLogEntry(batch_id, state).to_bytes())
+    if is_refused and guarantee["deliveryGuarantee"] == "exactly-once":
+        with pytest.raises(MetadataLogError, match=f"transactions of batch 0 are {state.value}"):
+            pipeline.start(sink=guarantee)
+    else:
+        pipeline.start(sink=guarantee).processAllAvailable()
+        assert pipeline.written() == list(range(50))
 
 
 def test_stopping_finishes_what_was_read(pipeline):

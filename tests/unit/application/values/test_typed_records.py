@@ -179,6 +179,16 @@ def test_bad_records_alone_leave_no_batch(kit):
     assert Reader(kit, {"mode": "DROPMALFORMED"}).batches() == []
 
 
+def test_the_letters_before_a_record_are_acknowledged_before_it(kit):
+    """Spark ends a query with ``limit`` after any record."""
+    produce(kit, b"x,eve", b"1,ada")
+    reader = Reader(kit, {"deadLetterTopic": "bad", "mode": "DROPMALFORMED"})
+    container = reader.container()
+    schema = container.value_schemas().resolve()
+    next(iter(container.typed_read(schema).read(OffsetRange(tp(0), 0, -1))))
+    assert reader.letters.flushed == 1
+
+
 def test_bad_records_become_dead_letters(kit):
     given = {"keyFormat": "line", "keySchema": "k bigint", "deadLetterTopic": "bad"}
     reader = Reader(kit, given)
