@@ -48,18 +48,19 @@ def stores(tmp_path_factory):
     """Make a keystore and a truststore that trusts it, as PKCS12 and as JKS."""
     directory = tmp_path_factory.mktemp("stores")
     for kind, suffix in (("PKCS12", "p12"), ("JKS", "jks")):
-        _keytool(
+        keytool(
             directory,
             *("-genkeypair", "-alias", "me", "-keyalg", "EC", "-dname", "CN=me"),
             *("-keystore", f"key.{suffix}", "-storetype", kind, "-keypass", PASSWORD),
         )
         exported = ("-exportcert", "-alias", "me", "-file", "me.pem", "-rfc")
-        _keytool(directory, *exported, "-keystore", f"key.{suffix}")
+        keytool(directory, *exported, "-keystore", f"key.{suffix}")
         imported = ("-importcert", "-alias", "me", "-file", "me.pem")
-        _keytool(directory, *imported, "-keystore", f"trust.{suffix}", "-storetype", kind)
+        keytool(directory, *imported, "-keystore", f"trust.{suffix}", "-storetype", kind)
     return directory
 
 
-def _keytool(directory: Path, *arguments: str) -> None:
+def keytool(directory: Path, *arguments: str) -> None:
+    """Run Java's ``keytool`` with the password of the stores."""
     command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
     subprocess.run(command, cwd=directory, check=True, capture_output=True)

@@ -33,14 +33,14 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag import LagExporter
 
+FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 BAD = BadRecordStats({FailureReason.MALFORMED: 3, FailureReason.BAD_UTF8: 2}, dead_letters=4)
 
 
 def lag(
     behind: int = 5, *, query: str = "id", run: str = "run", name: str | None = None
 ) -> QueryLag:
-    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
-    source = SourceLag.in_offsets({first: 0, second: 3}, {first: behind, second: 3})
+    source = SourceLag.in_offsets({FIRST: 0, SECOND: 3}, {FIRST: behind, SECOND: 3})
     return QueryLag(query, run, name, 7, 1_700_000_000_500, {"1": source})
 
 
@@ -79,9 +79,8 @@ def test_prometheus_has_a_gauge_for_each_partition(registry):
 
 def test_prometheus_has_what_was_lost(registry):
     """By partition: offsets that retention deleted, and logs that end too early."""
-    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
     source = SourceLag.of(
-        [PartitionLag.in_offsets(first, 3, 9, 5), PartitionLag.in_offsets(second, 8, 4)]
+        [PartitionLag.in_offsets(FIRST, 3, 9, 5), PartitionLag.in_offsets(SECOND, 8, 4)]
     )
     PrometheusLagExporter(registry).export(QueryLag("id", "run", None, 7, 0, {"0": source}))
     found = {
@@ -174,7 +173,6 @@ def test_a_log_line_for_each_partition(caplog):
     ]
 
 
-FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 LABELS = 'query="totals",query_id="id"'
 PROGRESS = EpochProgress(
     query=QueryIdentity("id", "run", "totals"),

@@ -5,7 +5,7 @@ import sys
 import time
 import weakref
 from types import ModuleType
-from typing import cast
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import Producer
@@ -18,7 +18,7 @@ from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.ports.clock import Deadline
-from pyspark_kafka.ports.security.token_provider import Token, TokenProvider
+from pyspark_kafka.ports.security.token_provider import Token
 
 from ..options import source_of
 
@@ -47,7 +47,9 @@ def issuer(monkeypatch):
     token_provider.cache_clear()
 
 
-def cluster_of_issuer() -> Cluster:
+@pytest.fixture
+def cluster(issuer):  # noqa: ARG001  # its settings name the issuer
+    """Return a cluster of the issuer, which is never reached."""
     [port] = free_ports(1)
     options = {
         "kafka.bootstrap.servers": f"127.0.0.1:{port}",
@@ -59,22 +61,16 @@ def cluster_of_issuer() -> Cluster:
 
 
 @pytest.fixture
-def cluster(issuer):  # noqa: ARG001  # its settings name the issuer
-    """Return a cluster of the issuer, which is never reached."""
-    return cluster_of_issuer()
-
-
-@pytest.fixture
 def handle(cluster):
     made = new_handle(cluster)
     yield made
     made.close()
 
 
-def new_handle(cluster: Cluster) -> Handle:
+def new_handle(cluster: Cluster, kind: int = PRODUCER) -> Handle:
     settings = cluster.settings
     config = settings.config({}, {})
-    return Handle(cluster.library, PRODUCER, settings, cluster.errors, config)
+    return Handle(cluster.library, kind, settings, cluster.errors, config)
 
 
 def await_error(handle: Handle, cluster: Cluster, text: str) -> None:
@@ -104,13 +100,6 @@ def test_a_token_that_librdkafka_does_not_accept(issuer, handle):
     assert "expire" in set_token(handle.library, handle.client, Token(TOKEN, 1_000))
 
 
-class FailingProvider:
-    """Raises what no provider should."""
-
-    def token(self) -> Token:
-        raise KeyError(TOKEN)
-
-
 def test_the_callback_for_tokens_goes_with_its_handle(cluster):
     """A task that makes a producer for each partition would keep ever more of them."""
     handle = new_handle(cluster)
@@ -123,7 +112,8 @@ def test_the_callback_for_tokens_goes_with_its_handle(cluster):
 
 def test_an_unexpected_error_of_an_issuer_is_reported(cluster, handle):
     """By its name: librdkafka would wait for a token in vain, and the text may hold a secret."""
-    refresh = TokenRefresh(handle.library, cast("TokenProvider", FailingProvider()))
+    provider = Mock(token=Mock(side_effect=KeyError(TOKEN)))
+    refresh = TokenRefresh(handle.library, provider)
     refresh._refresh(handle.client, b"", 0)
     await_error(handle, cluster, "KeyError")
     assert TOKEN not in cluster.errors.last_error
@@ -132,9 +122,7 @@ def test_an_unexpected_error_of_an_issuer_is_reported(cluster, handle):
 @pytest.mark.parametrize(("kind", "owner"), [(PRODUCER, "producer"), (CONSUMER, "reader")])
 def test_a_closed_handle_is_not_used(cluster, kind, owner):
     """Its address may be another object's by then."""
-    settings = cluster.settings
-    config = settings.config({}, {})
-    handle = Handle(cluster.library, kind, settings, cluster.errors, config)
+    handle = new_handle(cluster, kind)
     handle.close()
     handle.close()
     assert not handle.is_open

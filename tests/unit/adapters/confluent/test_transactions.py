@@ -1,16 +1,15 @@
 """Transactions of librdkafka's producer, and the thread of a partition's transactions."""
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, cast
+from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 from pyspark_kafka.adapters.confluent.stream_sinks import ExactlyOnceSink, SinkProducers
 from pyspark_kafka.adapters.confluent.transactions import (
     PartitionTransactions,
@@ -98,22 +97,13 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(cluster, *, brok
     """A broker may lag behind the one that was asked for the topic; its answers are spaced."""
     counts: list[int] = []
 
-    class Producer:
-        """Is a ``ProducerHandle`` whose broker has fewer partitions at first."""
-
-        waited_s = 0.0
-
-        def partitions(self, _topic: str, _timeout_s: float) -> int:
-            counts.append(4 if brokers_catch_up and len(counts) > 2 else 1)
-            return counts[-1]
-
-        def wait(self, seconds: float) -> None:
-            self.waited_s += seconds
-            time.sleep(seconds)
+    def partitions(_topic: str, _timeout_s: float) -> int:
+        counts.append(4 if brokers_catch_up and len(counts) > 2 else 1)
+        return counts[-1]
 
     made = sink_of("confluent", {**cluster.options, "kafka.default.api.timeout.ms": "400"})
     producer = TransactionalProducer(
-        cast("ProducerHandle", Producer()),
+        Mock(partitions=partitions, wait=time.sleep),
         SinkProducers(made).cluster,
         group_id="group",
         transactional_id="id",
@@ -166,42 +156,25 @@ def test_an_offset_is_acknowledged_that_was_assigned_before(sink):
     assert sink.take_acknowledged() == {T0: 100}
 
 
-class WaitingProducer:
-    """A producer that commits when it is told to."""
-
-    def __init__(self) -> None:
-        self.may_commit = threading.Event()
-
-    def fence(self) -> None:
-        """Do nothing."""
-
-    def write(self, *_: Any) -> None:
-        self.may_commit.wait()
-
-    def handle_events(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class OverdueError(Exception):
     """What is raised for a transaction that takes too long."""
 
 
-def started(
-    producer: WaitingProducer, timeout_s: float, max_bytes: int = 1_000
+def of_producer(
+    create: Callable[[Event], Any], timeout_s: float, max_bytes: int = 1_000
 ) -> PartitionTransactions:
-    transactions = PartitionTransactions(
-        T0,
-        lambda _: cast("TransactionalProducer", producer),
-        lambda: None,
-        max_bytes,
-        timeout_s,
-        OverdueError,
-    )
-    transactions.await_fenced()
-    return transactions
+    return PartitionTransactions(T0, create, lambda: None, max_bytes, timeout_s, OverdueError)
+
+
+@pytest.fixture
+def may_commit():
+    return Event()
+
+
+@pytest.fixture
+def producer(may_commit):
+    """Return a producer that commits when it is told to."""
+    return Mock(write=lambda *_: may_commit.wait())
 
 
 WAITS: Final[dict[str, Callable[[PartitionTransactions], object]]] = {
@@ -212,44 +185,32 @@ WAITS: Final[dict[str, Callable[[PartitionTransactions], object]]] = {
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_transaction_that_does_not_end_in_time_ends_all_waits(wait):
+def test_a_transaction_that_does_not_end_in_time_ends_all_waits(wait, producer, may_commit):
     """A call of librdkafka's may take longer than its time-out."""
-    producer = WaitingProducer()
-    transactions = started(producer, timeout_s=0.05, max_bytes=1)
+    transactions = of_producer(lambda _: producer, timeout_s=0.05, max_bytes=1)
+    transactions.await_fenced()
     transactions.add(PendingOutputs([], 7, 0))
     await_until(lambda: transactions._is_writing)
     transactions._pending_bytes = 1
     time.sleep(0.05)
     with pytest.raises(OverdueError):
         WAITS[wait](transactions)
-    producer.may_commit.set()
+    may_commit.set()
     await_until(lambda: not transactions._is_writing)
     assert transactions.take_committed() == 7
     transactions.await_end()
 
 
-def test_a_transaction_in_time_is_not_overdue():
-    producer = WaitingProducer()
-    transactions = started(producer, timeout_s=60)
+def test_a_transaction_in_time_is_not_overdue(producer, may_commit):
+    transactions = of_producer(lambda _: producer, timeout_s=60)
+    transactions.await_fenced()
     transactions.add(PendingOutputs([], 7, 0))
     await_until(lambda: not transactions.is_settled)
     assert transactions.take_committed() is None
-    producer.may_commit.set()
+    may_commit.set()
     await_until(lambda: transactions.take_committed() == 7)
     assert transactions.is_settled
     transactions.await_end()
-
-
-class StoppingProducer(WaitingProducer):
-    """A producer that fences nothing until another thread stops it."""
-
-    def __init__(self, stopped: threading.Event) -> None:
-        super().__init__()
-        self._stopped = stopped
-
-    def fence(self) -> None:
-        self._stopped.wait()
-        raise ProducerStoppedError
 
 
 @pytest.mark.parametrize(
@@ -261,14 +222,14 @@ class StoppingProducer(WaitingProducer):
     ids=["for a fence", "for room"],
 )
 def test_a_wait_ends_with_the_thread(wait):
-    transactions = PartitionTransactions(
-        T0,
-        lambda stopped: cast("TransactionalProducer", StoppingProducer(stopped)),
-        lambda: None,
-        1_000,
-        60,
-        OverdueError,
-    )
+    def create(stopped: Event) -> Any:
+        def fence() -> None:
+            stopped.wait()
+            raise ProducerStoppedError
+
+        return Mock(fence=fence)
+
+    transactions = of_producer(create, timeout_s=60)
     transactions.close()
     transactions.join(30)
     with pytest.raises(ProducerStoppedError):

@@ -260,6 +260,11 @@ def wrapped(
     )
 
 
+def holding(magic: int, offset: int, inner: bytes) -> bytes:
+    """Encode a message that holds these bytes compressed."""
+    return message(magic, offset, compress(GZIP, inner), attributes=GZIP)
+
+
 def encoded(records: Sequence[Record], magic: int = 2, codec: int = NONE) -> bytes:
     """Encode records in a format: as one batch, as messages, or as a message that holds them."""
     if magic == 2:

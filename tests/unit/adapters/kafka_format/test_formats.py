@@ -1,4 +1,3 @@
-import gzip
 from dataclasses import replace
 
 import pytest
@@ -21,6 +20,7 @@ from .batches import (
     Batch,
     Record,
     encoded,
+    holding,
     log,
     message,
     message_set,
@@ -101,7 +101,7 @@ def test_append_time_of_compressed_messages(codec):
 def test_create_time_of_compressed_messages():
     """Their timestamps have the type of the message that holds them, as in Java."""
     inner = message(1, 0, b"v", timestamp=5, attributes=APPEND_TIME)
-    fetched = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
+    fetched = holding(1, 0, inner)
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(5, 0)]
 
 
@@ -205,7 +205,7 @@ def test_a_format_of_the_future_is_refused(magic):
 
 def test_messages_within_messages_within_messages():
     inner = wrapped(1, GZIP, [Record(0)])
-    twice = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
+    twice = holding(1, 0, inner)
     with pytest.raises(CorruptBatchError, match="its magic number is unknown"):
         rows(twice)
 
@@ -214,7 +214,7 @@ def test_messages_within_messages_within_messages():
 def test_negative_offsets_of_compressed_messages(inner_offset):
     inner = message(1, inner_offset, b"v")
     with pytest.raises(CorruptBatchError, match="offsets"):
-        rows(message(1, 5, gzip.compress(inner, mtime=0), attributes=GZIP))
+        rows(holding(1, 5, inner))
 
 
 def test_nothing_fetched_is_nothing_read():

@@ -1,6 +1,5 @@
 """Records and messages that say what cannot be, in batches whose checksums are right."""
 
-import gzip
 import struct
 import zlib
 
@@ -12,7 +11,7 @@ from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS, Projection
 from tests.fuzz.guarded import guarded_copy
 
-from .batches import GZIP, NONE, Batch, message, raw_batch, raw_record, sized, varint
+from .batches import GZIP, NONE, Batch, holding, message, raw_batch, raw_record, sized, varint
 from .reading import decoded
 
 FRONT = b"\0\0\0"
@@ -69,7 +68,7 @@ IN_THE_BATCH = {
 }
 
 
-def refuse(batch: Batch, reason: str, projection: Projection = ALL_COLUMNS) -> None:
+def refuse(batch: Batch | bytes, reason: str, projection: Projection = ALL_COLUMNS) -> None:
     with pytest.raises(CorruptBatchError, match=reason):
         decoded(guarded_copy(bytes(batch)), projection=projection)
 
@@ -139,29 +138,24 @@ def resealed(made: bytes) -> bytes:
 def test_a_message_is_held_against_its_bytes(magic, codec, key_length, value_length, rest):
     made = checked(magic, key_length, value_length, rest)
     if codec:
-        made = message(magic, 0, gzip.compress(made, mtime=0), attributes=codec)
-    with pytest.raises(CorruptBatchError, match="a length does not fit"):
-        decoded(guarded_copy(made))
+        made = holding(magic, 0, made)
+    refuse(made, "a length does not fit")
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("beyond", [1, 2, 3, 4])
 def test_a_key_that_leaves_no_room(magic, beyond):
-    made = resealed(message(magic, 0, b"", b"12345678")[:-4])
-    wrong = bytearray(made)
-    place = len(made) - 12
-    wrong[place : place + 4] = struct.pack(">i", 4 + beyond)
-    with pytest.raises(CorruptBatchError, match="a length does not fit"):
-        decoded(guarded_copy(resealed(bytes(wrong))))
+    wrong = bytearray(message(magic, 0, b"", b"12345678")[:-4])
+    struct.pack_into(">i", wrong, len(wrong) - 12, 4 + beyond)
+    refuse(resealed(bytes(wrong)), "a length does not fit")
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("cut", range(1, 40))
 def test_compressed_messages_that_are_cut_off(magic, cut):
     inner = message(magic, 0, b"v" * 5) + message(magic, 1, b"v" * 14)
-    made = message(magic, 1, gzip.compress(inner[:-cut], mtime=0), attributes=GZIP)
-    with pytest.raises(CorruptBatchError, match=TRUNCATED):
-        decoded(guarded_copy(made))
+    made = holding(magic, 1, inner[:-cut])
+    refuse(made, TRUNCATED)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -180,30 +174,25 @@ def test_nothing_is_read_behind_messages(magic):
 def test_compressed_messages_of_no_size(magic, size):
     inner = message(magic, 0, b"v" * 14)
     inner = inner[:8] + struct.pack(">i", size) + inner[12:]
-    made = message(magic, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
-    with pytest.raises(CorruptBatchError, match="its size is too small for a batch"):
-        decoded(guarded_copy(made))
+    made = holding(magic, 0, inner)
+    refuse(made, "its size is too small for a batch")
 
 
-@pytest.mark.parametrize("codec", [GZIP])
 @pytest.mark.parametrize("value", [None, b""])
-def test_a_message_that_is_to_hold_others_and_holds_none_is_refused(codec, value):
-    with pytest.raises(CorruptBatchError):
-        decoded(message(1, 0, value, attributes=codec))
+def test_a_message_that_is_to_hold_others_and_holds_none_is_refused(value):
+    refuse(message(1, 0, value, attributes=GZIP), "is corrupt")
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("length", [-1, 0, 3, 2**31 - 1])
 def test_compressed_messages_of_another_length(magic, length):
-    made = message(magic, 0, gzip.compress(message(magic, 0, b"v"), mtime=0), attributes=GZIP)
+    made = holding(magic, 0, message(magic, 0, b"v"))
     place = 22 if magic == 0 else 30
     wrong = made[:place] + struct.pack(">i", length) + made[place + 4 :]
-    with pytest.raises(CorruptBatchError, match="a length does not fit"):
-        decoded(guarded_copy(resealed(wrong)))
+    refuse(resealed(wrong), "a length does not fit")
 
 
 def test_compressed_messages_behind_their_last():
     inner = message(0, 5, b"v") + message(0, 6, b"v")
-    made = message(0, 5, gzip.compress(inner, mtime=0), attributes=GZIP)
-    with pytest.raises(CorruptBatchError, match="do not ascend"):
-        decoded(made)
+    made = holding(0, 5, inner)
+    refuse(made, "do not ascend")

@@ -2,6 +2,7 @@
 
 import struct
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 from kafka import errors as kafka_errors
@@ -126,19 +127,10 @@ def test_a_new_expectation_drops_what_is_held():
 # Brokers that do not compare epochs themselves
 
 
-class Metadata:
-    """Answers the request for the end of an epoch."""
-
-    def __init__(self, answer: object) -> None:
-        self._answer = answer
-        self.requests: list[Any] = []
-
-    def send(self, request: Any, node: int) -> object:
-        assert node == NODE
-        self.requests.append(request)
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        return self._answer
+def metadata_with(answer: object) -> Any:
+    """Return the metadata of a broker that answers the request for the end of an epoch."""
+    error = answer if isinstance(answer, Exception) else None
+    return Mock(send=Mock(return_value=answer, side_effect=error))
 
 
 def answered(
@@ -161,15 +153,16 @@ def epochs_read() -> FetchedEpochs:
 
 
 def ask(answer: object, epochs: FetchedEpochs, leader_epoch: int = 7) -> EpochEndOffset | None:
-    metadata: Any = answer if isinstance(answer, Metadata) else Metadata(answer)
+    metadata = answer if isinstance(answer, Mock) else metadata_with(answer)
     position = FetchPosition(10, epochs.last, leader_epoch)
     return find_other_log(metadata, NODE, PARTITION, position, epochs)
 
 
 def test_a_new_leader_is_asked_once():
-    metadata, epochs = Metadata(answered(5, 10)), epochs_read()
+    metadata, epochs = metadata_with(answered(5, 10)), epochs_read()
     assert [ask(metadata, epochs, leader) for leader in (5, 7, 7, 6)] == [None] * 4
-    [request] = metadata.requests
+    [((request, node), _)] = metadata.send.call_args_list
+    assert node == NODE
     [topic] = request.topics
     [asked] = topic.partitions
     assert (topic.topic, asked.partition, request.replica_id) == ("t", 0, -1)
@@ -178,9 +171,9 @@ def test_a_new_leader_is_asked_once():
 
 @pytest.mark.parametrize(("epoch", "end_offset"), [(5, 9), (4, 12), (-1, -1)])
 def test_a_leader_with_another_log_is_asked_again(epoch, end_offset):
-    metadata, epochs = Metadata(answered(epoch, end_offset)), epochs_read()
+    metadata, epochs = metadata_with(answered(epoch, end_offset)), epochs_read()
     assert [ask(metadata, epochs) for _ in range(2)] == [EpochEndOffset(epoch, end_offset)] * 2
-    assert len(metadata.requests) == 2
+    assert metadata.send.call_count == 2
 
 
 def test_a_leader_that_does_not_know_is_asked_later():

@@ -6,6 +6,7 @@ import types
 from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from kafka.errors import KafkaProtocolError
@@ -25,23 +26,10 @@ def _never(*_arguments: Any, **_named: Any) -> Generator[None]:
     yield
 
 
-class StoppedNetwork:
-    """An event loop that resumes no coroutine."""
-
-    wait_read = staticmethod(_never)
-    wait_write = staticmethod(_never)
-
-    @staticmethod
-    def unregister_event(*_arguments: Any) -> None:
-        raise KeyError
-
-    @staticmethod
-    def call_soon(_callback: Any) -> None:
-        """Return no task."""
-
-    @staticmethod
-    def cancel(_task: Any) -> None:
-        """Have nothing to cancel."""
+STOPPED_NETWORK = Mock(
+    wait_read=_never, wait_write=_never, unregister_event=Mock(side_effect=KeyError)
+)
+"""An event loop that resumes no coroutine."""
 
 
 @pytest.fixture
@@ -61,7 +49,7 @@ def _begin(
         "proxy_url": None,
         "ssl_context": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
     }
-    return open_transport(StoppedNetwork(), node, config, None, owner, with_tls=with_tls)
+    return open_transport(STOPPED_NETWORK, node, config, None, owner, with_tls=with_tls)
 
 
 def _is_closed(listener: socket.socket) -> bool:

@@ -31,9 +31,9 @@ from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority, Certificate, truststore
 
+from ..conftest import PASSWORD, keytool
 from ..options import source_of
 
-PASSWORD = "store-secret"  # noqa: S105
 KEY_PASSWORD = "key-secret"  # noqa: S105
 WRONG = "hunter2"
 
@@ -65,11 +65,6 @@ def stores(tmp_path_factory):
     for name in ("one", "two"):
         keytool(directory, "-delete", "-alias", name, "-keystore", "empty.jks")
     return directory
-
-
-def keytool(directory: Path, *arguments: str) -> None:
-    command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
-    subprocess.run(command, cwd=directory, check=True, capture_output=True)
 
 
 def store(kind: str, path: Path, password: str = PASSWORD) -> Store:

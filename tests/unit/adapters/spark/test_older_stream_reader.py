@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options.source import SourceOptions
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import ReadMaxRows
 from pyspark_kafka.domain.reading.records import Projection
@@ -17,8 +16,6 @@ from pyspark_kafka.domain.reading.records import Projection
 from ..options import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark_kafka.domain.reading.admission import ReadLimit
 
 LATEST = 1_000
@@ -29,38 +26,26 @@ def at(offset: int) -> dict[str, dict[str, int]]:
     return {"t": {"0": offset}}
 
 
-@final
-class OnePartition:
-    """A stream of a partition; remembers the batches that were planned."""
+def reader_of(given: dict[str, str]) -> tuple[OlderStreamReader, Any]:
+    """Return a reader of one partition, and the stream that plans its batches."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self.default_read_limit = options.read_limit
-        self.planned: list[tuple[object, object]] = []
-
-    def initial_offset(self) -> PartitionOffsets:
-        return PartitionOffsets.from_dict(at(0))
-
-    def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
+    def latest_offset(start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
         [offset] = start.values()
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else LATEST
         return PartitionOffsets.from_dict(at(min(offset + most, LATEST)))
 
-    def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[()]:
-        self.planned.append((start.to_dict(), end.to_dict()))
-        return ()
-
-    @contextmanager
-    def driver(self, _options: object) -> Iterator[OnePartition]:
-        yield self
-
-    def micro_batch_stream(self) -> OnePartition:
-        return self
-
-
-def reader_of(given: dict[str, str]) -> tuple[OlderStreamReader, OnePartition]:
     options = source_of("memory", given)
-    stream: Any = OnePartition(options)
+    stream = MagicMock(default_read_limit=options.read_limit, latest_offset=latest_offset)
+    stream.initial_offset.return_value = PartitionOffsets.from_dict(at(0))
+    stream.plan_tasks.return_value = ()
+    stream.driver.return_value.__enter__.return_value.micro_batch_stream.return_value = stream
     return OlderStreamReader(stream, options, Projection(("value",))), stream
+
+
+def planned(stream: Any) -> list[tuple[object, object]]:
+    return [
+        (start.to_dict(), end.to_dict()) for (start, end), _ in stream.plan_tasks.call_args_list
+    ]
 
 
 def test_batches_of_a_new_query_follow_each_other():
@@ -73,7 +58,7 @@ def test_batches_of_a_new_query_follow_each_other():
     assert reader.latestOffset() == at(900)
     reader.partitions(at(600), at(900))
     assert [reader.latestOffset() for _ in range(2)] == [at(1_000)] * 2
-    assert stream.planned == [(at(0), at(300)), (at(600), at(900))]
+    assert planned(stream) == [(at(0), at(300)), (at(600), at(900))]
 
 
 def test_an_empty_first_batch_has_no_partitions():
@@ -82,14 +67,14 @@ def test_an_empty_first_batch_has_no_partitions():
     reader.initialOffset()
     assert reader.partitions(at(0), at(0)) == []
     assert reader.latestOffset() == at(1)
-    assert stream.planned == []
+    assert planned(stream) == []
 
 
 def test_after_a_restart_spark_tells_where_the_log_ends():
     reader, stream = reader_of(LIMITED)
     assert reader.partitions(at(600), at(600)) == []
     reader.partitions(at(300), at(600))
-    assert stream.planned == [(at(300), at(600))]
+    assert planned(stream) == [(at(300), at(600))]
     assert reader.latestOffset() == at(900)
 
 
@@ -100,7 +85,7 @@ def test_a_limited_end_from_before_the_start_is_refused(seen):
     reader.latestOffset()
     with pytest.raises(OptionsError, match=r"triggerAvailableNowWrapper\.enabled' is 'true'"):
         reader.partitions(at(seen), at(seen))
-    assert stream.planned == []
+    assert planned(stream) == []
 
 
 def test_an_end_without_limits_may_come_first():
@@ -108,4 +93,4 @@ def test_an_end_without_limits_may_come_first():
     assert reader.latestOffset() == at(LATEST)
     assert reader.partitions(at(600), at(600)) == []
     reader.partitions(at(600), at(LATEST))
-    assert stream.planned == [(at(600), at(LATEST))]
+    assert planned(stream) == [(at(600), at(LATEST))]

@@ -1,7 +1,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn, final
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -57,23 +58,6 @@ class MemoryUseCases:
         return ends[1]
 
 
-@final
-@dataclass
-class Task:
-    """The parts of Spark's ``TaskContext`` that a writer uses."""
-
-    properties: Mapping[str, str]
-
-    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802  # Spark's name
-        return self.properties.get(key)
-
-    def partitionId(self) -> int:  # noqa: N802
-        return 2
-
-    def taskAttemptId(self) -> int:  # noqa: N802
-        return 9
-
-
 @pytest.fixture
 def use_cases():
     """Return a cluster with the topic ``t``."""
@@ -89,7 +73,9 @@ def in_task(monkeypatch):
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, properties: Mapping[str, str]) -> None:
-    task = Task(properties)
+    task = SimpleNamespace(
+        getLocalProperty=properties.get, partitionId=lambda: 2, taskAttemptId=lambda: 9
+    )
     monkeypatch.setattr("pyspark_kafka.adapters.spark.sink_writers.TaskContext.get", lambda: task)
 
 
