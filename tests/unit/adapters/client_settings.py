@@ -1,5 +1,6 @@
 """Settings of a Java client as those of each client."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -40,12 +41,18 @@ def pairs_of(text: str, parse: Callable[[str], Any] = str) -> dict[str, Any]:
     return {name: parse(value) for name, _, value in (one.partition("=") for one in text.split())}
 
 
-def translations(table: str, parse: Callable[[str], Any] = str) -> list[Any]:
-    """Return a setting's name, its value, and what a client's become, for each line of a table."""
+def translations(library: str) -> list[Any]:
+    """Return a setting's name, its value, and what they become, for each line of the table.
+
+    The columns of ``client_settings.txt`` are Java's, librdkafka's and kafka-python's.
+    """
+    column = ["librdkafka", "kafka-python"].index(library)
+    parse = ast.literal_eval if column else str
+    lines = (Path(__file__).parent / "client_settings.txt").read_text().splitlines()
     rows = []
-    for line in table.strip().splitlines():
-        setting, _, made = line.partition(" ->")
-        rows.append((*setting.split("="), pairs_of(made, parse)))
+    for setting, *made in (map(str.strip, line.split("|")) for line in lines):
+        if made[column] != "-":
+            rows.append((*setting.split("="), pairs_of(made[column], parse)))
     return rows
 
 
