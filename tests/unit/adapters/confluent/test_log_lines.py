@@ -41,6 +41,18 @@ def line(topic: str, old: str, new: str) -> str:
     return f"[thrd:main]: Topic {topic} changed id from {old} to {new}"
 
 
+SIMILAR: Final = f"{OLD[:-1]}A"
+LINES: Final = {
+    "another id is another topic": "t OLD NEW t, t OLD NEW",
+    "a topic that was forgotten is compared with its last id": "t NONE OLD, t NONE NEW t",
+    "topics do not share ids": "t.2 NONE NEW, t OLD NEW t",
+    "a broker that lags behind says nothing new": "t OLD NEW t, t NEW OLD, t OLD NEW",
+    "a broker without ids says nothing": "t OLD NONE, t NONE OLD",
+    "all characters of an id are compared": "t OLD SIMILAR t, t SIMILAR OLD, t OLD SIMILAR",
+}
+"""Lines to a consumer that knows a topic, each with the topic that it says was created again."""
+
+
 @pytest.fixture
 def ids():
     """Return the ids of a consumer that knows one topic."""
@@ -49,37 +61,20 @@ def ids():
     return ids
 
 
-def test_another_id_is_another_topic(ids):
-    assert ids.read_line(line("t", OLD, NEW)) == "t"
-    assert ids.read_line(line("t", OLD, NEW)) is None
-    assert (ids.recreations("t"), ids.recreations("u")) == (1, 0)
-
-
-def test_a_topic_that_was_forgotten_is_compared_with_its_last_id(ids):
-    """The library may have forgotten a topic, and then learns of it like of a new one."""
-    assert ids.read_line(line("t", NONE, OLD)) is None
-    assert ids.read_line(line("t", NONE, NEW)) == "t"
+@pytest.mark.parametrize("rule", LINES)
+def test_a_topic_is_another_if_its_id_is(ids, rule):
+    named = {"NONE": NONE, "OLD": OLD, "NEW": NEW, "SIMILAR": SIMILAR}
+    told = []
+    for text in LINES[rule].split(", "):
+        topic, old, new, *recreated = text.split()
+        found = ids.read_line(line(topic, named[old], named[new]))
+        assert ([] if found is None else [found]) == recreated
+        told += recreated
+    assert (ids.recreations("t"), ids.recreations("u")) == (len(told), 0)
 
 
 def test_a_topic_whose_first_line_was_missed_is_compared_with_the_id_before():
     assert TopicIds().read_line(line("t", OLD, NEW)) == "t"
-
-
-def test_topics_do_not_share_ids(ids):
-    assert ids.read_line(line("t.2", NONE, NEW)) is None
-    assert ids.read_line(line("t", OLD, NEW)) == "t"
-
-
-def test_a_broker_that_lags_behind_says_nothing_new(ids):
-    ids.read_line(line("t", OLD, NEW))
-    assert ids.read_line(line("t", NEW, OLD)) is None
-    assert ids.read_line(line("t", OLD, NEW)) is None
-
-
-def test_a_broker_without_ids_says_nothing(ids):
-    assert ids.read_line(line("t", OLD, NONE)) is None
-    assert ids.read_line(line("t", NONE, OLD)) is None
-    assert ids.recreations("t") == 0
 
 
 @pytest.mark.parametrize("other", ["", "Topic t [0] Leader 1 Epoch 0", "Topic t changed"])
@@ -93,13 +88,6 @@ def test_other_lines_are_ignored(ids, other):
 )
 def test_the_users_own_lines_are_logged_as_well(given, passed):
     assert topic_debug(given) == {"debug": passed}
-
-
-def test_an_id_is_compared_with_all_of_its_characters():
-    ids, before = TopicIds(), f"{OLD[:-1]}A"
-    for old, new in ((before, NEW), (NEW, before), (before, NEW)):
-        ids.read_line(line("t", old, new))
-    assert ids.recreations("t") == 1
 
 
 def test_an_error_says_where_a_log_was_truncated():
