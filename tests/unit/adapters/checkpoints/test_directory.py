@@ -15,18 +15,8 @@ from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureErro
 @pytest.mark.parametrize(
     "name",
     [
-        ".0.crc",
-        "0.crc",
-        "1.compact",
-        "01",
-        "-1",
-        "+1",
-        "1 ",
-        "\u0661",
-        "",
-        "metadata",
-        ".1.0f5b.tmp",
-        "9" * 20,
+        *(".0.crc", "0.crc", "1.compact", "metadata", ".1.0f5b.tmp", ""),
+        *("01", "-1", "+1", "1 ", "\u0661", "9" * 20),
     ],
 )
 def test_other_files_are_not_batches(name):

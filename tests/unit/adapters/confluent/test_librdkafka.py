@@ -16,8 +16,8 @@ from pyspark_kafka.domain.errors import UnsupportedFeatureError
 from ..options import sink_of, source_of
 
 
-@pytest.fixture
-def unloaded():
+@pytest.fixture(autouse=True)
+def _unloaded():
     load.cache_clear()
     yield
     load.cache_clear()
@@ -28,7 +28,6 @@ def test_the_library_is_the_one_that_confluent_kafka_uses():
     assert library.rd_kafka_version() == confluent_kafka.libversion()[1]
 
 
-@pytest.mark.usefixtures("unloaded")
 def test_a_library_that_is_not_there_is_reported(monkeypatch):
     monkeypatch.setattr(confluent_kafka.cimpl, "__file__", "librdkafka-that-is-not.so")
     with pytest.raises(UnsupportedFeatureError) as caught:
@@ -39,7 +38,6 @@ def test_a_library_that_is_not_there_is_reported(monkeypatch):
     )
 
 
-@pytest.mark.usefixtures("unloaded")
 def test_a_function_that_is_not_there_is_named(monkeypatch):
     """An extension may hide the functions of its library."""
     monkeypatch.setattr(confluent_kafka.cimpl, "__file__", ctypes.util.find_library("c") or "")
@@ -47,7 +45,6 @@ def test_a_function_that_is_not_there_is_named(monkeypatch):
         load()
 
 
-@pytest.mark.usefixtures("unloaded")
 def test_on_windows_the_library_is_opened_itself(monkeypatch, tmp_path):
     opened: list[str] = []
     library = tmp_path / "confluent_kafka.libs" / "librdkafka-0cb9.dll"
@@ -70,7 +67,6 @@ def test_on_windows_the_library_is_opened_itself(monkeypatch, tmp_path):
     assert opened == [str(library)]
 
 
-@pytest.mark.usefixtures("unloaded")
 def test_another_machine_is_refused(monkeypatch):
     """The kernels read librdkafka's structures of a 64-bit little-endian machine."""
     monkeypatch.setattr(sys, "byteorder", "big")
@@ -78,7 +74,6 @@ def test_another_machine_is_refused(monkeypatch):
         load()
 
 
-@pytest.mark.usefixtures("unloaded")
 @pytest.mark.parametrize(
     "make",
     [
@@ -94,7 +89,6 @@ def test_nothing_runs_without_the_library(make, monkeypatch):
         make()
 
 
-@pytest.mark.usefixtures("unloaded")
 def test_a_library_that_is_too_old_is_not_called(monkeypatch):
     monkeypatch.setattr(librdkafka, "OLDEST", (255, 0, 0))
     found = confluent_kafka.libversion()[0]

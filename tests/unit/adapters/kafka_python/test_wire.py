@@ -192,29 +192,25 @@ def test_another_requests_answer_is_refused(version):
 
 
 @FIXED_VERSIONS
-@pytest.mark.parametrize("size", [len(RECORDS) + 1, INT32_MAX])
-def test_more_records_than_there_are_bytes_are_refused(version, size):
-    frame = bytearray(answer(version, partition(version)))
-    struct.pack_into(">i", frame, len(frame) - len(RECORDS) - 4, size)
-    with pytest.raises(kafka_errors.KafkaProtocolError):
-        read(bytes(frame), version)
-
-
-@FIXED_VERSIONS
-@pytest.mark.parametrize("count", [3, 100_000, INT32_MAX])
-def test_more_aborted_transactions_than_there_are_bytes_are_refused(version, count):
-    frame = bytearray(answer(version, partition(version, records=None)))
-    behind = 2 * 16 + 4 + (4 if version >= 11 else 0)
-    struct.pack_into(">i", frame, len(frame) - behind - 4, count)
-    with pytest.raises(kafka_errors.KafkaProtocolError):
-        read(bytes(frame), version)
-
-
-@FIXED_VERSIONS
-@pytest.mark.parametrize("size", [-1, -(2**15), 2**15 - 1])
-def test_a_topics_name_of_a_hostile_size_is_refused(version, size):
-    frame = bytearray(answer(version, partition(version)))
-    struct.pack_into(">h", frame, frame.index("tøpic".encode()) - 2, size)
+@pytest.mark.parametrize(
+    ("of", "size"),
+    [
+        *(("records", size) for size in (len(RECORDS) + 1, INT32_MAX)),
+        *(("transactions", size) for size in (3, 100_000, INT32_MAX)),
+        *(("name", size) for size in (-1, -(2**15), 2**15 - 1)),
+    ],
+)
+def test_more_than_there_are_bytes_is_refused(version, of, size):
+    records = None if of == "transactions" else RECORDS
+    frame = bytearray(answer(version, partition(version, records=records)))
+    size_of_records = len(frame) - len(records or b"") - 4
+    behind_transactions = size_of_records - (4 if version >= 11 else 0)
+    place = {
+        "records": size_of_records,
+        "transactions": behind_transactions - 2 * 16 - 4,
+        "name": frame.index("tøpic".encode()) - 2,
+    }[of]
+    struct.pack_into(">h" if of == "name" else ">i", frame, place, size)
     with pytest.raises(kafka_errors.KafkaProtocolError):
         read(bytes(frame), version)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, final
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from pyspark.sql.streaming import datasource as spark
 
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader, from_spark, to_spark
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading import admission as read_limits
 from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
     ReadAllAvailable,
@@ -23,43 +22,27 @@ from pyspark_kafka.domain.reading.records import Projection
 
 from ..options import source_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+ALL = ReadAllAvailable()
 
 START = PartitionOffsets.from_dict({"t": {"0": 1, "1": 2}})
 END = PartitionOffsets.from_dict({"t": {"0": 5, "1": 6}})
 LATER = END.merge(PartitionOffsets.from_dict({"t": {"1": 7}}))
 
 
-@final
-class RecordingStream:
-    """Remembers which offsets it was given."""
+def reader_of(given: list[PartitionOffsets]) -> KafkaStreamReader:
+    """Return a reader whose stream remembers which offsets it was given."""
 
-    default_read_limit = read_limits.ReadAllAvailable()
-
-    def __init__(self) -> None:
-        self.given: list[PartitionOffsets] = []
-
-    def latest_offset(self, start: PartitionOffsets, _limit: object) -> PartitionOffsets:
-        self.given.append(start)
+    def latest_offset(start: PartitionOffsets, _limit: object) -> PartitionOffsets:
+        given.append(start)
         return LATER if start is END else END
 
-    def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[()]:
-        self.given += [start, end]
+    def plan_tasks(*ends: PartitionOffsets) -> tuple[()]:
+        given.extend(ends)
         return ()
 
-    def commit(self, end: PartitionOffsets) -> None:
-        self.given.append(end)
-
-    @contextmanager
-    def driver(self, _options: object) -> Iterator[RecordingStream]:
-        yield self
-
-    def micro_batch_stream(self) -> RecordingStream:
-        return self
-
-
-def reader_of(stream: Any) -> KafkaStreamReader:
+    stream = MagicMock(default_read_limit=ALL, latest_offset=latest_offset, commit=given.append)
+    stream.plan_tasks = plan_tasks
+    stream.driver.return_value.__enter__.return_value.micro_batch_stream.return_value = stream
     return KafkaStreamReader(stream, source_of("memory"), Projection(("value",)))
 
 
@@ -68,29 +51,28 @@ def through_json(content: object) -> Any:
 
 
 def test_returned_offsets_are_not_read_again():
-    stream = RecordingStream()
-    reader = reader_of(stream)
+    given: list[PartitionOffsets] = []
+    reader = reader_of(given)
     # Of the checkpoint: read once.
     end = reader.latestOffset(START.to_dict(), spark.ReadAllAvailable())
     reader.partitions(START.to_dict(), through_json(end))
     reader.commit(through_json(end))
     later = reader.latestOffset(through_json(end), spark.ReadAllAvailable())
     reader.partitions(through_json(end), through_json(later))
-    start = stream.given[0]
+    start = given[0]
     assert start == START
     expected = [start, start, END, END, END, END, LATER]
-    assert list(map(id, stream.given)) == list(map(id, expected))
+    assert list(map(id, given)) == list(map(id, expected))
 
 
 def test_other_offsets_are_read():
-    stream = RecordingStream()
-    reader = reader_of(stream)
+    given: list[PartitionOffsets] = []
+    reader = reader_of(given)
     reader.latestOffset(END.to_dict(), spark.ReadAllAvailable())
     reader.commit(LATER.to_dict())
-    assert stream.given == [END, LATER]
+    assert given == [END, LATER]
 
 
-ALL = ReadAllAvailable()
 AT_LEAST = ReadMinRows(15, 5_000)
 AT_MOST = ReadMaxRows(20)
 BYTES = ReadMaxBytes(99)

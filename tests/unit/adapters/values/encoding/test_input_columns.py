@@ -6,22 +6,15 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
-from pyspark_kafka.domain.values import data_types as types
-from pyspark_kafka.domain.values.data_types import StructField, StructType
+from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
 
-TYPE = StructType(
-    (
-        StructField("flag", types.BOOLEAN),
-        StructField("number", types.LONG),
-        StructField("text", types.STRING),
-        StructField("data", types.BINARY),
-        StructField("time", types.TIMESTAMP_NTZ),
-        StructField("parts", types.ArrayType(types.STRING)),
-        StructField("pairs", types.MapType(types.STRING, types.LONG)),
-    )
+TYPE = parse_struct(
+    "flag boolean, number bigint, text string, data binary, time timestamp_ntz, "
+    "parts array<string>, pairs map<string, bigint>"
 )
+
 ROWS: list[dict[str, Any] | None] = [
     None
     if number % 7 == 3

@@ -13,23 +13,16 @@ from hypothesis import strategies as st
 from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.values import data_types as types
-from pyspark_kafka.domain.values.data_types import StructField, StructType
+from pyspark_kafka.domain.values.data_types import StructField, StructType, parse_struct
 from pyspark_kafka.domain.values.registry import SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
 from tests.fuzz.guarded import guarded_copy
 
-INNER = StructType((StructField("x", types.INTEGER), StructField("y", types.STRING)))
-NESTED = StructType(
-    (
-        StructField("id", types.LONG),
-        StructField("name", types.STRING),
-        StructField("ratio", types.DOUBLE),
-        StructField("is_new", types.BOOLEAN),
-        StructField("inner", INNER),
-        StructField("all", types.ArrayType(INNER)),
-        StructField("by_name", types.MapType(types.STRING, types.ArrayType(types.SHORT))),
-    )
+INNER = parse_struct("x int, y string")
+NESTED = parse_struct(
+    "id bigint, name string, ratio double, is_new boolean, inner struct<x int, y string>, "
+    "`all` array<struct<x int, y string>>, by_name map<string, array<smallint>>"
 )
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 INNERS = st.fixed_dictionaries({"x": st.integers(-(2**31), 2**31 - 1), "y": TEXT})
@@ -80,6 +73,18 @@ def test_a_json_parser_reads_the_same_rows(rows):
     assert [value and json.loads(value) for value in encoded] == given_rows
 
 
+def assert_fewest_digits(number: Any, kind: Any, data_type: types.DataType, least: float) -> None:
+    """Python finds the same digits; Java has at least two, which matters near zero."""
+    array = pa.StructArray.from_arrays([pa.array([number], kind)], names=["x"])
+    (text,) = texts_of(one_column(data_type).encode(array))
+    if not math.isfinite(number):
+        assert text in {'"NaN"', '"Infinity"', '"-Infinity"'}
+    elif abs(float(number)) <= least:
+        assert type(number)(text) == number
+    else:
+        assert Decimal(text) == Decimal(str(number))
+
+
 @given(st.integers(0, 2**64 - 1))
 @example(1)
 @example(2)
@@ -87,16 +92,8 @@ def test_a_json_parser_reads_the_same_rows(rows):
 @example(0x0010000000000000)
 @example(0x7FEFFFFFFFFFFFFF)
 def test_a_double_has_the_fewest_digits(bits):
-    """Python finds the same digits; Java has at least two, which matters near zero."""
     (number,) = struct.unpack("<d", struct.pack("<Q", bits))
-    array = pa.StructArray.from_arrays([pa.array([number], pa.float64())], names=["x"])
-    (text,) = texts_of(one_column(types.DOUBLE).encode(array))
-    if not math.isfinite(number):
-        assert text in {'"NaN"', '"Infinity"', '"-Infinity"'}
-    elif abs(number) <= 1e-322:
-        assert float(text) == number
-    else:
-        assert Decimal(text) == Decimal(repr(number))
+    assert_fewest_digits(number, pa.float64(), types.DOUBLE, 1e-322)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -106,14 +103,7 @@ def test_a_double_has_the_fewest_digits(bits):
 @example(0x7F7FFFFF)
 def test_a_float_has_the_fewest_digits(bits):
     number = np.uint32(bits).view(np.float32)
-    array = pa.StructArray.from_arrays([pa.array([number], pa.float32())], names=["x"])
-    (text,) = texts_of(one_column(types.FLOAT).encode(array))
-    if not math.isfinite(number):
-        assert text in {'"NaN"', '"Infinity"', '"-Infinity"'}
-    elif abs(float(number)) < 1e-43:
-        assert np.float32(text) == number
-    else:
-        assert Decimal(text) == Decimal(str(number))
+    assert_fewest_digits(number, pa.float32(), types.FLOAT, 1e-43)
 
 
 @given(st.integers(-(10**38) + 1, 10**38 - 1), st.integers(0, 38))

@@ -67,18 +67,8 @@ def test_offsets_have_the_forms_of_java_and_of_older_sparks(name, hours):
 @pytest.mark.parametrize(
     "name",
     [
-        "",
-        "+",
-        "+18:01",
-        "+1:2:3",
-        "+130",
-        "Nowhere",
-        "posix/UTC",
-        "europe/berlin",
-        "..",
-        "/etc/x",
-        "\u00e9",
-        "a b",
+        *("", "+", "+18:01", "+1:2:3", "+130"),
+        *("Nowhere", "posix/UTC", "europe/berlin", "..", "/etc/x", "\u00e9", "a b"),
     ],
 )
 def test_other_names_are_no_zones(name):

@@ -15,6 +15,8 @@ from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaT
 
 from .schemas import registered
 
+pytestmark = pytest.mark.usefixtures("folders")
+
 TWO: Final = 'syntax = "proto3"; package p; message A { message B { message C {} } } message D {}'
 
 
@@ -92,7 +94,6 @@ def test_descriptors_that_are_too_large(monkeypatch):
         Messages(bytes(4))
 
 
-@pytest.mark.usefixtures("folders")
 def test_a_text_may_import_others_in_folders_too_and_protobufs_own():
     text = 'import "a/b.proto"; import "google/protobuf/any.proto"; message M { p.B b = 1; }'
     imported = ImportedSchema("a/b.proto", 'syntax = "proto3"; package p; message B {}')
@@ -102,7 +103,6 @@ def test_a_text_may_import_others_in_folders_too_and_protobufs_own():
     assert compiled_messages(schema) is messages
 
 
-@pytest.mark.usefixtures("folders")
 def test_imports_of_confluents_schemas():
     """Confluent's own schemas are known: its serializers register no references to them."""
     text = """syntax = "proto3";
@@ -115,7 +115,6 @@ def test_imports_of_confluents_schemas():
     assert [field.name for field in decimal.fields] == ["value", "precision", "scale"]
 
 
-@pytest.mark.usefixtures("folders")
 def test_an_import_of_the_same_name_as_the_text():
     imported = ImportedSchema("schema.proto", 'syntax = "proto3"; message B {}')
     text = 'syntax = "proto3"; import "schema.proto"; message M { B b = 1; }'
@@ -151,21 +150,18 @@ def test_texts_that_are_invalid(text, problem, folders):
     ["/etc/x.proto", "../x.proto", "a/../../x.proto", "a//b.proto", "./a.proto", "", "a\\b.proto",
      "a\0b", "x" * 256, "a/./b.proto", "a b.proto", "a\n.proto"],
 )  # fmt: skip
-@pytest.mark.usefixtures("folders")
 def test_names_of_imports_that_are_refused(name):
     schema = Schema(SchemaType.PROTOBUF, TWO, imports=(ImportedSchema(name, TWO),))
     with pytest.raises(InvalidDescriptorError, match="is not a file name"):
         compiled_messages(schema)
 
 
-@pytest.mark.usefixtures("folders")
 def test_a_file_where_a_folder_is():
     imports = ImportedSchema("a", TWO), ImportedSchema("a/b", TWO)
     with pytest.raises(InvalidDescriptorError, match="'a/b' cannot be used"):
         compiled_messages(Schema(SchemaType.PROTOBUF, TWO, imports=imports))
 
 
-@pytest.mark.usefixtures("folders")
 def test_texts_that_are_too_large(monkeypatch):
     monkeypatch.setattr(schemas, "MAX_TEXT_BYTES", 3_000)
     with pytest.raises(InvalidDescriptorError, match="more than 3000 bytes"):
@@ -175,7 +171,6 @@ def test_texts_that_are_too_large(monkeypatch):
         compiled_messages(registered("", a="", b="", c=""))
 
 
-@pytest.mark.usefixtures("folders")
 def test_a_compiler_that_takes_too_long(monkeypatch):
     """The compiler is ended; the task fails, since the machine may be at fault."""
     monkeypatch.setattr(schemas, "WAIT_S", 0.01)
@@ -183,14 +178,12 @@ def test_a_compiler_that_takes_too_long(monkeypatch):
         compiled_messages(registered("message M {}"))
 
 
-@pytest.mark.usefixtures("folders")
 def test_bounds_of_the_compiler(monkeypatch):
     monkeypatch.setattr(schemas, "_PROTOC", schemas._PROTOC.replace("16777216", "8"))
     with pytest.raises(InvalidDescriptorError):
         compiled_messages(registered(TWO))
 
 
-@pytest.mark.usefixtures("folders")
 def test_the_compiler_is_not_installed(monkeypatch):
     monkeypatch.setattr(schemas, "find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[protobuf\]"):
