@@ -1,5 +1,7 @@
 """What librdkafka's events say of refused logins, failed handshakes and missing rights."""
 
+from pathlib import Path
+
 import pytest
 from confluent_kafka import KafkaError
 
@@ -40,7 +42,6 @@ ALERT = (
 )
 
 AUTHENTICATION = KafkaError._AUTHENTICATION
-TLS = KafkaError._SSL
 TRANSPORT = KafkaError._TRANSPORT
 ALL_DOWN = KafkaError._ALL_BROKERS_DOWN
 
@@ -56,33 +57,18 @@ def errors(cluster):
     return cluster.errors
 
 
-MECHANISM = "SASL PLAIN mechanism handshake failed: {} broker's supported mechanisms: "
-UNSUPPORTED = f"{MECHANISM.format('Broker: Unsupported SASL mechanism:')}GSSAPI"
+def events(section: str) -> list[tuple[KafkaError, str | None]]:
+    """Return events of librdkafka's, and what is expected of each."""
+    text = (Path(__file__).parent / "events.txt").read_text().partition(f"[{section}]\n")[2]
+    lines = text.partition("\n#")[0].splitlines()
+    rows = [[part.strip() for part in line.split(" |")] for line in lines]
+    return [(KafkaError(getattr(KafkaError, code), told), to or None) for code, told, to in rows]
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "reason"),
-    [
-        (AUTHENTICATION, WRONG_PASSWORD, "Authentication failed: Invalid username or password"),
-        (
-            AUTHENTICATION,
-            (
-                f'{BROKER}SASL authentication error: {{"status":"invalid_token"}} (after 315ms in '
-                "state AUTH_REQ, 2 identical error(s) suppressed)"
-            ),
-            '{"status":"invalid_token"}',
-        ),
-        (AUTHENTICATION, f"{BROKER}{UNSUPPORTED}", UNSUPPORTED),
-        (AUTHENTICATION, BROKER + MECHANISM.format("Local: Broker transport failure:"), None),
-        (AUTHENTICATION, f"{BROKER}Disconnected: hung up from peer in state AUTH_LEGACY", None),
-        (AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: no answer", None),
-        (TRANSPORT, f"{BROKER}Disconnected (after 5ms in state AUTH_REQ)", None),
-        (ALL_DOWN, "1/1 brokers are down", None),
-    ],
-)
-def test_what_refuses_a_login(code, text, reason):
+@pytest.mark.parametrize(("error", "reason"), events("login"))
+def test_what_refuses_a_login(error, reason):
     """A broker's answer refuses it; a connection that is lost meanwhile does not."""
-    assert login_refusal(KafkaError(code, text)) == reason
+    assert login_refusal(error) == reason
 
 
 def test_a_login_that_is_renewed_too_soon():
@@ -96,29 +82,11 @@ def test_a_login_that_is_renewed_too_soon():
     assert login_refusal(error, is_known=True) is None
 
 
-def alert(text: str) -> str:
-    said = f"error:0A0000F4:SSL routines::{text}"
-    return f"SSL handshake failed: {said} (after 3ms in state SSL_HANDSHAKE)"
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "failure"),
-    [
-        (TLS, alert("ssl/tls alert handshake failure: SSL alert number 40"), "CIPHER_NOT_SHARED"),
-        (TLS, alert("tlsv1 alert protocol version: SSL alert number 70"), "VERSION_NOT_SHARED"),
-        (TLS, alert("wrong version number"), "NOT_TLS"),
-        (TRANSPORT, ALERT.removeprefix(BROKER), "CLIENT_CERTIFICATE_REFUSED"),
-        (TLS, alert("unexpected message"), "HANDSHAKE_FAILED"),
-        (TLS, "Broker did not provide a certificate", "HANDSHAKE_FAILED"),
-        (TRANSPORT, "Receive failed: error:0A000126:SSL routines::unexpected eof", None),
-        (TRANSPORT, "SSL handshake failed: Disconnected: SSL connection closed by peer", None),
-        (TRANSPORT, "Connect to ipv4#127.0.0.1:1 failed: Connection refused", None),
-    ],
-)
-def test_what_fails_a_handshake(code, text, failure):
-    assert is_tls_failure(KafkaError(code, f"{BROKER}{text}")) is (failure is not None)
+@pytest.mark.parametrize(("error", "failure"), events("handshake"))
+def test_what_fails_a_handshake(error, failure):
+    assert is_tls_failure(error) is (failure is not None)
     if failure is not None:
-        assert tls_error("b:9092", f"{BROKER}{text}", {}).failure is TlsFailure[failure]
+        assert tls_error("b:9092", error.str(), {}).failure is TlsFailure[failure]
 
 
 def test_a_reason_is_openssls_alone():
