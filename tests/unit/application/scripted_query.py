@@ -35,7 +35,7 @@ from pyspark_kafka.ports import clock
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskRunner
 
 from .conftest import Kit, tp
-from .failing_log import FailingLog
+from .passing import failing_log
 
 MAX_S = 3_600.0
 """A query that has not ended after these virtual seconds never ends."""
@@ -205,8 +205,8 @@ class ScriptedQuery:
         self.time = time
         self.runner = ScriptedRunner(time)
         self.channel = ScriptedChannel(time)
-        self.offset_log = FailingLog(is_stored=False)
-        self.commit_log = FailingLog(is_stored=False)
+        self.offset_log = failing_log(is_stored=False)
+        self.commit_log = failing_log(is_stored=False)
         self.reports: list[EpochProgress] = []
         self.progress = ProgressRecorder(QueryIdentity("id", "run"), "sink", [self.reports.append])
         given = {"startingOffsets": "earliest", "fetchOffset.numRetries": "1", **options}

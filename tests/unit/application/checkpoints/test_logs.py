@@ -1,4 +1,5 @@
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 
@@ -8,7 +9,7 @@ from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
 from ..conftest import tp
-from ..failing_log import PassingLog
+from ..passing import passing
 
 
 def begin(log: MemoryMetadataLog, batch_id: int, *ends: str) -> None:
@@ -71,21 +72,12 @@ def test_an_older_batch_without_a_commit_is_not_in_flight():
     assert ids(CheckpointLogs(offsets, commits).state()) == (4, None)
 
 
-class PurgedOnce(PassingLog):
-    reads = 0
-
-    def get(self, batch_id: int) -> bytes | None:
-        self.reads += 1
-        return None if self.reads == 1 else super().get(batch_id)
-
-
 def test_a_file_that_is_purged_meanwhile():
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     begin(offsets, 0, '{"t":{"0":9}}')
     commits.add(0, b"")
-    purged = PurgedOnce(offsets)
-    state = CheckpointLogs(purged, commits).state()
-    assert purged.reads == 2
+    read = Mock(side_effect=[None, offsets.get(0)])
+    state = CheckpointLogs(passing(offsets, get=read), commits).state()
     assert state.committed is not None
     assert state.committed.offsets == {"0": PartitionOffsets({tp(0): 9})}
 

@@ -1,6 +1,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,9 @@ from pyspark_kafka.domain.reading.offset_limits import (
     OnNoMatch,
     Specific,
 )
-from pyspark_kafka.ports.checkpoints import EditableLog
 
 from ..conftest import Kit, tp
-from ..failing_log import PassingLog
+from ..passing import passing
 
 NOW_MS = 1_795_251_150_969
 OLD, NEW = 7, 3
@@ -51,31 +51,20 @@ class Writes:
         self.before.pop(what, lambda: None)()
 
 
-class CountedLog(PassingLog, EditableLog):
-    def __init__(self, name: str, writes: Writes) -> None:
-        self._stored = MemoryMetadataLog()
-        super().__init__(self._stored)
-        self._name = name
-        self._writes = writes
+def counted_log(name: str, writes: Writes) -> Any:
+    """Return a log in memory whose writes are counted."""
+    log = MemoryMetadataLog()
 
-    def __str__(self) -> str:
-        return self._name
+    def counted(method: str) -> Callable[..., object]:
+        def call(*given: object) -> object:
+            writes.count(f"{name} {method}")
+            return getattr(log, method)(*given)
 
-    def add(self, batch_id: int, metadata: bytes) -> bool:
-        self._writes.count(f"{self._name} add")
-        return super().add(batch_id, metadata)
+        return call
 
-    def purge(self, threshold: int) -> None:
-        self._writes.count(f"{self._name} purge")
-        super().purge(threshold)
-
-    def replace(self, batch_id: int, metadata: bytes) -> None:
-        self._writes.count(f"{self._name} replace")
-        self._stored.replace(batch_id, metadata)
-
-    def remove(self, batch_id: int) -> None:
-        self._writes.count(f"{self._name} remove")
-        self._stored.remove(batch_id)
+    made = passing(log, **{each: counted(each) for each in ("add", "purge", "replace", "remove")})
+    made.name = name
+    return made
 
 
 class Kept:
@@ -83,9 +72,9 @@ class Kept:
 
     def __init__(self) -> None:
         self.writes = Writes()
-        self.offsets = CountedLog("offsets", self.writes)
+        self.offsets = counted_log("offsets", self.writes)
         self.commits = MemoryMetadataLog()
-        self.backups = CountedLog("backups", self.writes)
+        self.backups = counted_log("backups", self.writes)
         self.checkpoint = OffsetCheckpoint(self.offsets, self.commits, self.backups, lambda: NOW_MS)
 
     def plan(self, batch_id: int, end: int) -> None:
@@ -263,7 +252,7 @@ def test_there_has_to_be_a_committed_batch_and_at_most_one_after_it(committed, p
 def test_a_file_that_is_purged_before_it_is_read_is_looked_for_again():
     made = kept()
     made.commits.replace(4, b"")
-    made.offsets.batch_ids = lambda: [4]  # type: ignore[method-assign]
+    made.offsets.batch_ids = lambda: [4]
     made.offsets.remove(4)
     with pytest.raises(MetadataLogError, match="file of the last committed batch is missing"):
         made.checkpoint.read()

@@ -14,7 +14,7 @@ from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from ..failing_log import FailingLog
+from ..passing import failing_log
 
 
 def offsets(value: int) -> PartitionOffsets:
@@ -23,7 +23,7 @@ def offsets(value: int) -> PartitionOffsets:
 
 class Checkpoint:
     def __init__(self) -> None:
-        self.offsets, self.commits = FailingLog(), FailingLog()
+        self.offsets, self.commits = failing_log(), failing_log()
 
     def run(self, run_id: str) -> EpochLog:
         return EpochLog(self.offsets, self.commits, run_id)
@@ -196,7 +196,7 @@ def coordinator():
 
 
 def test_an_epoch_is_tried_again_after_an_outage_with_one_warning(stream, coordinator, caplog):
-    log = FailingLog(is_stored=False)
+    log = failing_log(is_stored=False)
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
     log.fails = 2
     committer.commit_next(coordinator, is_final=False)
@@ -212,7 +212,7 @@ def test_an_epoch_is_tried_again_after_an_outage_with_one_warning(stream, coordi
 def test_a_long_outage_and_one_at_the_end_fail_the_query(
     stream, coordinator, max_outage_s, is_final
 ):
-    log = FailingLog(is_stored=False)
+    log = failing_log(is_stored=False)
     log.fails = 1
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, max_outage_s)
     with pytest.raises(MetadataLogError, match="the connection broke"):

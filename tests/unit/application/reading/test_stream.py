@@ -1,11 +1,9 @@
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from unittest.mock import Mock
 
-import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher, MemoryRecordReader
+from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.reading.stream import (
     RETRY_MS,
@@ -209,31 +207,14 @@ def test_the_stricter_of_two_limits_holds_for_each_partition(kit):
     }
 
 
-@dataclass
-class Looking(RecordReader):
-    """Reads from a cluster in memory, and remembers what it was asked for."""
-
-    reader: RecordReader
-    looks: list[OffsetRange] = field(default_factory=list)
-    columns: set[Projection] = field(default_factory=set)
-    fails: bool = False
-
-    def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        self.looks.append(offset_range)
-        self.columns.add(projection)
-        if self.fails:
-            raise FetchTimeoutError(offset_range.partition, offset_range.from_offset, 1)
-        return self.reader.read(offset_range, projection)
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 @pytest.fixture
 def looking(kit):
-    reader = kit.container().record_reader()
-    assert isinstance(reader, MemoryRecordReader)
-    return Looking(reader)
+    """Return a reader of the cluster in memory that remembers what it was asked for."""
+    return Mock(wraps=kit.container().record_reader())
+
+
+def looks(reader: Mock) -> list[OffsetRange]:
+    return [call.args[0] for call in reader.read.call_args_list]
 
 
 def test_the_mean_size_of_records(kit, looking):
@@ -244,14 +225,15 @@ def test_the_mean_size_of_records(kit, looking):
     sizes = RecordSizes(lambda: looking).measure(offsets(0, 0), offsets(20, 4))
     assert 1_000 <= sizes[tp(0)] <= 1_050
     assert 50_000 <= sizes[tp(1)] <= 50_050
-    assert looking.columns == {Projection(("key", "value", "headers"))}
+    columns = {call.args[1] for call in looking.read.call_args_list}
+    assert columns == {Projection(("key", "value", "headers"))}
 
 
 def test_a_look_takes_a_hundred_offsets(kit, looking):
     produce(kit, 300, 1)
     produce(kit, 30, 1, partition=1)
     RecordSizes(lambda: looking).measure(offsets(50, 20), offsets(300, 30))
-    assert looking.looks == [OffsetRange(tp(0), 50, 150), OffsetRange(tp(1), 20, 30)]
+    assert looks(looking) == [OffsetRange(tp(0), 50, 150), OffsetRange(tp(1), 20, 30)]
 
 
 def test_partitions_without_anything_new_are_not_looked_at(kit, looking):
@@ -259,7 +241,7 @@ def test_partitions_without_anything_new_are_not_looked_at(kit, looking):
     produce(kit, 5, 1)
     sizes = RecordSizes(lambda: looking)
     assert sizes.measure(offsets(5, 0), offsets(5, 0, 9)) == {}
-    assert looking.looks == []
+    assert looks(looking) == []
 
 
 def test_a_reader_is_made_only_to_read():
@@ -278,8 +260,8 @@ def test_few_partitions_are_looked_at_before_a_batch(kit, looking):
     seen = []
     for _ in range(3):
         sizes.measure(begin, until)
-        seen.append([look.partition.partition for look in looking.looks])
-        looking.looks.clear()
+        seen.append([look.partition.partition for look in looks(looking)])
+        looking.read.reset_mock()
     assert seen == [[0, 1, 2, 3, 4, 5, 6, 7], [8, 9, 0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 0, 1, 2, 3]]
 
 
@@ -298,11 +280,11 @@ def test_what_cannot_be_read_keeps_its_measure(kit, looking, failure):
     sizes = RecordSizes(lambda: looking)
     before = dict(sizes.measure(offsets(0), offsets(5)))
     if failure == "the broker fails":
-        looking.fails = True
+        looking.read.side_effect = FetchTimeoutError(tp(0), 5, 1)
     else:
         kit.cluster.delete_records({tp(0): 10})
     assert sizes.measure(offsets(5), offsets(10)) == before
-    assert len(looking.looks) == 2
+    assert len(looks(looking)) == 2
 
 
 def test_offsets_without_records_keep_the_measure(kit):
@@ -334,8 +316,8 @@ def test_partitions_without_records_give_way_to_others(kit, looking):
 def test_a_part_of_a_batch_counts_alone(kit, looking):
     """A reader may return slices, whose buffers they share."""
     produce(kit, 10, 1_000)
-    read = looking.reader.read
-    looking.reader.read = lambda *given: (
+    read = kit.container().record_reader().read
+    looking.read.side_effect = lambda *given: (
         batch.slice(row, 1) for batch in read(*given) for row in range(batch.num_rows)
     )
     assert RecordSizes(lambda: looking).measure(offsets(0), offsets(10))[tp(0)] <= 1_100

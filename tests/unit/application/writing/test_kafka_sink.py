@@ -1,9 +1,10 @@
 """Committing micro-batches exactly once when drivers and tasks die."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NoReturn, final
+from typing import Any, final
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -24,16 +25,14 @@ from pyspark_kafka.domain.writing.transaction import (
     SLOTS,
     SinkTaskId,
     Transaction,
-    TransactionDescription,
     WriteResult,
     end_of,
 )
-from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.clock import epoch_ms
 from pyspark_kafka.ports.writing import Transactions
 
 from ..conftest import Kit
-from ..failing_log import PassingLog
+from ..passing import passing
 
 OPTIONS = parse_sink_options(
     {
@@ -59,6 +58,7 @@ STEPS = 6
 """What a driver does outside of itself to commit a batch: two entries, three ends, and a purge."""
 
 OTHER = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
+NO_CONNECTION = Mock(side_effect=MetadataLogError("offsets", "no connection"))
 
 
 class DiedError(Exception):
@@ -85,42 +85,13 @@ class Life:
         return done
 
 
-@final
-class MortalLog(PassingLog):
-    def __init__(self, log: MetadataLog, life: Life) -> None:
-        super().__init__(log)
-        self._life = life
+def mortal(inner: Any, life: Life, *steps: str) -> Any:
+    """Return what passes calls to ``inner``, where those of these methods are steps of a life."""
 
-    def add(self, batch_id: int, metadata: bytes) -> bool:
-        return bool(self._life.step(lambda: self._log.add(batch_id, metadata)))
+    def in_a_step(name: str) -> Callable[..., object]:
+        return lambda *given: life.step(lambda: getattr(inner, name)(*given))
 
-    def purge(self, threshold: int) -> None:
-        self._life.step(lambda: self._log.purge(threshold))
-
-
-class MortalTransactions(Transactions):
-    def __init__(self, transactions: Transactions, life: Life) -> None:
-        self._transactions = transactions
-        self._life = life
-
-    def begin(self, transactional_id: str) -> Transaction:
-        self._life.step(lambda: None)
-        return self._transactions.begin(transactional_id)
-
-    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
-        return self._transactions.describe(transactional_ids)
-
-    def open_ids(self, prefix: str) -> Sequence[str]:
-        return self._transactions.open_ids(prefix)
-
-    def commit(self, transaction: Transaction) -> None:
-        self._life.step(lambda: self._transactions.commit(transaction))
-
-    def abort(self, transaction: Transaction) -> None:
-        self._life.step(lambda: self._transactions.abort(transaction))
-
-    def close(self) -> None:
-        self._transactions.close()
+    return passing(inner, **{name: in_a_step(name) for name in steps})
 
 
 @dataclass
@@ -137,15 +108,15 @@ class Stage:
     def driver(
         self,
         life: Life | None = None,
-        offsets: MetadataLog | None = None,
+        offsets: Any = None,
         query_id: str | None = "q",
-        log: MetadataLog | None = None,
-        transactions: Transactions | None = None,
+        log: Any = None,
+        transactions: Any = None,
         now_ms: Callable[[], int] = epoch_ms,
     ) -> KafkaSink:
         life = life or Life()
-        used = transactions or MortalTransactions(self.transactions, life)
-        log = log or MortalLog(self.log, life)
+        used = transactions or mortal(self.transactions, life, "begin", "commit", "abort")
+        log = log or mortal(self.log, life, "add", "purge")
         options = OPTIONS if offsets is None else IN_CHECKPOINT
         return KafkaSink(log, offsets, lambda: used, options, lambda: query_id, now_ms)
 
@@ -648,16 +619,14 @@ def test_what_an_operator_has_fenced_is_written_again(stage):
 def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage):
     """The driver stops before it cleans up, and another one takes over an id meanwhile."""
     stage.run_task(0, 0, attempt=1)
-
-    @final
-    class Overtaken(PassingLog):
-        def purge(self, threshold: int) -> None:
-            stage.run_batch(1, stage.driver())
-            later.append(stage.run_task(2, 0, attempt=1))
-            super().purge(threshold)
-
     later: list[WriteResult] = []
-    stage.driver(log=Overtaken(stage.log)).commit(0, "q", stage.run_tasks(0))
+
+    def purge(threshold: int) -> None:
+        stage.run_batch(1, stage.driver())
+        later.append(stage.run_task(2, 0, attempt=1))
+        stage.log.purge(threshold)
+
+    stage.driver(log=passing(stage.log, purge=purge)).commit(0, "q", stage.run_tasks(0))
     [transaction] = [each.transaction for each in later if each.transaction]
     [described] = stage.transactions.describe([transaction.transactional_id]).values()
     assert end_of(transaction, described) is None
@@ -688,18 +657,9 @@ def test_a_batch_that_was_planned_again_is_an_error(stage, *, dies):
 
 def test_the_checkpoint_may_be_out_of_reach(stage):
     """Where the log is at another place, its batches are not compared with the checkpoint."""
-
-    @final
-    class Unreachable(PassingLog):
-        def latest(self) -> NoReturn:
-            raise MetadataLogError("offsets", "no connection")
-
-    def query_id() -> NoReturn:
-        raise AssertionError("not asked for")
-
-    unreachable = Unreachable(MemoryMetadataLog())
-    transactions = stage.transactions
-    driver = KafkaSink(stage.log, unreachable, lambda: transactions, OPTIONS, query_id)
+    unreachable = passing(MemoryMetadataLog(), latest=NO_CONNECTION)
+    transactions, unknown = stage.transactions, Mock(side_effect=AssertionError("not asked for"))
+    driver = KafkaSink(stage.log, unreachable, lambda: transactions, OPTIONS, unknown)
     assert driver.recover().committed_through == -1
     driver.commit(0, "q", stage.run_tasks(0))
     assert (stage.visible(), stage.entry().query_id) == (rows(0), "q")
@@ -716,20 +676,13 @@ def test_a_log_that_was_deleted_meanwhile_is_an_error(stage):
 
 def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage):
     """A storage may write it when its client has given up and Spark has called ``abort``."""
-
-    @final
-    class Late(PassingLog):
-        def add(self, batch_id: int, metadata: bytes) -> bool:
-            late.append((batch_id, metadata))
-            raise MetadataLogError("the log", "the storage did not answer")
-
-    late: list[tuple[int, bytes]] = []
+    late = Mock(side_effect=MetadataLogError("the log", "the storage did not answer"))
     for batch in range(2):
         written = stage.run_tasks(batch)
         with pytest.raises(MetadataLogError, match="did not answer"):
-            stage.driver(log=Late(stage.log)).commit(batch, "q", written)
+            stage.driver(log=passing(stage.log, add=late)).commit(batch, "q", written)
         stage.driver().abort(written, "q")
-        assert not stage.log.add(*late.pop())
+        assert not stage.log.add(*late.call_args.args)
         assert stage.driver().recover().committed_through == batch - 1
         stage.run_batch(batch, stage.driver())
     assert stage.visible() == rows(0, 1)
@@ -738,15 +691,8 @@ def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage):
 def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage):
     """Its ids were used since, and say nothing about it any more."""
     stage.die(2, stage.run_tasks(0))
-    stale = stage.log.latest()
-
-    @final
-    class Lagging(PassingLog):
-        def latest(self) -> tuple[int, bytes] | None:
-            nonlocal stale
-            read, stale = stale, None
-            return read or super().latest()
-
+    answers = [stage.log.latest()]
+    lagging = passing(stage.log, latest=lambda: answers.pop() if answers else stage.log.latest())
     for batch in range(2):
         stage.run_batch(batch, stage.driver())
     for task in range(TASKS):
@@ -754,7 +700,7 @@ def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage):
         stage.run_task(3, task, used_until_ms=INT64_MAX)
         stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
     with pytest.raises(MetadataLogError, match="Another driver has written entry"):
-        stage.driver(log=Lagging(stage.log)).recover()
+        stage.driver(log=lagging).recover()
 
 
 def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage):
@@ -791,70 +737,47 @@ def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(stage, *, is_abo
 
 def test_offsets_that_cannot_be_read_stop_the_driver(stage):
     """Where the log is in the checkpoint: otherwise the batch could not be compared later."""
-
-    @final
-    class Unreadable(PassingLog):
-        def get(self, batch_id: int) -> NoReturn:
-            raise MetadataLogError(f"offsets/{batch_id}", "no connection")
-
     offsets = MemoryMetadataLog()
     offsets.add(0, b"up to 3")
+    unreadable = passing(offsets, get=NO_CONNECTION)
     with pytest.raises(MetadataLogError, match="no connection"):
-        stage.driver(offsets=Unreadable(offsets)).commit(0, "q", stage.run_tasks(0))
+        stage.driver(offsets=unreadable).commit(0, "q", stage.run_tasks(0))
     assert stage.log.latest() is None
     stage.driver(offsets=offsets).commit(0, "q", stage.run_tasks(0))
     with pytest.raises(MetadataLogError, match="no connection"):
-        stage.driver(offsets=Unreadable(offsets)).recover()
+        stage.driver(offsets=unreadable).recover()
 
 
 def test_offsets_that_were_read_before_stop_the_driver_once_they_cannot_be_read(stage):
     """With a log elsewhere too: a batch without a digest would hide another one of its number."""
-
-    @final
-    class Unsteady(PassingLog):
-        fails = ""
-
-        def latest(self) -> tuple[int, bytes] | None:
-            self.fail("latest")
-            return super().latest()
-
-        def get(self, batch_id: int) -> bytes | None:
-            self.fail("get")
-            return super().get(batch_id)
-
-        def fail(self, call: str) -> None:
-            if call == self.fails:
-                raise MetadataLogError("offsets", "no connection")
-
-    offsets = Unsteady(MemoryMetadataLog())
+    offsets = MemoryMetadataLog()
     offsets.add(0, b"up to 3")
-    transactions = stage.transactions
-    driver = KafkaSink(stage.log, offsets, lambda: transactions, OPTIONS, lambda: "q")
+    transactions, unsteady = stage.transactions, passing(offsets)
+    driver = KafkaSink(stage.log, unsteady, lambda: transactions, OPTIONS, lambda: "q")
     plan = driver.recover()
-    offsets.fails = "get"
+    unsteady.inner = passing(offsets, get=NO_CONNECTION)
     with pytest.raises(MetadataLogError, match="no connection"):
         driver.commit(0, "q", stage.run_tasks(0), plan)
     assert stage.log.latest() is None
-    offsets.fails = ""
+    unsteady.inner = offsets
     driver.commit(0, "q", stage.run_tasks(0), plan)
-    for offsets.fails in ("latest", "get"):
+    for call in ("latest", "get"):
+        unsteady.inner = passing(offsets, **{call: NO_CONNECTION})
         with pytest.raises(MetadataLogError, match="no connection"):
             driver.recover()
 
 
 def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage):
     """Another one has committed the transaction, and a later batch uses its id."""
-    written = stage.run_tasks(0)
+    written, transactions = stage.run_tasks(0), stage.transactions
 
-    @final
-    class Lagging(MortalTransactions):
-        def commit(self, transaction: Transaction) -> None:
-            if stage.entry().state is BatchState.PREPARED:
-                assert stage.driver().recover().committed_through == 0
-                stage.run_task(1, 0, used_until_ms=INT64_MAX)
-            super().commit(transaction)
+    def commit(transaction: Transaction) -> None:
+        if stage.entry().state is BatchState.PREPARED:
+            assert stage.driver().recover().committed_through == 0
+            stage.run_task(1, 0, used_until_ms=INT64_MAX)
+        transactions.commit(transaction)
 
-    driver = stage.driver(transactions=Lagging(stage.transactions, Life()))
+    driver = stage.driver(transactions=passing(transactions, commit=commit))
     with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
         driver.commit(0, "q", written)
     assert stage.visible() == rows(0)
@@ -865,17 +788,16 @@ def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage):
     written = stage.run_tasks(0)
     stage.die(1, written)
     stage.time_out(written[0])
+    transactions = stage.transactions
 
-    @final
-    class Lagging(MortalTransactions):
-        def abort(self, transaction: Transaction) -> None:
-            if stage.entry().state is BatchState.PREPARED:
-                assert stage.driver().recover().committed_through == -1
-                for task in range(TASKS):
-                    stage.run_task(0, task, used_until_ms=INT64_MAX)
-            super().abort(transaction)
+    def abort(transaction: Transaction) -> None:
+        if stage.entry().state is BatchState.PREPARED:
+            assert stage.driver().recover().committed_through == -1
+            for task in range(TASKS):
+                stage.run_task(0, task, used_until_ms=INT64_MAX)
+        transactions.abort(transaction)
 
-    driver = stage.driver(transactions=Lagging(stage.transactions, Life()))
+    driver = stage.driver(transactions=passing(transactions, abort=abort))
     with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
         driver.recover()
 
@@ -900,16 +822,14 @@ def test_a_number_that_was_purged_is_not_used_again(stage):
     written = stage.run_tasks(0)
     now_ms = epoch_ms()
 
-    @final
-    class Stalled(PassingLog):
-        def add(self, batch_id: int, metadata: bytes) -> bool:
-            nonlocal now_ms
-            now_ms += 60_000
-            for batch in range(MAX_ENTRIES):
-                stage.driver().commit(batch, "q", [])
-            return super().add(batch_id, metadata)
+    def add(*entry: Any) -> bool:
+        nonlocal now_ms
+        now_ms += 60_000
+        for batch in range(MAX_ENTRIES):
+            stage.driver().commit(batch, "q", [])
+        return bool(stage.log.add(*entry))
 
-    driver = stage.driver(log=Stalled(stage.log), now_ms=lambda: now_ms)
+    driver = stage.driver(log=passing(stage.log, add=add), now_ms=lambda: now_ms)
     with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1\d\d"):
         driver.commit(0, "q", written)
     assert stage.visible() == []
