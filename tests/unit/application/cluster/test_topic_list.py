@@ -1,3 +1,5 @@
+from unittest.mock import Mock
+
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.cluster_describer import MemoryClusterDescriber
 from pyspark_kafka.application.cluster.topic_list import TopicList
@@ -29,13 +31,10 @@ def test_topics_have_offsets_and_leaders():
 
 def test_partitions_without_a_leader_are_not_asked_for_offsets():
     """The request would wait for a leader; partitions that are new have none either."""
-
-    class Leaderless:
-        def describe_topics(self, _topics: object) -> dict[str, TopicDescription]:
-            return {"a": TopicDescription({0: NO_LEADER})}
-
+    leaderless = Mock()
+    leaderless.describe_topics.return_value = {"a": TopicDescription({0: NO_LEADER})}
     world = MemoryWorld(cluster=MemoryCluster())
     world.create("a", 2)
     world.create("gone")
-    (found,) = topic_list(world, Leaderless()).fetch(ANY)
+    (found,) = topic_list(world, leaderless).fetch(ANY)
     assert [(each.number, each.offsets) for each in found.partitions] == [(0, None), (1, None)]

@@ -1,5 +1,6 @@
 import datetime as dt
 import time
+from unittest.mock import create_autospec
 
 import numpy as np
 import pyarrow as pa
@@ -70,23 +71,6 @@ def test_records_may_have_no_timestamps():
 QUERY = QueryIdentity("id", "run")
 
 
-class Notes(ProgressListener):
-    def __init__(self, *, fails: bool = False) -> None:
-        self.rows: list[int] = []
-        self.ended: list[tuple[str, str]] = []
-        self._fails = fails
-
-    def progressed(self, progress: EpochProgress) -> None:
-        self.rows.append(progress.work.input_rows)
-        if self._fails:
-            raise ZeroDivisionError
-
-    def query_ended(self, query_id: str, run_id: str) -> None:
-        self.ended.append((query_id, run_id))
-        if self._fails:
-            raise ZeroDivisionError
-
-
 @pytest.fixture
 def stream(kit):
     """Return a stream of five records."""
@@ -99,16 +83,18 @@ def epoch(number: int, offset: int) -> Epoch:
 
 
 def test_the_final_report_has_what_a_short_time_brought(stream):
-    notes = Notes()
-    recorder = ProgressRecorder(QUERY, "foreach", [notes])
+    reports: list[EpochProgress] = []
+    recorder = ProgressRecorder(QUERY, "foreach", [reports.append])
     recorder.add(TaskProgress(2, 1))
     recorder.record(epoch(0, 2), stream)
-    assert notes.rows == []
+    assert reports == []
     recorder.record(epoch(1, 3), stream, is_final=True)
     recorder.record(epoch(1, 3), stream, is_final=True)
-    assert notes.rows == [2]
-    [report] = recorder.recent
-    assert (report.epoch, report.lag and report.lag.total) == (1, 2)
+    [report] = reports
+    assert list(recorder.recent) == reports
+    assert (report.epoch, report.work.input_rows) == (1, 2)
+    assert report.lag is not None
+    assert report.lag.total == 2
 
 
 def test_the_first_report_begins_where_the_query_began(stream):
@@ -153,12 +139,16 @@ def test_a_function_is_a_listener(stream):
 
 
 def test_a_listener_that_fails_affects_no_other(stream, caplog):
-    listeners = [Notes(fails=True), Notes()]
+    listeners = [create_autospec(ProgressListener, instance=True) for _ in range(2)]
+    for method in (listeners[0].progressed, listeners[0].query_ended):
+        method.side_effect = ZeroDivisionError
     recorder = ProgressRecorder(QUERY, "foreach", listeners)
     recorder.add(TaskProgress(1, 1))
     recorder.record(epoch(0, 1), stream, is_final=True)
     recorder.ended()
-    assert [listener.rows for listener in listeners] == [[1], [1]]
-    assert [listener.ended for listener in listeners] == [[("id", "run")]] * 2
+    for listener in listeners:
+        [reported] = listener.progressed.call_args_list
+        assert reported.args[0].work.input_rows == 1
+        listener.query_ended.assert_called_once_with("id", "run")
     messages = [record.getMessage() for record in caplog.records]
     assert messages == ["A listener of a continuous query failed"] * 2

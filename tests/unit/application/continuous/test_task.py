@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -46,7 +47,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
 from pyspark_kafka.domain.writing.errors import RecordTooLargeError
 from pyspark_kafka.ports.continuous import PolledRecords, RecordFunction, StreamClient, TaskChannel
-from pyspark_kafka.ports.letters import BadRecords, DeadLetters
+from pyspark_kafka.ports.letters import DeadLetters
 from pyspark_kafka.ports.record_schema import record_schema
 from tests.line_values import VALUE_FORMAT
 
@@ -425,40 +426,17 @@ def test_a_function_gets_typed_values(kit):
     assert last.progress.input_rows == 4
 
 
-class NotedLetters(DeadLetters):
-    """Notes what it is called with, among what others note."""
-
-    def __init__(self, notes: list[str]) -> None:
-        self._notes = notes
-
-    def write(self, bad: BadRecords) -> None:
-        self._notes.append(f"letters: {bad.records.column('offset').to_pylist()}")
-
-    def flush(self) -> int:
-        self._notes.append("acknowledged")
-        return 1
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def test_letters_are_acknowledged_before_the_output_is_sent(kit, monkeypatch):
     """An offset is acknowledged, or committed with the output, when its letters are in Kafka."""
     driver, client = reading([lines(b"1,ada", b"x,eve")], [lines(b"2,bob")], [lines(b"x,joe")])
-    notes: list[str] = []
-    typed = typed_records(kit, letters=NotedLetters(notes), deadLetterTopic="bad")
-
-    def write(polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        notes.append("output")
-        ScriptedClient.write(client, polled, outputs)
-
-    monkeypatch.setattr(client, "write", write)
+    calls = Mock(**{"letters.flush.return_value": 1, "output.side_effect": client.write})
+    typed = typed_records(kit, letters=calls.letters, deadLetterTopic="bad")
+    monkeypatch.setattr(client, "write", calls.output)
     run(driver, client, lambda _: None, typed=typed)
-    assert notes == [
-        *("letters: [1]", "acknowledged", "output"),
-        "output",
-        *("letters: [0]", "acknowledged", "output"),
-    ]
+    letter = ["letters.write", "letters.flush", "output"]
+    assert [name for name, _, _ in calls.mock_calls] == [*letter, "output", *letter]
+    written = [call.args[0].records["offset"] for call in calls.letters.write.call_args_list]
+    assert [offsets.to_pylist() for offsets in written] == [[1], [0]]
     *_, last = driver.reports
     expected = BadRecordStats({FailureReason.TYPE_MISMATCH: 2}, dead_letters=2)
     assert last.progress.bad_records == expected
@@ -466,12 +444,10 @@ def test_letters_are_acknowledged_before_the_output_is_sent(kit, monkeypatch):
 
 
 def test_a_letter_that_is_not_delivered_fails_the_task(kit):
-    class Refused(NotedLetters):
-        def flush(self) -> int:
-            raise RecordTooLargeError("bad", 0, 9, "it is too large")
-
+    refused = Mock()
+    refused.flush.side_effect = RecordTooLargeError("bad", 0, 9, "it is too large")
     driver, client = reading([lines(b"1,ada", b"x,eve")])
-    typed = typed_records(kit, letters=Refused([]), deadLetterTopic="bad")
+    typed = typed_records(kit, letters=refused, deadLetterTopic="bad")
     with pytest.raises(RecordTooLargeError):
         run(driver, client, lambda _: None, typed=typed)
     assert client.written == []

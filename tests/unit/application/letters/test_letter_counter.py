@@ -1,7 +1,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, final
+from functools import partial
+from itertools import count
+from typing import Final
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +18,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import TaskIdentity
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.clock import Clock
-from pyspark_kafka.ports.lag import LagExporter
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import bad
 from pyspark_kafka.testing.writing_contract import keys_of_partition
@@ -84,39 +86,15 @@ def test_letters_of_kafka_connect_have_no_reason_of_ours(world):
     assert counter(world).count("1") == BadRecordStats()
 
 
-@final
-class HurriedClock(Clock):
-    """A second passes with each look."""
-
-    _now_ms = 0
-
-    def now_ms(self) -> int:
-        self._now_ms += 1_000
-        return self._now_ms
-
-    def sleep_ms(self, milliseconds: int) -> None:
-        raise NotImplementedError
-
-
 def test_a_call_reads_for_a_bounded_time(world):
     letters = world.container().dead_letters("letters")
     for number in (0, 1):
         rows = [{"key": keys_of_partition(number, 2)[0]}] * (number + 1)
         letters.write(replace(bad(*rows), task=TaskIdentity("a")))
     letters.flush()
-    counting = counter(world, clock=HurriedClock())
+    hurried = Mock(now_ms=partial(next, count(1_000, 1_000)))
+    counting = counter(world, clock=hurried)
     assert [counting.count("a").total for _ in range(3)] == [1, 3, 3]
-
-
-class Notes(LagExporter):
-    def __init__(self) -> None:
-        self.lags: list[QueryLag] = []
-
-    def export(self, lag: QueryLag) -> None:
-        self.lags.append(lag)
-
-    def query_ended(self, query_id: str, run_id: str) -> None:
-        """Do nothing."""
 
 
 def export(world: MemoryWorld, topic: str, bad_records: BadRecordStats | None = None) -> QueryLag:
@@ -126,13 +104,14 @@ def export(world: MemoryWorld, topic: str, bad_records: BadRecordStats | None = 
     def counting() -> Iterator[LetterCounter]:
         yield counter(world, topic)
 
-    notes = Notes()
-    worker = LagWorker([notes], None, open_counter=counting)
+    exporter = Mock()
+    worker = LagWorker([exporter], None, open_counter=counting)
     read = PartitionOffsets({TopicPartition("t", 0): 1})
     sources = {"0": SourceProgress(read, read)}
     worker.progressed(QueryProgress("a", "run", None, 0, 0, sources, bad_records))
     worker.close()
-    [lag] = notes.lags
+    [exported] = exporter.export.call_args_list
+    lag: QueryLag = exported.args[0]
     return lag
 
 
