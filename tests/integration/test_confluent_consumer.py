@@ -1,11 +1,6 @@
 import logging
-import os
-import signal
-import sys
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +18,8 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
+
+from .processes import succeeds_in_child, threads
 
 RECORDS = 40_000
 OFFSETS = Projection(("offset",))
@@ -57,12 +54,6 @@ def unreachable(options: dict[str, str] | None = None) -> ConfluentRecordReader:
         **(options or {}),
     }
     return ConfluentRecordReader(parse_source_options(given, QueryKind.BATCH))
-
-
-def threads() -> int:
-    if sys.platform != "linux":
-        pytest.skip("asks Linux about threads")
-    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def offsets(batches: Iterable[pa.RecordBatch]) -> list[int]:
@@ -108,21 +99,16 @@ def test_a_reader_reads_on_in_a_child_and_in_its_parent(world, partition):
     wanted = OffsetRange(partition, 0, RECORDS)
     iterator = reader.read(wanted, OFFSETS)
     next(iterator)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, and we know it
-        child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        try:
-            reader.read(wanted, OFFSETS)
-            same = offsets(reader.read(wanted, OFFSETS)) == list(range(RECORDS))
-            reader.close()
-            del iterator
-        except BaseException:  # noqa: BLE001  # the parent's tests are not run here
-            os._exit(2)
-        os._exit(0 if same else 1)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+
+    def reads_on() -> bool:
+        nonlocal iterator
+        reader.read(wanted, OFFSETS)
+        is_whole = offsets(reader.read(wanted, OFFSETS)) == list(range(RECORDS))
+        reader.close()
+        del iterator
+        return is_whole
+
+    assert succeeds_in_child(reads_on)
     assert offsets(iterator)[-1] == RECORDS - 1
 
 

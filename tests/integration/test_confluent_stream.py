@@ -22,6 +22,8 @@ from pyspark_kafka.testing import KafkaWorld, await_until
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import numbered
 
+from .processes import threads
+
 SETTINGS = ContinuousSettings("unused")
 
 
@@ -46,10 +48,6 @@ def descriptors() -> int:
     if sys.platform != "linux":
         pytest.skip("asks Linux about open files")
     return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def threads() -> int:
-    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def test_windows(monkeypatch):

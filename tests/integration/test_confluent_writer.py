@@ -2,13 +2,8 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-import os
-import signal
-import sys
 import threading
 import time
-import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,6 +26,8 @@ from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.domain.writing.errors import RecordDeliveryError, RecordTooLargeError
 from pyspark_kafka.domain.writing.transaction import DeliveryStats
+
+from .processes import succeeds_in_child, threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -292,12 +289,6 @@ def test_why_no_broker_is_reached_is_said(capfd):
     assert capfd.readouterr().err == ""
 
 
-def threads() -> int:
-    if sys.platform != "linux":
-        pytest.skip("asks Linux about threads")
-    return len(list(Path("/proc/self/task").iterdir()))
-
-
 def test_a_writer_that_is_dropped_gives_back_its_threads(kafka, topic_of):
     topic, before = topic_of(), threads()
     writer = ConfluentRecordWriter(
@@ -319,21 +310,15 @@ def test_a_writer_writes_on_in_a_child_and_in_its_parent(kafka, writer_of, topic
     topic = topic_of()
     writer = writer_of(kafka__queue__buffering__max__ms="60000")
     writer.write(values(b"parent's"), topic)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, and we know it
-        child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        try:
-            is_empty = writer.flush() == DeliveryStats()
-            writer.write(values(b"child's"), topic)
-            is_written = writer.flush().records == 1
-            writer.close()
-        except BaseException:  # noqa: BLE001  # the parent's tests are not run here
-            os._exit(2)
-        os._exit(0 if is_empty and is_written else 1)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+
+    def writes_on() -> bool:
+        is_empty = writer.flush() == DeliveryStats()
+        writer.write(values(b"child's"), topic)
+        is_written = writer.flush().records == 1
+        writer.close()
+        return is_empty and is_written
+
+    assert succeeds_in_child(writes_on)
     assert writer.flush().records == 1
     assert texts(kafka, topic) == [b"child's", b"parent's"]
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -28,22 +28,7 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.errors import DriverLostError, MetadataLogError
 from pyspark_kafka.testing import await_until
 
-from ..servers.hdfs import Hdfs
-from ..servers.s3 import S3Server
-
 TASK, OTHER = TaskId(1, 0, "0.0"), TaskId(1, 1, "1.0")
-
-
-@pytest.fixture(params=["local", "hdfs", "s3"])
-def anywhere(request, tmp_path):
-    if request.param == "local":
-        return StoragePath(f"{tmp_path}/channel")
-    if request.param == "hdfs":
-        hdfs: Hdfs = request.getfixturevalue("hdfs")
-        fresh_name: Callable[[], str] = request.getfixturevalue("fresh_name")
-        return StoragePath(f"{hdfs.url}/{fresh_name()}")
-    s3: S3Server = request.getfixturevalue("s3")
-    return StoragePath(f"s3a://{s3.new_bucket()}/channel", s3.storage_options)
 
 
 @pytest.fixture
@@ -78,8 +63,8 @@ def write(channel: DirectoryEpochChannel, name: str, payload: bytes) -> None:
     SignedFiles(opener_of(path)(), channel.address.key).write(name, payload)
 
 
-def test_a_query_on_each_storage(anywhere):
-    channel = DirectoryEpochChannel(anywhere, heartbeat_interval_s=0.5)
+def test_a_query_on_each_storage(storage):
+    channel = DirectoryEpochChannel(storage, heartbeat_interval_s=0.5)
     task = DirectoryTaskChannel(channel.address, TASK, driver_timeout_s=10.0)
     for number in range(5):
         task.send(numbered(number))
@@ -97,7 +82,7 @@ def test_a_query_on_each_storage(anywhere):
     with pytest.raises(DriverLostError, match="closed the channel"):
         await_until(lambda: bool(task.receive()))
     task.close()
-    left = [file.name for file in opener_of(anywhere)().files() if "probe" not in file.name]
+    left = [file.name for file in opener_of(storage)().files() if "probe" not in file.name]
     assert left == []
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,47 +13,30 @@ from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
 
-from ..servers.hdfs import Hdfs
-from ..servers.s3 import S3Server, run_s3, store
+from ..servers.s3 import run_s3, store
 from ..servers.storage_proxy import Behavior, Failure, storage_behind
 
 PROGRAMS = Path(__file__).parent / "programs"
 PROCESSES, THREADS, BATCHES = 5, 10, 10
 
 
-@pytest.fixture(params=["local", "hdfs", "s3"])
-def path(request, tmp_path):
-    if request.param == "local":
-        return StoragePath(f"{tmp_path}/log")
-    return _remote(request)
-
-
-def _remote(request: pytest.FixtureRequest) -> StoragePath:
-    if request.param == "hdfs":
-        hdfs: Hdfs = request.getfixturevalue("hdfs")
-        fresh_name: Callable[[], str] = request.getfixturevalue("fresh_name")
-        return StoragePath(f"{hdfs.url}/{fresh_name()}")
-    s3: S3Server = request.getfixturevalue("s3")
-    return StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options)
-
-
-def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path):
-    log = FsspecMetadataLog(path)
+def test_a_file_that_no_query_wrote_is_not_read_to_its_end(storage):
+    log = FsspecMetadataLog(storage)
     log.add(0, b"x" * MAX_FILE_BYTES)
     log.add(1, bytes(MAX_FILE_BYTES + 1))
     assert log.get(0) == b"x" * MAX_FILE_BYTES
     with pytest.raises(MetadataLogError, match="The file is larger than 64 MiB") as caught:
         log.get(1)
-    assert str(caught.value).endswith(f"({path}/1)")
+    assert str(caught.value).endswith(f"({storage}/1)")
 
 
-def test_of_writers_in_several_processes_one_wins(path):
+def test_of_writers_in_several_processes_one_wins(storage):
     racers = [
         subprocess.Popen(
             [
                 sys.executable,
                 PROGRAMS / "race_for_batches.py",
-                path.url,
+                storage.url,
                 str(number),
                 str(THREADS),
                 str(BATCHES),
@@ -65,9 +47,9 @@ def test_of_writers_in_several_processes_one_wins(path):
         )
         for number in range(PROCESSES)
     ]
-    won = _race(racers, path.storage_options)
+    won = _race(racers, storage.storage_options)
     assert sorted(batch_id for batch_id, _ in won) == list(range(BATCHES))
-    log = FsspecMetadataLog(path)
+    log = FsspecMetadataLog(storage)
     assert {batch_id: log.get(batch_id) for batch_id in range(BATCHES)} == {
         batch_id: metadata.encode() for batch_id, metadata in won
     }
@@ -123,9 +105,9 @@ def test_killed_writers_leave_whole_batches_in_hdfs(hdfs, fresh_name):
     assert all(map(is_temporary, others))
 
 
-@pytest.mark.parametrize("path", ["hdfs", "s3"], indirect=True)
-def test_a_log_works_in_a_forked_process(path):
-    log = FsspecMetadataLog(path)
+@pytest.mark.parametrize("storage", ["hdfs", "s3"], indirect=True)
+def test_a_log_works_in_a_forked_process(storage):
+    log = FsspecMetadataLog(storage)
     log.add(0, b"parent")
     child = os.fork()
     if child == 0:
@@ -139,16 +121,16 @@ def test_a_log_works_in_a_forked_process(path):
     assert log.latest() == (1, b"child")
 
 
-@pytest.mark.parametrize("path", ["hdfs"], indirect=True)
-def test_old_leftovers_in_hdfs_are_swept(path, hdfs):
+@pytest.mark.parametrize("storage", ["hdfs"], indirect=True)
+def test_old_leftovers_in_hdfs_are_swept(storage, hdfs):
     """A purge deletes temporary files that are a day old, and no newer ones."""
     names = [".0.aa.pyspark-kafka.tmp", ".1.bb.pyspark-kafka.tmp", ".0.cc.tmp"]
     for name in names:
-        hdfs.write(f"{_hdfs_path(path)}/{name}", b"half")
-    hdfs.touch(f"{_hdfs_path(path)}/{names[0]}", modified=1_000)
-    hdfs.touch(f"{_hdfs_path(path)}/{names[2]}", modified=1_000)
-    FsspecMetadataLog(path).purge(0)
-    assert hdfs.names(_hdfs_path(path)) == sorted(names[1:])
+        hdfs.write(f"{_hdfs_path(storage)}/{name}", b"half")
+    hdfs.touch(f"{_hdfs_path(storage)}/{names[0]}", modified=1_000)
+    hdfs.touch(f"{_hdfs_path(storage)}/{names[2]}", modified=1_000)
+    FsspecMetadataLog(storage).purge(0)
+    assert hdfs.names(_hdfs_path(storage)) == sorted(names[1:])
 
 
 def _hdfs_path(path: StoragePath) -> str:

@@ -14,8 +14,6 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options.sink import sink_log_path
 from pyspark_kafka.domain.writing.transaction import Transaction
 
-from ..servers.hdfs import Hdfs
-from ..servers.s3 import S3Server
 from .commands import SECONDS, environment, in_terminal
 from .test_lag_command import METADATA, Checkpoint
 
@@ -153,21 +151,13 @@ def test_rewrite_and_undo(kafka, checkpoint, topic, client, capsys):
     assert "There is no rewrite to undo" in offsets.fails("undo")
 
 
-@pytest.mark.parametrize("storage", ["s3", "hdfs"])
-def test_a_remote_checkpoint(request, kafka, topic, fresh_name, tmp_path, capsys, storage):
-    options = "{}"
-    if storage == "s3":
-        s3: S3Server = request.getfixturevalue("s3")
-        url, options = f"s3a://{s3.new_bucket()}/checkpoint", s3.storage_options
-    else:
-        hdfs: Hdfs = request.getfixturevalue("hdfs")
-        url = f"{hdfs.url}/{fresh_name()}"
-    path = StoragePath(url, options)
+@pytest.mark.parametrize("storage", ["s3", "hdfs"], indirect=True)
+def test_a_remote_checkpoint(kafka, topic, tmp_path, capsys, storage):
     text = "\n".join(["v1", METADATA, end(topic, 2, 3)])
-    assert FsspecMetadataLog(path.child("offsets")).add(0, text.encode())
-    assert FsspecMetadataLog(path.child("commits")).add(0, b"v1\n{}")
-    (tmp_path / "keys.json").write_text(options)
-    offsets = Offsets(capsys, url, "--storage-options-file", str(tmp_path / "keys.json"))
+    assert FsspecMetadataLog(storage.child("offsets")).add(0, text.encode())
+    assert FsspecMetadataLog(storage.child("commits")).add(0, b"v1\n{}")
+    (tmp_path / "keys.json").write_text(storage.storage_options)
+    offsets = Offsets(capsys, storage.url, "--storage-options-file", str(tmp_path / "keys.json"))
     offsets.text("rewrite", "--to", "latest", *servers(kafka, "kafka-python"), "--yes")
     assert offsets.committed() == [RECORDS, RECORDS]
     offsets.text("undo", "--yes")

@@ -1,7 +1,7 @@
 """What each feature needs: without a right it is refused by name, with the rights it works."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.errors import AuthorizationError
 from pyspark_kafka.domain.security.rights import Right
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.clock import Deadline
+from pyspark_kafka.testing.stream_task import StreamTask, echo
 from tests.servers.secured import SecuredBroker
 
 ROWS = pa.RecordBatch.from_pydict({"value": [b"a", b"b"]})
@@ -111,17 +111,10 @@ def copy_once(query: Query) -> None:
     partition = TopicPartition(query.topic, 0)
     with closing_clients(container_for(source)) as container:
         client = container.stream_client(sink, ContinuousSettings(f"pyspark-kafka-{QUERY_ID}"))
-        acknowledged: dict[TopicPartition, int] = {}
-        deadline = Deadline.after(30)
-        try:
-            client.assign(PartitionOffsets({partition: 0}))
-            while acknowledged.get(partition) != 2:
-                assert not deadline.has_passed
-                for polled in client.poll(0.2):
-                    client.write(polled, () if polled.records is None else [polled.records])
-                acknowledged.update(client.acknowledged())
-        finally:
-            client.close()
+        with closing(client):
+            task = StreamTask(client, echo)
+            task.assign({partition: 0})
+            task.process_to({partition: 2})
 
 
 def lag(query: Query) -> None:

@@ -27,12 +27,12 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
-from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld
 from pyspark_kafka.testing.stream_task import StreamTask, echo
 from pyspark_kafka.testing.world import numbered
+from tests.integration.uses import values
 from tests.servers.certificates import Authority, Certificate, truststore
 from tests.servers.secured import ROTATED_SUITE, STORE_PASSWORD, TLS_MECHANISM, SecuredBroker
 
@@ -164,13 +164,7 @@ def world(client, secured, fresh_name):
 
 def read(pool: ContainerPool, source: SourceOptions) -> list[bytes | None]:
     with pool.lease(source) as container:
-        reading = container.range_read()
-        return [
-            value
-            for offset_range in container.batch().plan_input_partitions()
-            for batch in reading.read(offset_range, Projection(("value",)))
-            for value in batch.column("value").to_pylist()
-        ]
+        return values(container)
 
 
 def test_versions_and_suites_of_kafka_python(secured):

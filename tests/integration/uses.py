@@ -6,7 +6,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_kafka.bootstrap.container import closing_clients, container_for, sink_container_for
+from pyspark_kafka.bootstrap.container import (
+    Container,
+    closing_clients,
+    container_for,
+    sink_container_for,
+)
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
@@ -41,6 +46,17 @@ def read(options: dict[str, str], topic: str) -> None:
         wanted = OffsetRange(TopicPartition(topic, 0), 0, 1)
         for _ in container.range_read().read(wanted, Projection(("value",))):
             pass
+
+
+def values(container: Container) -> list[bytes | None]:
+    """Return the values of all records that a batch query reads."""
+    read = container.range_read().read
+    return [
+        value
+        for offset_range in container.batch().plan_input_partitions()
+        for batch in read(offset_range, Projection(("value",)))
+        for value in batch.column("value").to_pylist()
+    ]
 
 
 def write(options: dict[str, str], topic: str) -> None:
