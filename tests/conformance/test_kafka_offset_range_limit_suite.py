@@ -12,7 +12,7 @@ from ..spark.queries import OURS, read
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import failure, write
-from .unsteady_fetcher import UnsteadyFetcher
+from .unsteady_fetcher import unsteady
 
 SUITE = "KafkaOffsetRangeLimitSuite"
 
@@ -56,14 +56,14 @@ def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partition
     topic = world.topic()
     offsets = PartitionOffsets({TopicPartition(topic, 0): 23})
     container = open_container(QueryKind.BATCH, subscribe=topic, startingOffsets=offsets.to_json())
-    ours = UnsteadyFetcher(container.offset_fetcher())
+    ours = unsteady(container.offset_fetcher())
     with container.offset_fetcher.override(providers.Object(ours)):
         limit = container.options().starting_offsets
         assert container.offset_reader().unresolved(limit, "start") == offsets
     theirs = jvm.unsteady(jvm.subscribe(topic))
     with jvm.offset_reader(theirs, world.addresses) as reader:
         assert reader.partition_offsets(jvm.specific(offsets)) == offsets
-    assert ours.calls == theirs.calls == 1
+    assert ours.partitions.call_count == theirs.calls == 1
 
 
 @peer(

@@ -23,7 +23,7 @@ from .jvm_connector import JvmConnector, JvmOffsetReader
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import failure, last_cause
-from .unsteady_fetcher import UnsteadyFetcher
+from .unsteady_fetcher import unsteady
 
 SUITE = "KafkaOffsetReaderSuite"
 
@@ -311,7 +311,7 @@ def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
 ):
     partition = tp(world.topic())
     container = open_container(QueryKind.BATCH, subscribe=partition.topic)
-    ours = UnsteadyFetcher(container.offset_fetcher(), failures=2)
+    ours = unsteady(container.offset_fetcher(), failures=2)
     with (
         container.offset_fetcher.override(providers.Object(ours)),
         container.clock.override(providers.Singleton(MemoryClock)),
@@ -321,7 +321,7 @@ def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
     theirs = jvm.unsteady(jvm.subscribe(partition.topic), failures=2)
     with their_reader(jvm, world, theirs) as reader:
         assert reader.partition_offsets(jvm.earliest()) == {partition: -2}
-    assert ours.calls == theirs.calls == 3
+    assert ours.partitions.call_count == theirs.calls == 3
 
 
 @peer(
@@ -333,7 +333,7 @@ def test_spark_55561_fetch_partition_offsets_throws_after_all_retries_exhausted(
 ):
     topic = world.topic()
     container = open_container(QueryKind.BATCH, subscribe=topic)
-    ours = UnsteadyFetcher(container.offset_fetcher(), failures=10)
+    ours = unsteady(container.offset_fetcher(), failures=10)
     with (
         container.offset_fetcher.override(providers.Object(ours)),
         container.clock.override(providers.Singleton(MemoryClock)),
@@ -344,4 +344,4 @@ def test_spark_55561_fetch_partition_offsets_throws_after_all_retries_exhausted(
     with their_reader(jvm, world, theirs) as reader:
         refused = failure(lambda: reader.partition_offsets(jvm.earliest()))
     assert "the leader is not available" in str(refused)
-    assert ours.calls == theirs.calls == 3
+    assert ours.partitions.call_count == theirs.calls == 3

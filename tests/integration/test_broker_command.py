@@ -10,10 +10,10 @@ from pyspark_kafka.brokers.settings import free_ports, ports_from
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
-from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.security.policy import UNRESTRICTED
 from pyspark_kafka.testing.writing_contract import batch_of
 
+from . import uses
 from .commands import Running, run, running
 
 SETTINGS = ("kafka.bootstrap.servers=", "kafka.api.", "kafka.broker.")
@@ -40,12 +40,7 @@ def values(options: dict[str, str], client: str, topic: str) -> list[bytes | Non
     given = {**options, "client": client, "subscribe": topic}
     parsed = parse_source_options(given, QueryKind.BATCH)
     with closing_clients(container_for(parsed)) as container:
-        return [
-            value
-            for planned in container.batch().plan_input_partitions()
-            for batch in container.range_read().read(planned, Projection(("value",)))
-            for value in batch["value"].to_pylist()
-        ]
+        return uses.values(container)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

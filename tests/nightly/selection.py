@@ -46,7 +46,6 @@ NIGHTLY: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            r"spark/test_batch\.py::test_rows_are_those.*-false",
             r"spark/test_continuous\.py::test_records_go_.*(python-at-least|confluent-exactly)",
             r"spark/test_errors\.py::test_a_wrong_address.*\[batch",
             r"spark/test_group_offsets\.py::test_a_new_query",

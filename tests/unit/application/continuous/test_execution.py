@@ -55,9 +55,6 @@ def query(make):
     return make()
 
 
-# The log
-
-
 def test_the_first_offsets_are_logged_before_a_record_is_read(kit, query):
     kit.produce(3)
     kit.cluster.delete_records({tp(0): 2})
@@ -172,9 +169,6 @@ def test_threads_do_not_wait_for_records_of_deleted_partitions(kit, make):
     query.run(script())
 
 
-# The end
-
-
 @pytest.mark.parametrize("fails", [0, 1])
 def test_tasks_are_disconnected_and_cancelled_at_the_end(query, fails):
     query.commit_log.fails = fails
@@ -249,9 +243,6 @@ def test_an_epoch_that_cannot_be_logged_at_the_end_is_an_error(query):
 
     with pytest.raises(MetadataLogError):
         query.run(script())
-
-
-# The start
 
 
 @pytest.mark.parametrize(("max_tasks", "tasks"), [(None, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
@@ -449,9 +440,6 @@ def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(query, time, err
     assert f"start again: {error}" in caplog.text
     # After 4, 8 and 16 seconds; the first restart failed.
     assert [tasks for _, tasks in query.runner.started] == [2, 2]
-
-
-# Failures
 
 
 def test_tasks_start_again_from_what_is_acknowledged(query):
@@ -722,9 +710,6 @@ def test_records_that_tasks_skip_are_reported(kit, query):
     assert kit.events.named("data_lost") == ((loss,),)
 
 
-# Partitions
-
-
 def test_new_partitions_are_read_by_live_tasks_with_the_fewest(kit, make):
     kit.cluster.add_partitions("t", 3)
     query = make(max_tasks=2)
@@ -897,9 +882,6 @@ def test_a_missing_topic_is_told_once_and_when_it_is_back(kit, make, caplog):
     lost = (data_loss.partitions_deleted([tp(0, "t2")]),)
     assert kit.events.named("data_lost") == (lost, lost)
     assert caplog.messages == ["Topics of a continuous query exist again: t2"] * 2
-
-
-# Progress
 
 
 def test_a_report_has_the_work_of_all_tasks(kit, query):
