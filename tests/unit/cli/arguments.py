@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,15 @@ def parsed(*argv: str) -> dict[str, Any]:
     assert callable(given.pop("run"))
     assert callable(given.pop("error"))
     return given
+
+
+def write_files(folder: Path, **files: str) -> str:
+    """Write ``log_0=…`` to the file ``log/0``, and return the path of the folder."""
+    for name, content in files.items():
+        path = folder / name.replace("_", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return str(folder)
 
 
 def refused(argv: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:

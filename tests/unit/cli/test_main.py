@@ -9,22 +9,16 @@ import pytest
 
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.cli import parser
+from tests.unit.cli.arguments import write_files
 
 ROOT = Path(__file__).parents[3]
-CHECKPOINT = {"offsets/0": 'v1\n{}\n{"t":{"0":4}}', "commits/0": "v1\n{}"}
-
-
-def write_checkpoint(path: Path) -> str:
-    for name, content in CHECKPOINT.items():
-        (path / name).parent.mkdir(parents=True)
-        (path / name).write_text(content)
-    return str(path)
+CHECKPOINT = {"offsets_0": 'v1\n{}\n{"t":{"0":4}}', "commits_0": "v1\n{}"}
 
 
 @pytest.fixture
 def checkpoint(tmp_path):
     """Return a checkpoint whose path is not ASCII."""
-    return write_checkpoint(tmp_path / "\u00fc")
+    return write_files(tmp_path / "\u00fc", **CHECKPOINT)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +57,7 @@ def test_what_an_encoding_lacks_is_escaped(checkpoint, monkeypatch):
 
 
 def test_a_line_of_json_does_not_act_on_a_terminal(tmp_path, capsys):
-    checkpoint = write_checkpoint(tmp_path / "\x9b\u202e\u00e4")
+    checkpoint = write_files(tmp_path / "\x9b\u202e\u00e4", **CHECKPOINT)
     assert main(["offsets", "show", checkpoint, "--json"]) == 0
     line = capsys.readouterr().out.rstrip("\n")
     assert line.isascii()

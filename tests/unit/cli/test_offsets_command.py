@@ -3,18 +3,17 @@ import json
 import pytest
 
 from pyspark_kafka.__main__ import main
+from tests.unit.cli.arguments import write_files
 
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    for name, content in {
-        "offsets/0": 'v1\n{"batchTimestampMs":1795251150969}\n{"t":{"0":4,"1":2}}',
-        "commits/0": "v1\n{}",
-        "offsets/1": 'v1\n{"batchTimestampMs":1795251160969}\n{"t":{"0":9,"1":2}}',
-    }.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
-    return str(tmp_path)
+    return write_files(
+        tmp_path,
+        offsets_0='v1\n{"batchTimestampMs":1795251150969}\n{"t":{"0":4,"1":2}}',
+        commits_0="v1\n{}",
+        offsets_1='v1\n{"batchTimestampMs":1795251160969}\n{"t":{"0":9,"1":2}}',
+    )
 
 
 def test_a_line_for_each_partition_has_both_offsets_and_their_difference(checkpoint, capsys):
@@ -30,10 +29,8 @@ def test_a_line_for_each_partition_has_both_offsets_and_their_difference(checkpo
 
 
 def test_a_rewrite_to_another_checkpoint(checkpoint, tmp_path, capsys):
-    other = tmp_path / "other"
-    for name, content in {"offsets/7": 'v1\n{}\n{"t":{"0":1}}', "commits/7": "v1\n{}"}.items():
-        (other / name).parent.mkdir(parents=True)
-        (other / name).write_text(content)
+    seventh = {"offsets_7": 'v1\n{}\n{"t":{"0":1}}', "commits_7": "v1\n{}"}
+    other = write_files(tmp_path / "other", **seventh)
     given = ["offsets", "rewrite", checkpoint, "--to", f"checkpoint:{other}"]
     assert main(given) == 1
     assert "[KAFKA_QUERY_IS_RUNNING] " in capsys.readouterr().err

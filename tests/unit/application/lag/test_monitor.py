@@ -20,67 +20,9 @@ from pyspark_kafka.testing.world import await_until
 
 from ..conftest import Kit, tp
 
-
-class FakeQuery:
-    """The checkpoint of a query, and what watches it."""
-
-    def __init__(self, kit: Kit) -> None:
-        self.offsets, self.commits = MemoryMetadataLog(), MemoryMetadataLog()
-        checkpoint = CheckpointLogs(self.offsets, self.commits)
-        container = kit.container()
-        self.watch = LagMonitor(checkpoint, container.lag_meter(), container.clock())
-
-    def begin(self, batch_id: int, *ends: str) -> None:
-        self.offsets.add(batch_id, "\n".join(["v1", "{}", *ends]).encode())
-
-    def commit(self, batch_id: int) -> None:
-        self.commits.add(batch_id, b"v1\n{}")
-
-
-@pytest.fixture
-def query(kit):
-    return FakeQuery(kit)
-
-
-def test_before_the_first_commit_nothing_is_measured(query):
-    assert query.watch.snapshot() == LagSnapshot()
-    query.begin(0, '{"t":{"0":1}}')
-    look = query.watch.snapshot()
-    assert look.state.committed is None
-    assert look.state.in_flight is not None
-    assert (look.sources, look.total, look.gone) == ({}, 0, ())
-
-
-def test_each_kafka_source_is_measured_from_the_end_of_the_committed_batch(kit, query):
-    kit.produce(10)
-    query.begin(0, "17", '{"t":{"0":4,"1":0}}', '{"t":{"0":9}}')
-    query.commit(0)
-    query.begin(1, "18", '{"t":{"0":10,"1":0}}', '{"t":{"0":10}}')
-    look = query.watch.snapshot()
-    assert {name: lag.lag.total for name, lag in look.sources.items()} == {"1": 6, "2": 1}
-    assert (look.total, look.is_exact, look.numbers) == (7, True, (6, 0, 1, 0))
-    assert look.state.offsets_in_flight == 7
-
-
-def test_partitions_that_are_gone_are_named(query):
-    query.begin(0, '{"t":{"0":0},"u":{"3":5}}')
-    query.commit(0)
-    assert query.watch.snapshot().gone == (tp(3, "u"),)
-
-
-def test_looks_make_a_trend(kit, query):
-    kit.produce(100)
-    for batch_id, end in enumerate((10, 30, 50)):
-        query.begin(batch_id, f'{{"t":{{"0":{end},"1":0}}}}')
-        query.commit(batch_id)
-        kit.clock.sleep_ms(1_000)
-        look = query.watch.snapshot()
-    assert (look.trend.direction, look.trend.read) == (Direction.CATCHING_UP, 20.0)
-
-
 LONG = 60.0
 SHORT = 0.05
-BATCH = b'v1\n{"batchTimestampMs":1500}\n{"t":{"0":4,"1":0}}'
+BATCH = '{"t":{"0":4,"1":0}}'
 
 
 class Checkpoint:
@@ -97,9 +39,15 @@ class Checkpoint:
         self.is_closed = False
         self.watched = WatchedCheckpoint(name, self.monitor, self.query_id)
 
-    def commit(self, content: bytes = BATCH) -> None:
-        self.offsets.add(7, content)
-        self.commits.add(7, b"v1\n{}")
+    def begin(self, batch_id: int, *ends: str, notes: str = '{"batchTimestampMs":1500}') -> None:
+        self.offsets.add(batch_id, "\n".join(["v1", notes, *ends]).encode())
+
+    def commit(self, batch_id: int) -> None:
+        self.commits.add(batch_id, b"v1\n{}")
+
+    def complete(self, **given: str) -> None:
+        self.begin(7, BATCH, **given)
+        self.commit(7)
 
     def query_id(self) -> str:
         self.measurements += 1
@@ -117,6 +65,53 @@ class Checkpoint:
 
 
 @pytest.fixture
+def query(kit):
+    return Checkpoint(kit, "query")
+
+
+def look(query: Checkpoint) -> LagSnapshot:
+    with query.monitor() as monitor:
+        return monitor.snapshot()
+
+
+def test_before_the_first_commit_nothing_is_measured(query):
+    assert look(query) == LagSnapshot()
+    query.begin(0, '{"t":{"0":1}}')
+    seen = look(query)
+    assert seen.state.committed is None
+    assert seen.state.in_flight is not None
+    assert (seen.sources, seen.total, seen.gone) == ({}, 0, ())
+
+
+def test_each_kafka_source_is_measured_from_the_end_of_the_committed_batch(kit, query):
+    kit.produce(10)
+    query.begin(0, "17", '{"t":{"0":4,"1":0}}', '{"t":{"0":9}}')
+    query.commit(0)
+    query.begin(1, "18", '{"t":{"0":10,"1":0}}', '{"t":{"0":10}}')
+    seen = look(query)
+    assert {name: lag.lag.total for name, lag in seen.sources.items()} == {"1": 6, "2": 1}
+    assert (seen.total, seen.is_exact, seen.numbers) == (7, True, (6, 0, 1, 0))
+    assert seen.state.offsets_in_flight == 7
+
+
+def test_partitions_that_are_gone_are_named(query):
+    query.begin(0, '{"t":{"0":0},"u":{"3":5}}')
+    query.commit(0)
+    assert look(query).gone == (tp(3, "u"),)
+
+
+def test_looks_make_a_trend(kit, query):
+    kit.produce(100)
+    with query.monitor() as monitor:
+        for batch_id, end in enumerate((10, 30, 50)):
+            query.begin(batch_id, f'{{"t":{{"0":{end},"1":0}}}}')
+            query.commit(batch_id)
+            kit.clock.sleep_ms(1_000)
+            seen = monitor.snapshot()
+    assert (seen.trend.direction, seen.trend.read) == (Direction.CATCHING_UP, 20.0)
+
+
+@pytest.fixture
 def orders(kit):
     kit.produce(10)
     checkpoint = Checkpoint(kit, "orders")
@@ -129,7 +124,7 @@ def reports(watch: CheckpointWatch) -> dict[str, CheckpointReport]:
 
 
 def test_each_checkpoint_has_a_report(kit, orders):
-    orders.commit()
+    orders.complete()
     empty = Checkpoint(kit, "empty")
     watch = CheckpointWatch([orders.watched, empty.watched], LONG)
     found = reports(watch)
@@ -154,13 +149,13 @@ def test_each_checkpoint_has_a_report(kit, orders):
 
 def test_a_query_without_a_commit_has_no_lag(orders):
     """Its first batch is in flight, which is no failure."""
-    orders.offsets.add(0, BATCH)
+    orders.begin(0, BATCH)
     report = reports(CheckpointWatch([orders.watched], LONG))["orders"]
     assert (report.lag, report.failure) == (None, None)
 
 
 def test_an_old_checkpoint_has_no_times(orders):
-    orders.commit(b'v1\n\n{"t":{"0":4,"1":0}}')
+    orders.complete(notes="")
     lag = reports(CheckpointWatch([orders.watched], LONG))["orders"].lag
     assert lag is not None
     assert lag.timestamp_ms == 0
@@ -168,7 +163,7 @@ def test_an_old_checkpoint_has_no_times(orders):
 
 def test_an_unexpected_error_is_a_report(orders):
     """A bug in a plug-in, say, does not end the exporter, and may pass."""
-    orders.commit()
+    orders.complete()
     orders.error = RuntimeError("a bug\nin a plug-in")
     watch = CheckpointWatch([orders.watched], LONG)
     failure = reports(watch)["orders"].failure
@@ -182,7 +177,7 @@ def test_a_storage_that_hangs_is_reported_at_the_deadline(kit, orders):
     """Others are not held up, and no second measurement is started beside the one that hangs."""
     other = Checkpoint(kit, "other")
     for checkpoint in (orders, other):
-        checkpoint.commit()
+        checkpoint.complete()
     orders.answers.clear()
     watch = CheckpointWatch([orders.watched, other.watched], SHORT)
     for _ in range(2):
@@ -198,7 +193,7 @@ def test_a_storage_that_hangs_is_reported_at_the_deadline(kit, orders):
 
 def test_what_came_between_two_rounds_is_dropped(orders):
     """A report between two rounds is older than what the next round measures."""
-    orders.commit()
+    orders.complete()
     orders.answers.clear()
     watch = CheckpointWatch([orders.watched], SHORT)
     assert reports(watch)["orders"].failure is not None
