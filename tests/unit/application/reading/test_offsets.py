@@ -1,4 +1,6 @@
 from collections.abc import Mapping
+from dataclasses import replace
+from unittest.mock import Mock, create_autospec
 
 import pytest
 
@@ -33,7 +35,7 @@ from pyspark_kafka.domain.reading.offset_limits import (
     StartingOffsets,
 )
 
-from ..conftest import Kit, tp
+from ..conftest import Kit, offsets, tp
 
 
 def reader(kit: Kit, **options: str) -> KafkaOffsetReader:
@@ -45,18 +47,19 @@ def resolve(made: KafkaOffsetReader, limit: StartingOffsets) -> PartitionOffsets
     return made.resolve_open(made.unresolved(limit, "start"))
 
 
-class Failing:
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str, failures: list[Exception]):
-        answer = getattr(MemoryOffsetFetcher, method)
-        self.calls = 0
+def watched(monkeypatch: pytest.MonkeyPatch, method: str, *first: object) -> Mock:
+    """Watch a method of fetchers, which returns or raises these things first."""
+    answer, left = getattr(MemoryOffsetFetcher, method), list(first)
 
-        def fail_first(fetcher: MemoryOffsetFetcher, *arguments: object) -> object:
-            self.calls += 1
-            if failures:
-                raise failures.pop(0)
-            return answer(fetcher, *arguments)
+    def answer_or_fail(*given: object) -> object:
+        found = left.pop(0) if left else answer(*given)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
-        monkeypatch.setattr(MemoryOffsetFetcher, method, fail_first)
+    mock: Mock = create_autospec(answer, side_effect=answer_or_fail)
+    monkeypatch.setattr(MemoryOffsetFetcher, method, mock)
+    return mock
 
 
 def refused() -> KafkaRequestError:
@@ -64,25 +67,25 @@ def refused() -> KafkaRequestError:
 
 
 def test_a_refusal_is_tried_again_after_the_interval(kit, monkeypatch):
-    failing = Failing(monkeypatch, "partitions", [refused(), refused()])
+    asked = watched(monkeypatch, "partitions", refused(), refused())
     assert reader(kit, **{"fetchOffset.retryIntervalMs": "250"}).partitions() == {tp(0), tp(1)}
-    assert failing.calls == 3
+    assert asked.call_count == 3
     assert kit.clock.now_ms() == 500
     assert [facts[:2] for facts in kit.events.named("offsets_retried")] == [(1, 3), (2, 3)]
 
 
 def test_the_last_refusal_is_raised(kit, monkeypatch):
-    failing = Failing(monkeypatch, "partitions", [refused() for _ in range(9)])
+    asked = watched(monkeypatch, "partitions", *(refused() for _ in range(9)))
     with pytest.raises(KafkaRequestError):
         reader(kit, **{"fetchOffset.numRetries": "2"}).partitions()
-    assert failing.calls == 2
+    assert asked.call_count == 2
 
 
 def test_an_unreachable_broker_is_not_tried_again(kit, monkeypatch):
-    failing = Failing(monkeypatch, "partitions", [BrokerUnreachableError("b:1", 1)])
+    asked = watched(monkeypatch, "partitions", BrokerUnreachableError("b:1", 1))
     with pytest.raises(BrokerUnreachableError):
         reader(kit).partitions()
-    assert failing.calls == 1
+    assert asked.call_count == 1
 
 
 def test_a_topic_that_does_not_come_about_is_an_error(kit):
@@ -93,14 +96,8 @@ def test_a_topic_that_does_not_come_about_is_an_error(kit):
 
 def test_an_answer_that_lacks_a_known_partition_is_asked_for_again(kit, monkeypatch):
     kit.produce(3)
-    answers = [PartitionOffsets(), PartitionOffsets({tp(0): 3})]
-    whole = MemoryOffsetFetcher.latest
-    monkeypatch.setattr(
-        MemoryOffsetFetcher,
-        "latest",
-        lambda fetcher, asked: answers.pop(0) if answers else whole(fetcher, asked),
-    )
-    known = PartitionOffsets({tp(0): 2, tp(1): 0})
+    watched(monkeypatch, "latest", offsets(), offsets(3))
+    known = offsets(2, 0)
     assert reader(kit).latest(known) == {tp(0): 3, tp(1): 0}
     assert len(kit.events.named("offsets_retried")) == 2
 
@@ -108,7 +105,7 @@ def test_an_answer_that_lacks_a_known_partition_is_asked_for_again(kit, monkeypa
 def test_an_end_before_what_is_known_is_taken_after_the_last_attempt(kit):
     """What Kafka says three times is its word, even if it is less than before."""
     kit.produce(3)
-    known = PartitionOffsets({tp(0): 5, tp(1): 0})
+    known = offsets(5, 0)
     assert reader(kit).latest(known) == {tp(0): 3, tp(1): 0}
     [first, second] = kit.events.named("offsets_retried")
     assert first == (1, 3, "t-0 ends at 3, before the known offset 5")
@@ -122,8 +119,8 @@ def test_limits_become_offsets_of_the_log(kit):
     made = reader(kit)
     assert resolve(made, Earliest()) == {tp(0): 2, tp(1): 1}
     assert resolve(made, Latest()) == {tp(0): 5, tp(1): 4}
-    assert resolve(made, Specific(PartitionOffsets({tp(0): -2, tp(1): 3}))) == {tp(0): 2, tp(1): 3}
-    assert resolve(made, Specific(PartitionOffsets({tp(0): 3, tp(1): -1}))) == {tp(0): 3, tp(1): 4}
+    assert resolve(made, Specific(offsets(-2, 3))) == {tp(0): 2, tp(1): 3}
+    assert resolve(made, Specific(offsets(3, -1))) == {tp(0): 3, tp(1): 4}
 
 
 @pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
@@ -135,7 +132,7 @@ def test_specific_offsets_name_every_partition(kit, partitions):
 
 @pytest.mark.parametrize("kind", [OffsetsMismatchError, StreamOffsetsMismatchError])
 def test_a_mismatch_is_of_the_kind_that_is_asked_for(kit, kind):
-    limit = Specific(PartitionOffsets({tp(0): 0}))
+    limit = Specific(offsets(0))
     with pytest.raises(OffsetsMismatchError, match=r"Specified: Set\(t-0\)") as caught:
         reader(kit).unresolved(limit, "start", kind)
     assert type(caught.value) is kind
@@ -146,7 +143,7 @@ def test_open_offsets_stay_open(kit):
     made = reader(kit)
     assert made.unresolved(Earliest(), "start") == {tp(0): -2, tp(1): -2}
     assert made.unresolved(Latest(), "end") == {tp(0): -1, tp(1): -1}
-    limit = Specific(PartitionOffsets({tp(0): 3, tp(1): -1}))
+    limit = Specific(offsets(3, -1))
     assert made.unresolved(limit, "start") == {tp(0): 3, tp(1): -1}
 
 
@@ -166,8 +163,8 @@ def test_topics_and_partitions_have_offsets_together(kit):
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 2})
     made = reader(kit, subscribe="t,u")
-    offsets = PartitionOffsets({tp(0, "u"): 7, tp(1, "u"): -1})
-    limit = Specific(offsets, (("t", -2),))
+    of_u = PartitionOffsets({tp(0, "u"): 7, tp(1, "u"): -1})
+    limit = Specific(of_u, (("t", -2),))
     assert resolve(made, limit) == {tp(0): 2, tp(1): 0, tp(0, "u"): 7, tp(1, "u"): 0}
 
 
@@ -204,31 +201,24 @@ def test_times_become_offsets(kit):
     assert made.offsets_for_timestamps({tp(0): 400, tp(1): 400}) == {tp(0): 3, tp(1): None}
 
 
-TOO_LATE = [
-    (GlobalTimestamp(300, OnNoMatch.ERROR), GlobalTimestamp(300, OnNoMatch.LATEST)),
-    (
+@pytest.mark.parametrize(
+    "limit",
+    [
+        GlobalTimestamp(300, OnNoMatch.ERROR),
         ByTimestamp(((tp(0), 200), (tp(1), 300)), OnNoMatch.ERROR),
-        ByTimestamp(((tp(0), 200), (tp(1), 300)), OnNoMatch.LATEST),
-    ),
-]
-
-
-@pytest.mark.parametrize("limit", [row[0] for row in TOO_LATE])
-def test_a_time_that_no_record_reaches_is_an_error(kit, limit):
+    ],
+)
+def test_a_time_that_no_record_reaches_is_an_error_or_the_end(kit, limit):
     produce_at(kit, 0, 100, 300)
     produce_at(kit, 1, 250, 260)
+    made = reader(kit)
     with pytest.raises(
         NoOffsetForTimestampError,
         match="No offset matched from request of topic-partition t-1 and timestamp 300",
     ):
-        reader(kit).unresolved(limit, "start")
-
-
-@pytest.mark.parametrize("limit", [row[1] for row in TOO_LATE])
-def test_a_time_that_no_record_reaches_is_the_end(kit, limit):
-    produce_at(kit, 0, 100, 300)
-    produce_at(kit, 1, 250, 260)
-    assert reader(kit).unresolved(limit, "end") == {tp(0): 1, tp(1): 2}
+        made.unresolved(limit, "start")
+    at_end = replace(limit, on_no_match=OnNoMatch.LATEST)
+    assert made.unresolved(at_end, "end") == {tp(0): 1, tp(1): 2}
 
 
 def test_the_first_partition_without_a_record_is_reported(kit):
@@ -249,17 +239,15 @@ def test_times_name_every_partition(kit, partitions, position):
 
 
 def test_nothing_is_asked_about_no_partition(kit, monkeypatch):
-    earliest = Failing(monkeypatch, "earliest", [])
-    latest = Failing(monkeypatch, "latest", [])
+    asked = [watched(monkeypatch, method) for method in ("earliest", "latest")]
     made = reader(kit)
-    offsets = PartitionOffsets({tp(0): 3})
     assert made.earliest([]) == {}
-    assert made.resolve_open(offsets) == offsets
-    assert (earliest.calls, latest.calls) == (0, 0)
+    assert made.resolve_open(offsets(3)) == offsets(3)
+    assert [each.call_count for each in asked] == [0, 0]
 
 
 def test_partitions_are_remembered_for_a_while(kit, monkeypatch):
-    asked = Failing(monkeypatch, "partitions", [])
+    asked = watched(monkeypatch, "partitions")
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "1000"})
     start = made.latest(PartitionOffsets())
     kit.cluster.add_partitions("t", 3)
@@ -268,57 +256,49 @@ def test_partitions_are_remembered_for_a_while(kit, monkeypatch):
     assert made.partitions() == {tp(0), tp(1)}
     kit.clock.sleep_ms(999)
     assert made.latest(start).keys() == {tp(0), tp(1)}
-    assert asked.calls == 1
+    assert asked.call_count == 1
     kit.clock.sleep_ms(1)
     assert made.latest(start).keys() == {tp(0), tp(1), tp(2)}
-    assert asked.calls == 2
+    assert asked.call_count == 2
 
 
 def test_partitions_are_asked_for_every_time_by_default(kit, monkeypatch):
-    asked = Failing(monkeypatch, "partitions", [])
+    asked = watched(monkeypatch, "partitions")
     made = reader(kit)
     made.latest(PartitionOffsets())
     kit.cluster.add_partitions("t", 3)
     assert made.latest(PartitionOffsets()).keys() == {tp(0), tp(1), tp(2)}
-    assert asked.calls == 2
+    assert asked.call_count == 2
 
 
-@pytest.mark.parametrize(
-    "known", [PartitionOffsets({tp(0): 5, tp(1): 0}), PartitionOffsets({tp(7): 0})]
-)
+@pytest.mark.parametrize("known", [offsets(5, 0), PartitionOffsets({tp(7): 0})])
 def test_partitions_in_doubt_are_not_remembered(kit, monkeypatch, known):
-    asked = Failing(monkeypatch, "partitions", [])
+    asked = watched(monkeypatch, "partitions")
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
     assert made.latest(known) == {tp(0): 0, tp(1): 0}
-    assert asked.calls == 3
+    assert asked.call_count == 3
 
 
 def test_partitions_are_asked_for_again_after_a_refusal(kit, monkeypatch):
     """A refusal may come from partitions that are gone: what is remembered is dropped."""
-    asked = Failing(monkeypatch, "partitions", [])
+    asked = watched(monkeypatch, "partitions")
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
     made.partitions()
-    Failing(monkeypatch, "latest", [refused()])
+    watched(monkeypatch, "latest", refused())
     assert made.latest(PartitionOffsets()) == {tp(0): 0, tp(1): 0}
-    assert asked.calls == 2
+    assert asked.call_count == 2
 
 
 def test_one_attempt_takes_the_first_answer(kit):
     made = reader(kit, **{"fetchOffset.numRetries": "1"})
-    assert made.latest(PartitionOffsets({tp(0): 5})) == {tp(0): 0, tp(1): 0}
+    assert made.latest(offsets(5)) == {tp(0): 0, tp(1): 0}
     assert kit.events.named("offsets_retried") == ()
 
 
 @pytest.mark.parametrize(("limit", "method"), [(Earliest(), "earliest"), (Latest(), "latest")])
 def test_an_end_that_kafka_does_not_tell_is_asked_for_again(kit, monkeypatch, limit, method):
     kit.produce(3)
-    whole = getattr(MemoryOffsetFetcher, method)
-    answers = [PartitionOffsets(), PartitionOffsets({tp(0): 0})]
-    monkeypatch.setattr(
-        MemoryOffsetFetcher,
-        method,
-        lambda fetcher, asked: answers.pop(0) if answers else whole(fetcher, asked),
-    )
+    watched(monkeypatch, method, offsets(), offsets(0))
     assert set(resolve(reader(kit), limit).values()) <= {0, 3}
     assert len(kit.events.named("offsets_retried")) == 2
 
@@ -330,12 +310,12 @@ def test_an_end_that_kafka_never_tells_is_an_error(kit, monkeypatch):
 
 
 def test_a_group_begins_where_it_has_committed(kit):
-    kit.cluster.commit("g", PartitionOffsets({tp(0): 4, tp(1): 7}))
+    kit.cluster.commit("g", offsets(4, 7))
     assert reader(kit).unresolved(CommittedOffsets("g"), "start") == {tp(0): 4, tp(1): 7}
 
 
 def test_a_group_that_has_not_committed_all_is_an_error(kit):
-    kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
+    kit.cluster.commit("g", offsets(4))
     with pytest.raises(NoCommittedOffsetError) as caught:
         reader(kit).unresolved(CommittedOffsets("g"), "start")
     assert "'g' has committed no offset for Set(t-1)" in str(caught.value)
@@ -348,11 +328,11 @@ def test_a_group_that_has_not_committed_all_is_an_error(kit):
 def test_what_a_group_has_not_committed_falls_back(kit, on_missing, offset):
     kit.produce(3, partition=1)
     kit.cluster.delete_records({tp(1): 1})
-    kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
+    kit.cluster.commit("g", offsets(4))
     assert resolve(reader(kit), CommittedOffsets("g", on_missing)) == {tp(0): 4, tp(1): offset}
 
 
-BEGINNING = PartitionOffsets({tp(0): 3, tp(1): 0})
+BEGINNING = offsets(3, 0)
 
 
 def stream(
