@@ -1,5 +1,7 @@
+import json
 import subprocess
 from functools import partial
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
@@ -103,76 +105,13 @@ def test_not_known(name):
     assert problem.startswith(told)
 
 
-@pytest.mark.parametrize(
-    ("settings", "config"),
-    [
-        (
-            {
-                "sasl.mechanism": "SCRAM-SHA-512",
-                "sasl.jaas.config": (
-                    "org.apache.kafka.common.security.scram.ScramLoginModule required "
-                    'username="u" password="p";'
-                ),
-            },
-            {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "p"},
-        ),
-        (
-            {"sasl.mechanisms": "PLAIN", "sasl.username": "u", "sasl.password": "p"},
-            {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"},
-        ),
-        (
-            {
-                "sasl.jaas.config": (
-                    f"{KERBEROS} required useKeyTab=true "
-                    'keyTab="/k" principal="me@R" serviceName="s";'
-                ),
-                "sasl.kerberos.kinit.cmd": "/usr/bin/kinit",
-            },
-            {
-                "sasl.mechanism": "GSSAPI",
-                "sasl.kerberos.service.name": "s",
-                "sasl.kerberos.keytab": "/k",
-                "sasl.kerberos.principal": "me@R",
-                "sasl.kerberos.kinit.cmd": (
-                    '/usr/bin/kinit -R -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'
-                    ' || /usr/bin/kinit -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'
-                ),
-            },
-        ),
-        (
-            {"sasl.jaas.config": f"{KERBEROS} required useTicketCache=true;"},
-            {"sasl.mechanism": "GSSAPI", "sasl.kerberos.min.time.before.relogin": "0"},
-        ),
-        (
-            {
-                "sasl.mechanism": "OAUTHBEARER",
-                "sasl.oauthbearer.method": "oidc",
-                "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
-            },
-            {
-                "sasl.mechanism": "OAUTHBEARER",
-                "sasl.oauthbearer.method": "oidc",
-                "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
-            },
-        ),
-        (
-            {
-                "sasl.mechanism": "OAUTHBEARER",
-                "sasl.oauthbearer.method": "oidc",
-                "sasl.oauthbearer.client.id": "me",
-                "sasl.oauthbearer.client.secret": "secret",
-                "sasl.oauthbearer.token.endpoint.url": "https://idp/token",
-            },
-            {"sasl.mechanism": "OAUTHBEARER"},
-        ),
-        ({"sasl.mechanism": "AWS_MSK_IAM"}, {"sasl.mechanism": "OAUTHBEARER"}),
-    ],
-)
-def test_login(settings, config, monkeypatch):
+@pytest.mark.parametrize("login", json.loads((Path(__file__).parent / "logins.json").read_text()))
+def test_login(login, monkeypatch):
     """A login is translated to librdkafka's names, if it has a provider of Kerberos for it."""
     monkeypatch.setattr(confluent_settings, "_has_gssapi", lambda: True)
     protocol = {"security.protocol": "SASL_PLAINTEXT"}
-    assert added(protocol | settings) == {"security.protocol": "sasl_plaintext"} | config
+    found = added(protocol | login["settings"])
+    assert found == {"security.protocol": "sasl_plaintext"} | login["config"]
 
 
 def test_kerberos_that_librdkafka_lacks():
