@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from pyspark_kafka.adapters.values.avro.encoder import AvroEncoder
 from pyspark_kafka.adapters.values.avro.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.values import data_types as types
-from pyspark_kafka.domain.values.data_types import StructField, StructType, parse_struct
+from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.errors import UnencodableValueError
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
+
+from .corpus import POINT, array, enum, fixed, logical, map_, record
 
 NESTED = parse_struct(
     "id bigint, name string, ratio double, flag boolean, price decimal(38,18), "
@@ -43,15 +44,13 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-def one_field(avro: object, data_type: types.DataType) -> AvroEncoder:
-    schema = {"type": "record", "name": "r", "fields": [{"name": "x", "type": avro}]}
-    struct = StructType((StructField("x", data_type),))
-    return AvroEncoder("value", Schema(SchemaType.AVRO, json.dumps(schema)), struct)
+def one_field(avro: object, ddl: str) -> AvroEncoder:
+    schema = Schema(SchemaType.AVRO, json.dumps(record(("x", avro))))
+    return AvroEncoder("value", schema, parse_struct(f"x {ddl}"))
 
 
-def rows_of(data_type: types.DataType, *values: object) -> Any:
-    struct = StructType((StructField("x", data_type),))
-    return pa.array([{"x": value} for value in values], arrow_type(struct))
+def rows_of(ddl: str, *values: object) -> Any:
+    return pa.array([{"x": value} for value in values], arrow_type(parse_struct(f"x {ddl}")))
 
 
 @given(st.lists(ROWS, max_size=4))
@@ -83,90 +82,66 @@ def test_values_longer_than_the_memory_are_written():
     assert found["many"] == [{"x": 1, "y": None}] * 100_000
 
 
-ENUM = {"type": "enum", "name": "e", "symbols": ["A", "B"]}
-FIXED = {"type": "fixed", "name": "f", "size": 2}
+UNION = "struct<member0:string,member1:int>"
+CENTS = fixed(1, logicalType="decimal", precision=2)
 
 
 @pytest.mark.parametrize(
-    ("avro", "data_type", "good", "bad", "reason"),
+    ("avro", "ddl", "good", "bad", "reason"),
     [
-        ("long", types.LONG, 1, None, "is null, and the schema does not allow null"),
-        (ENUM, types.STRING, "B", "C", "is not a symbol of the schema's enum"),
-        (FIXED, types.BINARY, b"ab", b"abc", "has another number of bytes"),
-        (
-            {**FIXED, "size": 1, "logicalType": "decimal", "precision": 2},
-            types.DecimalType(2, 0),
-            Decimal(99),
-            None,
-            "is null",
-        ),
-        (
-            ["string", "int"],
-            parse_struct("member0 string, member1 int"),
-            {"member1": 1},
-            {"member0": None},
-            "is null",
-        ),
+        ("long", "bigint", 1, None, "is null, and the schema does not allow null"),
+        (enum("A", "B"), "string", "B", "C", "is not a symbol of the schema's enum"),
+        (fixed(2), "binary", b"ab", b"abc", "has another number of bytes"),
+        (CENTS, "decimal(2,0)", Decimal(99), None, "is null"),
+        (["string", "int"], UNION, {"member1": 1}, {"member0": None}, "is null"),
     ],
     ids=["null", "enum", "fixed", "decimal", "union"],
 )
-def test_a_row_that_does_not_fit_is_named(avro, data_type, good, bad, reason):
-    rows = rows_of(data_type, good, good, bad, good)
+def test_a_row_that_does_not_fit_is_named(avro, ddl, good, bad, reason):
+    rows = rows_of(ddl, good, good, bad, good)
     with pytest.raises(UnencodableValueError, match=f"row 2 of a batch .* field 'x' {reason}"):
-        one_field(avro, data_type).encode(rows)
+        one_field(avro, ddl).encode(rows)
 
 
 def test_elements_may_be_refused():
-    encoder = one_field({"type": "array", "items": "int"}, types.ArrayType(types.INTEGER))
+    encoder = one_field(array("int"), "array<int>")
     with pytest.raises(UnencodableValueError, match=r"field 'x\.element' is null"):
-        encoder.encode(rows_of(types.ArrayType(types.INTEGER), [1], [1, None]))
+        encoder.encode(rows_of("array<int>", [1], [1, None]))
 
 
 @pytest.mark.parametrize(
-    ("avro", "data_type", "value", "encoded"),
+    ("avro", "ddl", "value", "encoded"),
     [
-        ("long", types.INTEGER, -1, b"\x01"),
-        ("double", types.FLOAT, 1.5, b"\0\0\0\0\0\0\xf8\x3f"),
-        (["null", "int", "long"], types.LONG, 1, b"\x04\x02"),
-        (["null", "int", "long"], types.LONG, None, b"\x00"),
-        (["double", "float"], types.DOUBLE, 0.0, b"\x00" * 9),
-        (["int", "null"], types.BYTE, 1, b"\x00\x02"),
-        (["null", "string", "int"], parse_struct("member0 string, member1 int"), None, b"\0"),
+        ("long", "int", -1, b"\x01"),
+        ("double", "float", 1.5, b"\0\0\0\0\0\0\xf8\x3f"),
+        (["null", "int", "long"], "bigint", 1, b"\x04\x02"),
+        (["null", "int", "long"], "bigint", None, b"\x00"),
+        (["double", "float"], "double", 0.0, b"\x00" * 9),
+        (["int", "null"], "tinyint", 1, b"\x00\x02"),
+        (["null", "string", "int"], UNION, None, b"\0"),
     ],
 )
-def test_numbers_and_unions(avro, data_type, value, encoded):
-    assert one_field(avro, data_type).encode(rows_of(data_type, value)).to_pylist() == [encoded]
+def test_numbers_and_unions(avro, ddl, value, encoded):
+    assert one_field(avro, ddl).encode(rows_of(ddl, value)).to_pylist() == [encoded]
 
 
 @pytest.mark.parametrize(
-    ("avro", "data_type", "reason"),
+    ("avro", "ddl", "reason"),
     [
-        ("int", types.LONG, "field 'x' of type bigint cannot be written as int"),
-        ("string", types.LONG, "field 'x' of type bigint cannot be written as string"),
-        ({"type": "long", "logicalType": "timestamp-nanos"}, types.TIMESTAMP, "timestamp-nanos"),
-        ("bytes", types.DecimalType(5, 2), "field 'x' of type decimal"),
-        ({"type": "map", "values": "int"}, types.MapType(types.LONG, types.INTEGER), "map"),
-        (["string", "int"], parse_struct("a string, b int"), "must have the fields member0"),
-        (["string", "int"], types.STRING, "field 'x' of type string cannot be written as union"),
-        (
-            {"type": "record", "name": "i", "fields": [{"name": "y", "type": "int"}]},
-            parse_struct("z int"),
-            r"field 'x\.z' is not in the schema",
-        ),
-        (
-            {
-                "type": "record",
-                "name": "i",
-                "fields": [{"name": "z", "type": "int"}, {"name": "y", "type": "int"}],
-            },
-            parse_struct("z int"),
-            r"field 'x\.y' of the schema is missing, and must not be null",
-        ),
+        ("int", "bigint", "field 'x' of type bigint cannot be written as int"),
+        ("string", "bigint", "field 'x' of type bigint cannot be written as string"),
+        (logical("long", "timestamp-nanos"), "timestamp", "timestamp-nanos"),
+        ("bytes", "decimal(5,2)", "field 'x' of type decimal"),
+        (map_("int"), "map<bigint,int>", "map"),
+        (["string", "int"], "struct<a:string,b:int>", "must have the fields member0"),
+        (["string", "int"], "string", "field 'x' of type string cannot be written as union"),
+        (POINT, "struct<z:int>", r"field 'x\.z' is not in the schema"),
+        (POINT, "struct<x:int>", r"field 'x\.y' of the schema is missing, and must not be null"),
     ],
 )
-def test_a_type_that_does_not_fit_is_refused(avro, data_type, reason):
+def test_a_type_that_does_not_fit_is_refused(avro, ddl, reason):
     with pytest.raises(ValueError, match=reason):
-        one_field(avro, data_type)
+        one_field(avro, ddl)
 
 
 def test_the_format_takes_the_schema_of_the_options_or_the_registry():
