@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
@@ -147,29 +147,20 @@ def kafka(servers):
     return shared_kafka(servers.find("kafka"))
 
 
-@pytest.fixture(scope="session")
-def secured(servers):
-    return servers.find("secured")
+def shared(name: str) -> Any:
+    """Return a fixture that finds a server of the run."""
+
+    def find(servers: Servers) -> Any:
+        return servers.find(name)
+
+    return pytest.fixture(find, scope="session")
 
 
-@pytest.fixture(scope="session")
-def hdfs(servers):
-    return servers.find("hdfs")
-
-
-@pytest.fixture(scope="session")
-def s3(servers):
-    return servers.find("s3")
-
-
-@pytest.fixture(scope="session")
-def schema_registry(servers):
-    return servers.find("schema_registry")
-
-
-@pytest.fixture(scope="session")
-def connect_url(servers):
-    return servers.find("spark_connect")
+secured = shared("secured")
+hdfs = shared("hdfs")
+s3 = shared("s3")
+schema_registry = shared("schema_registry")
+connect_url = shared("spark_connect")
 
 
 @pytest.fixture(scope="session")

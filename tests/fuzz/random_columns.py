@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import (
     ArrayType,
+    DataType,
     DecimalType,
     MapType,
     StructField,
@@ -20,12 +22,7 @@ from pyspark_kafka.ports.values.value_types import arrow_type
 
 from .guarded import guarded_empty
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark_kafka.domain.values.data_types import DataType
-
-    Numbers: TypeAlias = np.ndarray[Any, Any]
+Numbers: TypeAlias = np.ndarray[Any, Any]
 
 ATOMS: Final = (
     *(types.BOOLEAN, types.BYTE, types.SHORT, types.INTEGER, types.LONG),

@@ -40,6 +40,17 @@ def make_environment(environment: Environment, python: Path, project: Project) -
     return made
 
 
+def find_python(version: str) -> Path | None:
+    """Return the Python of a version such as ``3.12``: of pyenv, or else from the ``PATH``."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    of_pyenv = (pyenv / "versions").glob(f"{version}.*/bin")
+    path = os.pathsep.join([*map(str, of_pyenv), os.environ["PATH"]])
+    try:
+        return Path(_run("uv", "python", "find", "--system", version, PATH=path).strip())
+    except InstallError:
+        return None
+
+
 def _with_wheel(environment: Environment, python: Path) -> Path:
     with tempfile.TemporaryDirectory() as directory:
         wheel = build(ROOT, Path(directory))
@@ -98,14 +109,14 @@ def _uv(*arguments: str | Path) -> str:
     return _run("uv", *arguments)
 
 
-def _run(module: str, *arguments: str | Path) -> str:
+def _run(module: str, *arguments: str | Path, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         capture_output=True,
         text=True,
         check=False,
         cwd=ROOT,
-        env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"},
+        env={**os.environ, "UV_PYTHON_DOWNLOADS": "never", **variables},
     )
     if done.returncode:
         raise InstallError(done.stderr.strip())

@@ -13,9 +13,8 @@ from tests.packaging.installed import VARIABLE as INSTALLED
 from tests.servers.tested_kafka import VARIABLE
 
 from .cells import Cell
-from .environments import InstallError, installed_versions, make_environment
+from .environments import InstallError, find_python, installed_versions, make_environment
 from .project import ROOT, Project
-from .pythons import find_python
 from .results import Counts, Outcome, Result
 
 LOGS: Final = ROOT / "build" / "matrix"

@@ -4,7 +4,16 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+
+def output_of(command: Sequence[str | Path], **options: Any) -> str:
+    """Return what a command prints, which has to succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def without_the_package(directory: Path) -> Path:
@@ -39,11 +48,7 @@ def install_wheel(base: Path, directory: Path, wheel: Path, extras: str = "") ->
 
 
 def build(source: Path, directory: Path) -> Path:
-    subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, source],
-        check=True,
-        capture_output=True,
-    )
+    output_of([sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, source])
     [wheel] = directory.glob("*.whl")
     return wheel
 

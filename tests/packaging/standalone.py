@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from tests.documents import DOCS
 from tests.servers.java_server import running
 from tests.spark_home.home import java_options
 
-from .environments import see_dependencies
+from .environments import output_of, see_dependencies
 
 COMMANDS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MASTER, WORKER = COMMANDS.findall((DOCS / "deploy" / "standalone.md").read_text())
@@ -70,12 +69,5 @@ def submit(directory: Path, master: str, program: Path, *arguments: str | Path) 
 def _run(commands: str, directory: Path) -> None:
     """Run commands in a shell that finds this run's Python and Spark."""
     tools = [f"{os.environ['SPARK_HOME']}/bin", str(Path(sys.executable).parent)]
-    done = subprocess.run(
-        ["bash", "-e", "-c", commands],
-        cwd=directory,
-        env={**os.environ, "PATH": os.pathsep.join([*tools, os.environ["PATH"]])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    path = os.pathsep.join([*tools, os.environ["PATH"]])
+    output_of(["bash", "-e", "-c", commands], cwd=directory, env={**os.environ, "PATH": path})

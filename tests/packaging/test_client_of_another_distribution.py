@@ -4,7 +4,6 @@ import ast
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ import pytest
 import pyspark_kafka
 from pyspark_kafka import brokers, continuous
 
-from .environments import build
+from .environments import build, output_of
 
 PROJECT = Path(__file__).parent / "projects" / "journal"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -30,11 +29,7 @@ class Installed(NamedTuple):
     python: Path
 
     def run(self, *arguments: str | Path) -> str:
-        done = subprocess.run(
-            [self.python, *arguments], cwd=self.project, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return output_of([self.python, *arguments], cwd=self.project)
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import json
 import re
 import signal
-import subprocess
 import time
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -21,6 +21,7 @@ from tests.integration.test_prometheus_command import scrape, write
 from tests.servers.http_server import Request, Response, serving
 from tests.servers.secured import TLS_MECHANISM, SecuredBroker
 
+from .environments import output_of
 from .installed import Installed
 
 pytestmark = pytest.mark.timeout(900)  # kernels are compiled, in each environment
@@ -146,16 +147,9 @@ def run_page(name: str, installed: Installed) -> None:
 def run_tests_of(name: str, installed: Installed) -> None:
     module = installed.directory / "test_page.py"
     module.write_text("\n".join(sources(DOCS / name)))
-    done = subprocess.run(
-        [installed.python, "-m", "pytest", "-q", module],
-        cwd=installed.directory,
-        env=installed.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout
+    command: Sequence[str | Path] = [installed.python, "-m", "pytest", "-q", module]
+    shell = {"cwd": installed.directory, "env": installed.environment}
+    assert " passed" in output_of(command, **shell)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

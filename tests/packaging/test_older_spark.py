@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from .conftest import ROOT, made_once
+from .environments import output_of
 
 SPARK: Final = "4.0.2"
 
@@ -44,13 +45,6 @@ def test_the_oldest_spark_reads_and_writes_without_pandas(packages):
         "-W=ignore:unclosed <socket:ResourceWarning",
         f"-k=not confluent and ({CHOSEN})",
     )
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *TESTS],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(packages)},
-    )
-    assert ran.returncode == 0, ran.stdout[-5_000:]
-    assert " skipped" not in ran.stdout
+    environment = {**os.environ, "PYTHONPATH": str(packages)}
+    command = (sys.executable, "-m", "pytest", *options, *TESTS)
+    assert " skipped" not in output_of(command, cwd=ROOT, env=environment)

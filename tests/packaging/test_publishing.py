@@ -1,20 +1,19 @@
 """What a package index checks and shows of the distribution."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from tests.documents import README
+
+from .environments import output_of
 
 TOOLS = Path(sys.prefix) / "publish" / "bin"
 """`make test` and `make dist` install them there."""
 
 
 def run(tool: str, *arguments: str | Path) -> str:
-    done = subprocess.run([TOOLS / tool, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return output_of([TOOLS / tool, *arguments])
 
 
 def test_an_index_accepts_the_distribution(wheel):

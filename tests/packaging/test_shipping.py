@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from tests.documents import README, sources
 from tests.spark.topics import SHAPES
 
+from .environments import output_of
 from .standalone import pack_environment, standalone_cluster, submit
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -69,6 +69,4 @@ def test_a_zip_serves_executors_that_do_not_have_the_package(
     shipping.write_text(example)
     program = PROGRAMS / "read_shipped.py"
     command = (bare_python, program, master, kafka.bootstrap_servers, topic, shipping)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "25 25"
+    assert output_of(command).splitlines()[-1] == "25 25"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Self, final
+from typing import Any, Final, Self, final
 from urllib.parse import urlsplit
 
 from pyspark_kafka.brokers.settings import free_ports
@@ -20,8 +20,6 @@ _RESET: Final = struct.pack("ii", 1, 0)
 """``SO_LINGER`` with which closing sends RST."""
 
 _STOP_S: Final = 10.0
-_DIRECTIONS: Final = (True, False)
-"""Whether it is the one to the server."""
 
 
 @final
@@ -104,9 +102,10 @@ class FaultProxy:
         self._target = "127.0.0.1", target
         self._rules = Rules(refuses=True)
         self._changed = asyncio.Event()
-        self._listener: socket.socket | None = None
-        self._connections: set[_Connection] = set()
-        self._accepting: asyncio.Task[None] | None = None
+        self._listener: asyncio.Server | None = None
+        self._serving: dict[asyncio.Task[Any], list[StreamWriter]] = {}
+        """The ends of each connection, by the task that serves it."""
+
         self.port = port
         self.connections = 0
         """How many clients have connected."""
@@ -121,81 +120,62 @@ class FaultProxy:
 
     def set(self, rules: Rules) -> None:
         """Put rules in force, for new connections and for those there are."""
-        self._call(lambda: self._set(rules))
+        self._call(self._set(rules))
 
     def reset_all(self) -> None:
-        self._call(self._reset_all)
+        self._call(self._reset_all())
 
     def close(self) -> None:
         """Refuse connections, and reset those there are."""
         self.set(Rules(refuses=True))
 
-    def _call(self, act: Callable[[], None]) -> None:
-        async def run() -> None:
-            act()
+    def _call(self, act: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(act, self._loop).result(_STOP_S)
 
-        asyncio.run_coroutine_threadsafe(run(), self._loop).result(_STOP_S)
-
-    def _set(self, rules: Rules) -> None:
+    async def _set(self, rules: Rules) -> None:
         if rules.refuses and self._listener is not None:
-            assert self._accepting is not None
-            self._accepting.cancel()
-            _close(self._listener, self._loop)
+            self._listener.close()
             self._listener = None
-            self._reset_all()
+            await self._reset_all()
         elif not rules.refuses and self._listener is None:
-            self._listener = socket.create_server(("127.0.0.1", self.port))
-            self._listener.setblocking(False)
-            self._accepting = self._loop.create_task(self._accept(self._listener))
+            self._listener = await asyncio.start_server(
+                self._serve, "127.0.0.1", self.port, limit=_CHUNK
+            )
         self._rules = rules
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _reset_all(self) -> None:
-        for connection in tuple(self._connections):
-            connection.reset()
+    async def _reset_all(self) -> None:
+        for task, ends in tuple(self._serving.items()):
+            _reset(ends)
+            task.cancel()
 
-    async def _accept(self, listener: socket.socket) -> None:
-        while True:
-            accepted, _ = await self._loop.sock_accept(listener)
-            self.connections += 1
-            connection = _Connection(accepted)
-            self._connections.add(connection)
-            connection.tasks.add(self._loop.create_task(self._serve(connection)))
-
-    async def _serve(self, connection: _Connection) -> None:
+    async def _serve(self, from_client: StreamReader, to_client: StreamWriter) -> None:
+        self.connections += 1
+        task, ends = asyncio.current_task(), [to_client]
+        assert task is not None
+        self._serving[task] = ends
         try:
-            await self._loop.sock_connect(connection.server, self._target)
-        except OSError:
-            self._drop(connection)
-            return
-        for to_server in _DIRECTIONS:
-            pump = self._pump(connection, to_server=to_server)
-            connection.tasks.add(self._loop.create_task(pump))
-
-    async def _pump(self, connection: _Connection, *, to_server: bool) -> None:
-        ends = connection.client, connection.server
-        source, sink = ends if to_server else ends[::-1]
-        passed = _Passed(self, to_server=to_server)
-        try:
-            while data := await self._loop.sock_recv(source, passed.chunk):
-                if not await passed.forward(sink, data):
-                    self._drop(connection)
-                    return
-            await passed.forward(sink, b"")
-            sink.shutdown(socket.SHUT_WR)
-        except OSError as error:
-            if error.errno != errno.ENOTCONN:
-                self._drop(connection)
+            from_server, to_server = await asyncio.open_connection(*self._target, limit=_CHUNK)
+            ends.append(to_server)
+            async with asyncio.TaskGroup() as pumps:
+                pumps.create_task(self._pump(from_client, to_server, to_server=True))
+                pumps.create_task(self._pump(from_server, to_client, to_server=False))
+        except* OSError:
+            _reset(ends)
         finally:
-            connection.ended += 1
-            if connection.ended == len(_DIRECTIONS):
-                self._connections.discard(connection)
-                connection.close()
+            del self._serving[task]
+            for end in ends:
+                end.close()
 
-    def _drop(self, connection: _Connection) -> None:
-        self._connections.discard(connection)
-        connection.reset()
+    async def _pump(self, source: StreamReader, sink: StreamWriter, *, to_server: bool) -> None:
+        passed = _Passed(self, to_server=to_server)
+        # What was sent is in the kernel's hands before a connection is reset.
+        sink.transport.set_write_buffer_limits(0)
+        while data := await source.read(passed.chunk):
+            await passed.forward(sink, data)
+        await passed.forward(sink, b"")
+        sink.write_eof()
 
     async def wait_for_change(self) -> None:
         """Wait until other rules are put in force; in the proxies' thread."""
@@ -217,12 +197,13 @@ class _Passed:
         """How much to read at once: what is slow is read slowly, so that its sender is held up."""
         return min(_CHUNK, self._traffic().bytes_per_s or _CHUNK)
 
-    async def forward(self, sink: socket.socket, data: bytes) -> bool:
-        """Send data as the rules say; return whether the connection goes on.
+    async def forward(self, sink: StreamWriter, data: bytes) -> None:
+        """Send data as the rules say.
 
         No data is the end of a direction, which is held as data is.
+
+        :raises ConnectionResetError: if the connection is to be reset.
         """
-        loop = asyncio.get_running_loop()
         await asyncio.sleep(self._traffic().delay_s)
         rest = memoryview(data)
         while (traffic := self._traffic()).is_held or rest:
@@ -230,13 +211,13 @@ class _Passed:
                 await self._proxy.wait_for_change()
                 continue
             allowed = _allowed(traffic, self._count, len(rest))
-            await loop.sock_sendall(sink, rest[:allowed])
+            sink.write(rest[:allowed])
+            await sink.drain()
             rest, self._count = rest[allowed:], self._count + allowed
             if traffic.reset_after is not None and self._count >= traffic.reset_after:
-                return False
+                raise ConnectionResetError
             if traffic.bytes_per_s is not None:
                 await asyncio.sleep(allowed / traffic.bytes_per_s)
-        return True
 
     def _traffic(self) -> Traffic:
         rules = self._proxy.rules
@@ -255,41 +236,12 @@ def _allowed(traffic: Traffic, passed: int, left: int) -> int:
     return allowed
 
 
-@final
-class _Connection:
-    """Both sockets of a client that is connected."""
-
-    def __init__(self, client: socket.socket) -> None:
-        self.client = client
-        self.server = socket.socket()
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.ended = 0
-        for each in (self.client, self.server):
-            each.setblocking(False)
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def reset(self) -> None:
-        for each in (self.client, self.server):
-            with suppress(OSError):
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self.close()
-
-    def close(self) -> None:
-        """Close both sockets, and end what waits for them."""
-        loop, current = asyncio.get_running_loop(), asyncio.current_task()
-        for task in self.tasks:
-            if task is not current:
-                task.cancel()
-        for each in (self.client, self.server):
-            _close(each, loop)
-
-
-def _close(connection: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
-    """Close a socket. A cancelled task looks for it later, by a number that may be another's."""
-    if connection.fileno() >= 0:
-        loop.remove_reader(connection)
-        loop.remove_writer(connection)
-        connection.close()
+def _reset(ends: Iterable[StreamWriter]) -> None:
+    """Close both sockets of a connection with RST."""
+    for end in ends:
+        with suppress(OSError):
+            end.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        end.transport.abort()
 
 
 async def _cancel_all() -> None:

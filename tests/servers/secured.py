@@ -61,6 +61,12 @@ GUEST: Final = "guest"
 
 ANY: Final = "*"
 
+_LISTENERS: Final = (
+    *("SASL_SSL", "SASL_PLAINTEXT", "SSL"),
+    *("EXPIRED:SASL_SSL", "WRONG_HOST:SASL_SSL", "ROTATED:SSL"),
+)
+"""In the order of the broker's addresses below."""
+
 
 @dataclass(frozen=True, slots=True)
 class SecuredBroker:
@@ -217,35 +223,17 @@ def run_secured() -> Iterator[SecuredBroker]:
     ):
         root = Path(directory)
         config = _write_stores(root) | _sasl(f"{issuer.url}/jwks", kdc)
-        names = (
-            "SASL_SSL",
-            "SASL_PLAINTEXT",
-            "SSL",
-            "EXPIRED:SASL_SSL",
-            "WRONG_HOST:SASL_SSL",
-            "ROTATED:SSL",
-        )
-        addresses = [f"127.0.0.1:{port}" for port in free_ports(len(names))]
+        ports = free_ports(len(_LISTENERS))
+        addresses = [f"127.0.0.1:{port}" for port in ports]
         java = (
             f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.url}/jwks",
             f"-Djava.security.krb5.conf={kdc.krb5_conf}",
         )
-        listeners = dict(zip(names, addresses, strict=True))
+        listeners = dict(zip(_LISTENERS, addresses, strict=True))
         with cluster_listening(listeners, config, java) as cluster:
             _add_users(cluster.bootstrap_servers)
-            sasl, sasl_plaintext, tls, expired, wrong_host, rotated = addresses
-            yield SecuredBroker(
-                cluster._nodes,
-                sasl,
-                sasl_plaintext,
-                tls,
-                expired,
-                wrong_host,
-                rotated,
-                f"{issuer.url}/token",
-                kdc,
-                root,
-            )
+            given: tuple[Any, ...] = (*addresses, f"{issuer.url}/token", kdc, root)
+            yield SecuredBroker(cluster._nodes, *given)
 
 
 def _write_stores(root: Path) -> dict[str, str]:

@@ -6,9 +6,9 @@ a directory.
 
 import enum
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -16,8 +16,6 @@ from pyspark_kafka.domain.errors import MetadataLogError
 
 from .surrounded import Surrounded
 from .trap import Trap
-
-_HELD_S: Final = 60.0
 
 
 class EpochPoint(enum.Enum):
@@ -40,10 +38,8 @@ class EpochPoints:
 
     def __init__(self, directory: Path) -> None:
         """Take a directory, which is created if it is missing."""
-        for name in ("kill", "hold"):
-            (directory / name).mkdir(parents=True, exist_ok=True)
-        self.kills = Trap(directory / "kill")
-        self.holds = Trap(directory / "hold")
+        directory.mkdir(parents=True, exist_ok=True)
+        self.trap = Trap(directory)
         self._outage = directory / "outage"
 
     def fail_logs(self, outage: LogOutage) -> None:
@@ -52,22 +48,9 @@ class EpochPoints:
     def mend_logs(self) -> None:
         self._outage.unlink(missing_ok=True)
 
-    def reach(self, point: EpochPoint | None) -> None:
-        """Be killed or held, if that is armed."""
-        if point is not None:
-            self.kills.reach(point)
-            self.holds.hold(point, _HELD_S)
-
-    def outage(self) -> LogOutage | None:
-        try:
-            return LogOutage[self._outage.read_text()]
-        except (FileNotFoundError, KeyError):
-            return None
-
     def log_at(self, path: StoragePath) -> Any:
         """Return the log of a directory, with points around what is written."""
         is_offsets = str(path).endswith("offsets")
-        before = EpochPoint.ACKNOWLEDGED if is_offsets else None
         after = EpochPoint.LOGGED if is_offsets else EpochPoint.COMMITTED
 
         @contextmanager
@@ -76,14 +59,17 @@ class EpochPoints:
                 self._fail(path, *LogOutage)
                 yield
                 return
-            self.reach(before)
+            if is_offsets:
+                self.trap.reach(EpochPoint.ACKNOWLEDGED)
             self._fail(path, LogOutage.REFUSED)
             yield
             self._fail(path, LogOutage.UNANSWERED)
-            self.reach(after)
+            self.trap.reach(after)
 
         return Surrounded(FsspecMetadataLog(path), around)
 
     def _fail(self, path: StoragePath, *outages: LogOutage) -> None:
-        if self.outage() in outages:
+        with suppress(FileNotFoundError):
+            if self._outage.read_text() not in {outage.name for outage in outages}:
+                return
             raise MetadataLogError(str(path), "The storage is not available: the soak test says so")

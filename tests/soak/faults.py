@@ -24,6 +24,7 @@ from .ledger import REPLICATED, SOURCE
 from .numbers import SoakError
 from .processes import kill, send_signal, session_of
 from .stage import BROKERS, MAX_PARTITIONS, PARTITIONS, Stage
+from .trap import Reaction
 
 _OUTAGE_S: Final = 10.0
 _BACKLOG_S: Final = 2.0
@@ -97,7 +98,7 @@ def kill_driver(point: EpochPoint | None) -> Strike:
         if point is None:
             stage.driver.kill()
         else:
-            stage.driver.points.kills.arm(point)
+            stage.driver.points.trap.arm(point)
             stage.await_event(stage.driver.has_ended, f"end of the driver {point.value}")
             stage.driver.kill()
         stage.note(f"driver {_told(point)}")
@@ -115,7 +116,7 @@ def kill_starting_driver(stage: Stage, chance: random.Random) -> None:
     stage.kill_driver()
     driver = stage.new_driver()
     point = chance.choice(list(EpochPoint))
-    driver.points.kills.arm(point)
+    driver.points.trap.arm(point)
     stage.start_driver(_setup(stage, chance), driver)
     stage.await_event(driver.has_ended, f"end of the driver {point.value}")
     driver.kill()
@@ -339,7 +340,7 @@ def fail_logs(outage: LogOutage) -> Strike:
         stage.note("the logs are back")
         stage.await_flow()
         # What went on without the logs must be in them afterwards.
-        stage.driver.points.kills.arm(EpochPoint.COMMITTED)
+        stage.driver.points.trap.arm(EpochPoint.COMMITTED)
         stage.await_event(stage.driver.has_ended, "commit after the outage")
         stage.driver.kill()
         stage.note(f"driver {EpochPoint.COMMITTED.value}")
@@ -367,13 +368,13 @@ def _at(stage: Stage, point: EpochPoint | None) -> Iterator[EpochPoint | None]:
     if point is None:
         yield None
         return
-    holds = stage.driver.points.holds
-    holds.arm(point)
+    trap = stage.driver.points.trap
+    trap.arm(point, Reaction.HOLD)
     try:
-        stage.await_event(lambda: not holds.is_armed, f"epoch {point.value}", stage.keep)
+        stage.await_event(lambda: not trap.is_armed, f"epoch {point.value}", stage.keep)
         yield point
     finally:
-        holds.release()
+        trap.release()
 
 
 @contextmanager

@@ -4,16 +4,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyspark_kafka.brokers import KafkaCluster
 
-from .driver import QueryPlan
+from .driver import Driver, QueryPlan
 from .numbers import READ_S, TICK_S, NumberProducer, NumberReader, SoakError
-from .rounds import Opened
+from .rounds import Opened, Rounds
 
 SOURCE: Final = "numbers"
 """The topic of all numbers; a query's output has its name."""
@@ -150,3 +150,16 @@ class Ledger(Opened):
 
     def _create(self, topic: str, partitions: int) -> None:
         self._cluster.create_topic(topic, partitions, self._replication_factor, self._config)
+
+
+class LedgerRounds(Rounds):
+    """Rounds of queries in a driver; a ledger has what they have written."""
+
+    _ledger: Ledger
+    _driver: Driver
+
+    def _come_to(self) -> dict[str, Any]:
+        return {"numbers": self._ledger.producer.count, "counts": self._ledger.counts()}
+
+    def _last_words(self) -> str:
+        return self._driver.last_words()

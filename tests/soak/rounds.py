@@ -1,12 +1,14 @@
 """What all soaks share: rounds that are lines of JSON, and what is open for a block."""
 
 import json
+import shutil
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from types import TracebackType
+from pathlib import Path
 from typing import Any, Self
 
 from .numbers import SoakError
@@ -28,13 +30,15 @@ class Opened(ABC):
             self._closing = closing.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._closing.__exit__(kind, error, traceback)
+    def __exit__(self, *error: object) -> None:
+        self._closing.__exit__(*error)  # type: ignore[arg-type]
+
+
+def temporary_directory(closing: ExitStack, name: str) -> Path:
+    """Make a directory, which is removed when the stack closes."""
+    directory = Path(tempfile.mkdtemp(prefix=f"{name}-"))
+    closing.callback(shutil.rmtree, directory, ignore_errors=True)
+    return directory
 
 
 @dataclass(slots=True)

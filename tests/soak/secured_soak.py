@@ -1,19 +1,16 @@
 """Queries that log in for minutes, while sessions, tokens and tickets end under them."""
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..servers.kdc import KRB5_CONFIG
 from ..servers.secured import MECHANISMS, SecuredBroker
 from .driver import Driver, QueryPlan
-from .ledger import SOURCE, Ledger
+from .ledger import SOURCE, Ledger, LedgerRounds
 from .numbers import SoakError
-from .rounds import Round, Rounds
+from .rounds import Round, temporary_directory
 
 LIFETIME_S: Final = 60
 """How long tokens and tickets are valid; a session ends after ``SESSION_MS`` of the broker."""
@@ -31,7 +28,7 @@ _START_S: Final = 300.0
 _CHECK_S: Final = 180.0
 
 
-class SecuredSoak(Rounds):
+class SecuredSoak(LedgerRounds):
     """A driver of one query for each mechanism, which nothing kills: it must not end by itself.
 
     A round is some minutes of load.
@@ -50,8 +47,7 @@ class SecuredSoak(Rounds):
         self._minutes = minutes
 
     def _open(self, closing: ExitStack) -> None:
-        directory = Path(tempfile.mkdtemp(prefix="secured-soak-"))
-        closing.callback(shutil.rmtree, directory, ignore_errors=True)
+        directory = temporary_directory(closing, "secured-soak")
         ledger = Ledger(self._broker.cluster, self._queries, _PARTITIONS, _RATE)
         self._ledger = closing.enter_context(ledger)
         krb5_conf = directory / "krb5.conf"
@@ -77,12 +73,6 @@ class SecuredSoak(Rounds):
             self._ledger.wait_for(lambda: False, 60 * self._minutes, self._keep)
         self._note("loaded")
         self._ledger.check(time.monotonic() + _CHECK_S, self._keep, _CHECK_S)
-
-    def _come_to(self) -> dict[str, Any]:
-        return {"numbers": self._ledger.producer.count, "counts": self._ledger.counts()}
-
-    def _last_words(self) -> str:
-        return self._driver.last_words()
 
     def _options(self, query: QueryPlan) -> dict[str, str]:
         options = self._broker.options(query.login)

@@ -1,25 +1,22 @@
 """Rounds of kills under load, each with a check of every record."""
 
 import random
-import shutil
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pyspark_kafka.brokers import KafkaCluster
 
 from .driver import Driver, QueryPlan
 from .kill_points import Point
-from .ledger import REPLICATED, SOURCE, Ledger
+from .ledger import REPLICATED, SOURCE, Ledger, LedgerRounds
 from .numbers import SoakError
 from .processes import Process, kill
-from .rounds import Round, Rounds
+from .rounds import Round, temporary_directory
 from .trap import Trap
 
 QUERIES: Final = (
@@ -50,7 +47,7 @@ _OF_SPARK: Final = (
 """Failures of a query that no sink or source can help; it is restarted as after a kill."""
 
 
-class Soak(Rounds):
+class Soak(LedgerRounds):
     """Queries on a cluster of three brokers, and a killer of parts of both."""
 
     def __init__(
@@ -69,8 +66,7 @@ class Soak(Rounds):
         self._runs_out = False
 
     def _open(self, closing: ExitStack) -> None:
-        directory = Path(tempfile.mkdtemp(prefix="soak-"))
-        closing.callback(shutil.rmtree, directory, ignore_errors=True)
+        directory = temporary_directory(closing, "soak")
         ledger = Ledger(self._cluster, self._queries, PARTITIONS, RATE, config=REPLICATED)
         self._ledger = closing.enter_context(ledger)
         self._trap = Trap(directory)
@@ -85,12 +81,6 @@ class Soak(Rounds):
     def run_round(self, number: int) -> Round:
         """Kill a broker, workers and the driver under load, and look for each number."""
         return self._checked(number, self._kill_under_load, restarts=0, failures=0)
-
-    def _come_to(self) -> dict[str, Any]:
-        return {"numbers": self._ledger.producer.count, "counts": self._ledger.counts()}
-
-    def _last_words(self) -> str:
-        return self._driver.last_words()
 
     # Killing
 

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from pyspark_kafka.brokers import KafkaCluster
@@ -50,7 +49,10 @@ class Stage(Opened):
         self._drivers = 0
 
     def _open(self, closing: ExitStack) -> None:
-        closing.push(self._remove)
+        # After a failure, the drivers' files and the checkpoints are kept.
+        closing.push(
+            lambda kind, *_: None if kind else shutil.rmtree(self.directory, ignore_errors=True)
+        )
         ledger = Ledger(
             self.cluster,
             self.queries,
@@ -63,16 +65,6 @@ class Stage(Opened):
         self.ledger = closing.enter_context(ledger)
         self.producer, self.readers = ledger.producer, ledger.readers
         closing.callback(self.kill_driver)
-
-    def _remove(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,  # noqa: ARG002  # the signature of `__exit__`
-        traceback: TracebackType | None,  # noqa: ARG002
-    ) -> None:
-        """Remove all files; after a failure, keep the drivers' files and the checkpoints."""
-        if kind is None:
-            shutil.rmtree(self.directory, ignore_errors=True)
 
     # The driver
 

@@ -44,33 +44,25 @@ class Trap:
 
     def reach(self, point: enum.Enum) -> None:
         """Do what is armed for this point, if anything is."""
-        if not self.spring(point):
-            return
-        _, reaction = self._sprung.read_text().split()
-        if reaction == Reaction.KILL.name:
-            kill_session(os.getsid(0))
-        if reaction == Reaction.FAIL.name:
-            raise BrokerUnreachableError("a trap", 0.0)
-        self._await_release(_HELD_S)
+        match self.spring(point):
+            case Reaction.KILL:
+                kill_session(os.getsid(0))
+            case Reaction.HOLD:
+                Deadline.after(_HELD_S).poll(lambda: not self._sprung.exists(), _POLL_S)
+            case Reaction.FAIL:
+                raise BrokerUnreachableError("a trap", 0.0)
 
-    def spring(self, point: enum.Enum) -> bool:
-        """Return whether this is the first process or thread that comes to an armed point."""
+    def spring(self, point: enum.Enum) -> Reaction | None:
+        """Return the reaction for the first process or thread that comes to an armed point."""
         try:
-            if self._armed.read_text().split()[:1] != [point.name]:
-                return False
+            armed, reaction = self._armed.read_text().split()
+            if armed != point.name:
+                return None
             self._armed.replace(self._sprung)
         except FileNotFoundError:
-            return False
-        return True
-
-    def hold(self, point: enum.Enum, seconds: float) -> None:
-        """Wait for ``release``, if this is the first that comes to an armed point."""
-        if self.spring(point):
-            self._await_release(seconds)
+            return None
+        return Reaction[reaction]
 
     def release(self) -> None:
         self._armed.unlink(missing_ok=True)
         self._sprung.unlink(missing_ok=True)
-
-    def _await_release(self, seconds: float) -> None:
-        Deadline.after(seconds).poll(lambda: not self._sprung.exists(), _POLL_S)

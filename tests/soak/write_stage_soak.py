@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -18,7 +17,7 @@ from .driver_process import DriverProcess
 from .kill_points import Point
 from .ledger import Counts
 from .numbers import NumberProducer, NumberReader, SoakError
-from .rounds import Opened, Round, Rounds
+from .rounds import Opened, Round, Rounds, temporary_directory
 from .stage_faults import StageFaults, count_twins
 from .stage_stories import SHORT_TIMEOUT_MS, Story
 from .trap import Reaction, Trap
@@ -88,8 +87,7 @@ class WriteStageSoak(Rounds):
         self._query: _Query | None = None
 
     def _open(self, closing: ExitStack) -> None:
-        self._root = Path(tempfile.mkdtemp(prefix="write-stage-"))
-        closing.callback(shutil.rmtree, self._root, ignore_errors=True)
+        self._root = temporary_directory(closing, "write-stage")
         self._source = self._root.name
         self._cluster.create_topic(self._source, _PARTITIONS)
         producer = NumberProducer(self._cluster.bootstrap_servers, self._source, _PARTITIONS, _RATE)

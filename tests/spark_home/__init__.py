@@ -1,7 +1,5 @@
 """A home of Spark for tests, and what makes it start fast."""
 
-from __future__ import annotations
-
 from .class_archive import making_class_archive
 from .home import make_spark_home
 

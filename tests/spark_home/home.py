@@ -1,16 +1,12 @@
 """A home of the installed Spark that starts fast."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from zipfile import ZipFile
 
 from pyspark_kafka.brokers.jars import SILENT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _JAVA_OPTIONS: Final = (
     # The second compiler, and threads for garbage, cost tests more than they save.

@@ -1,20 +1,13 @@
 """Use what most queries of tests use of Spark's JVM, and archive the classes of that."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql.datasource import InputPartition
-    from pyspark.sql.types import StructType
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,8 +2,6 @@
 
 import os
 import random
-import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +22,7 @@ from ...servers.proxied import MECHANISM, ProxiedCluster
 from ..driver import QueryPlan
 from ..ledger import REPLICATED, Ledger
 from ..numbers import SoakError
-from ..rounds import Round, Rounds
+from ..rounds import Round, Rounds, temporary_directory
 from .arena import Arena
 from .broker_faults import THREE_BROKERS
 from .checkpoints import Checkpoints
@@ -120,8 +118,7 @@ class HostileSoak(Rounds):
         self._to_count = 0
 
     def _open(self, closing: ExitStack) -> None:
-        directory = Path(tempfile.mkdtemp(prefix="hostile-soak-"))
-        closing.callback(shutil.rmtree, directory, ignore_errors=True)
+        directory = temporary_directory(closing, "hostile-soak")
         brokers = len(next(iter(self._proxied.proxies.values())))
         config = REPLICATED if brokers >= MIN_BROKERS else {}
         ledger = Ledger(

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Sequence
@@ -21,8 +20,7 @@ from pyspark_kafka import continuous
 from pyspark_kafka.bootstrap import continuous as composition
 from tests.soak.continuous_driver import THREADS
 from tests.soak.epoch_points import EpochPoints
-from tests.soak.processes import end_with_parent
-from tests.soak.session import session
+from tests.soak.session import session, settings_in
 from tests.soak.tracked_function import TrackedFunction
 
 _POLL_S = 0.05
@@ -75,9 +73,7 @@ def await_end(queries: Sequence[continuous.ContinuousQuery], directory: Path) ->
 
 def main(path: Path) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    config = json.loads(path.read_text())
-    directory = path.parent
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    config, directory = settings_in(path), path.parent
     # What a driver writes into its logs are the steps of an epoch.
     vars(composition)["metadata_log_at"] = EpochPoints(directory / "points").log_at
     tasks_in = config["tasks_in"]

@@ -3,15 +3,12 @@
 The argument is a file of JSON; ``tests.soak.test_letter_kills`` writes it.
 """
 
-import json
 import sys
-import threading
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 
-from tests.soak.processes import end_with_parent
-from tests.soak.session import session
+from tests.soak.session import session, settings_in
 
 MAX_STARTS = 12
 CLIENTS = ("kafka-python", "confluent")
@@ -19,8 +16,7 @@ CLIENTS = ("kafka-python", "confluent")
 
 
 def main(path: Path) -> None:
-    config = json.loads(path.read_text())
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    config = settings_in(path)
     # A task that fails is not tried again: the query fails, and runs its batch again.
     spark = session(path.parent, "local[2,1]")
     for number in range(1, MAX_STARTS + 1):

@@ -3,10 +3,8 @@
 The argument is a file of JSON; ``tests.soak.driver`` writes it, and says what is in it.
 """
 
-import json
 import os
 import sys
-import threading
 import time
 import traceback
 from pathlib import Path
@@ -14,8 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tests.soak.processes import end_with_parent
-from tests.soak.session import session
+from tests.soak.session import session, settings_in
 
 
 def start(spark: SparkSession, of_query: dict[str, Any], trigger: dict[str, Any]) -> Any:
@@ -31,8 +28,7 @@ def start(spark: SparkSession, of_query: dict[str, Any], trigger: dict[str, Any]
 
 
 def main(path: Path) -> None:
-    config = json.loads(path.read_text())
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    config = settings_in(path)
     # A task is tried four times.
     spark = session(path.parent, "local[2,4]")
     queries = [start(spark, of_query, config["trigger"]) for of_query in config["queries"]]

@@ -5,7 +5,6 @@ The argument is a file of JSON; ``tests.soak.write_stage_soak`` writes it. Its d
 more than the failure.
 """
 
-import json
 import sys
 import threading
 import traceback
@@ -14,8 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tests.soak.processes import end_with_parent
-from tests.soak.session import session
+from tests.soak.session import session, settings_in
 from tests.soak.stage_faults import StageFaults
 
 
@@ -41,7 +39,7 @@ def scala_object(package: Any, name: str) -> Any:
 
 
 def run(path: Path) -> None:
-    config = json.loads(path.read_text())
+    config = settings_in(path)
     spark = session(path.parent, config["master"], config["settings"])
     if config["hosts"]:
         add_workers(spark, config["hosts"], path.parent)
@@ -74,5 +72,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    threading.Thread(target=end_with_parent, daemon=True).start()
     main(Path(sys.argv[1]))
