@@ -1,17 +1,17 @@
 """Fuzzes decoders and encoders, compiled kernels in memory that ends at forbidden pages.
 
 A child process tries one batch after another: each is made from the seed and its number. The parent
-sees that the child ends by itself, or takes too long for a batch, and goes on behind it. The
-kernels are compiled for the fuzzers, with a check of each index.
+sees that the child ends by itself, and goes on behind that batch. The kernels are compiled for the
+fuzzers, with a check of each index.
 """
 
 import argparse
 import faulthandler
 import itertools
+import json
 import logging
 import os
 import resource
-import struct
 import subprocess
 import sys
 import time
@@ -43,7 +43,6 @@ KERNELS: Final = "kernels"
 _HUNG_S: Final = 30.0
 _BEGIN_S: Final = 300.0
 _MEMORY: Final = 8 * 1024**3
-_STATE: Final = struct.Struct("=q")
 
 
 def build_checked(keep: Path) -> None:
@@ -59,49 +58,55 @@ def use_checked(keep: Path) -> None:
     patch.object(kernel, "kernel_library", lambda: checked).start()
 
 
-def child(target: str, seed: int, first: int, keep: Path) -> None:
-    """Try batches until the process is killed; write each number before it is tried."""
+def child(target: str, seed: int, first: int, deadline: float, keep: Path) -> None:
+    """Try batches until a time; print each number before it is tried, and its reasons behind it.
+
+    It ends by itself if one takes too long.
+    """
     faulthandler.enable()
     logging.disable()
     use_checked(keep)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    reasons: Counter[str] = Counter()
     seen: set[str] = set()
-    with (keep / f"{target}.state").open("wb", buffering=0) as state:
-        for number in itertools.count(first):
-            state.seek(0)
-            state.write(_STATE.pack(number))
-            try:
-                reasons += TRIALS[target](seed, number)
-            except Exception as error:  # noqa: BLE001  # any is a finding
-                if (place := place_of(error)) not in seen:
-                    seen.add(place)
-                    _report(target, seed, number, keep, traceback.format_exc())
-            if number % 100 == 0:
-                path = keep / f"{target}.{first}.reasons"
-                path.write_text(" ".join(f"{name}={count}" for name, count in reasons.items()))
+    for number in itertools.count(first):
+        if time.time() > deadline:
+            return
+        faulthandler.dump_traceback_later(_HUNG_S if number > first else _BEGIN_S, exit=True)
+        say(str(number))
+        try:
+            say(json.dumps(TRIALS[target](seed, number)))
+        except Exception as error:  # noqa: BLE001  # any is a finding
+            if (place := place_of(error)) not in seen:
+                seen.add(place)
+                say(_keep(target, seed, number, keep, traceback.format_exc()))
 
 
 def parent(target: str, seed: int, minutes: float, keep: Path) -> int:
     """Start children for some time; return how many findings there are."""
-    for old in (*keep.glob(f"{target}.*"), *keep.glob(f"{target}-*.finding")):
+    for old in keep.glob(f"{target}-*.finding"):
         old.unlink()
     build_checked(keep)
-    first, deadline = 0, time.monotonic() + 60 * minutes
-    while time.monotonic() < deadline:
-        ended = _watch(target, seed, first, keep, deadline)
-        if ended is None:
-            break
-        first = _number(target, keep)
-        if first < 0:
-            sys.exit(f"the child did not begin: {ended}")
-        _report(target, seed, first, keep, ended)
-        first += 1
     reasons: Counter[str] = Counter()
-    for path in keep.glob(f"{target}.*.reasons"):
-        for pair in path.read_text().split():
-            name, _, count = pair.partition("=")
-            reasons[name] += int(count)
+    first, deadline = 0, time.time() + 60 * minutes
+    while time.time() < deadline:
+        command = [sys.executable, "-m", "tests.fuzz.batches", target, str(seed), str(first)]
+        number = -1
+        with subprocess.Popen(
+            [*command, str(deadline), str(keep)], stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if line.strip().isdigit():
+                    number = int(line)
+                elif line.startswith("{"):
+                    reasons.update(json.loads(line))
+                else:
+                    say(line.rstrip())
+        if number < 0:
+            sys.exit(f"the child did not begin: {process.returncode}")
+        if process.returncode:
+            say(_keep(target, seed, number, keep, f"the process ended with {process.returncode}"))
+        first = number + 1
     findings = len(list(keep.glob(f"{target}-*.finding")))
     say(f"{reasons.total()} values, {findings} findings: {dict(reasons.most_common())}")
     return findings
@@ -115,36 +120,11 @@ def replay(target: str, path: Path, keep: Path) -> None:
     TRIALS[target](int(seed), int(number))
 
 
-def _number(target: str, keep: Path) -> int:
-    path = keep / f"{target}.state"
-    data = path.read_bytes() if path.exists() else b""
-    return int(_STATE.unpack(data)[0]) if len(data) == _STATE.size else -1
-
-
-def _watch(target: str, seed: int, first: int, keep: Path, deadline: float) -> str | None:
-    """Run a child until it fails, and say how; ``None`` if it did not before the deadline."""
-    command = [sys.executable, "-m", "tests.fuzz.batches", target, str(seed), str(first)]
-    with subprocess.Popen([*command, str(keep)]) as process:
-        seen, since = -1, time.monotonic()
-        while True:
-            try:
-                return f"the process ended with {process.wait(timeout=0.5)}"
-            except subprocess.TimeoutExpired:
-                number, now = _number(target, keep), time.monotonic()
-            if now > deadline:
-                process.kill()
-                return None
-            if number != seen:
-                seen, since = number, now
-            elif now - since > (_BEGIN_S if number <= first else _HUNG_S):
-                process.kill()
-                return f"it hung for {now - since:.0f} s"
-
-
-def _report(target: str, seed: int, number: int, keep: Path, what: str) -> None:
+def _keep(target: str, seed: int, number: int, keep: Path, what: str) -> str:
+    """Write a finding down, and return what to tell of it."""
     path = keep / f"{target}-{seed}-{number}.finding"
     path.write_text(what, encoding="utf-8")
-    say(f"{what}\nreplay: {sys.executable} -m tests.fuzz --target {target} --replay {path}")
+    return f"{what}\nreplay: {sys.executable} -m tests.fuzz --target {target} --replay {path}"
 
 
 def main() -> None:
@@ -152,9 +132,9 @@ def main() -> None:
     options.add_argument("target", choices=TRIALS)
     options.add_argument("seed", type=int)
     options.add_argument("first", type=int)
+    options.add_argument("deadline", type=float)
     options.add_argument("keep", type=Path)
-    chosen = options.parse_args()
-    child(chosen.target, chosen.seed, chosen.first, chosen.keep)
+    child(**vars(options.parse_args()))
 
 
 if __name__ == "__main__":

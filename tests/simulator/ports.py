@@ -51,45 +51,23 @@ class StorageError(MetadataLogError):
 class Calls:
     """Lets calls of an application's processes take effect, or not."""
 
-    def __init__(self, world: World, application: Application) -> None:
+    def __init__(
+        self, world: World, application: Application, error: Callable[[], PysparkKafkaError]
+    ) -> None:
         self.world = world
         self.application = application
+        self._error = error
 
-    @property
-    def name(self) -> str:
-        current = self.world.scheduler.current
-        assert current is not None
-        return current.name
-
-    def kafka(
-        self,
-        call: str,
-        subject: object,
-        effect: Callable[[str], T],
-        kinds: Sequence[Fault] = _WRITES,
-    ) -> T:
-        error = BrokerUnreachableError("memory", REQUEST_TIMEOUT_MS / 1000)
-        return self._call(call, subject, effect, kinds, error)
-
-    def storage(
+    def __call__(
         self,
         call: str,
         subject: object,
         effect: Callable[[str], T],
         kinds: Sequence[Fault] = _READS,
     ) -> T:
-        error = StorageError("storage", "The storage did not answer")
-        return self._call(call, subject, effect, kinds, error)
-
-    def _call(
-        self,
-        call: str,
-        subject: object,
-        effect: Callable[[str], T],
-        kinds: Sequence[Fault],
-        error: PysparkKafkaError,
-    ) -> T:
-        world, name = self.world, self.name
+        world, current = self.world, self.world.scheduler.current
+        assert current is not None
+        name = current.name
         fired = world.decisions.one_of(name, call, kinds)
         world.scheduler.sleep(world.decisions.between(name, 1, 20))
         if fired is None:
@@ -111,7 +89,7 @@ class Calls:
             self._later(at_ms, name, call, subject, effect)
         if fired.kind in (Fault.LOST_REQUEST, Fault.LOST_ANSWER, Fault.LATE):
             world.scheduler.sleep(fired.between(0, late))
-            raise error
+            raise self._error()
         return self._effect(name, call, subject, effect)
 
     def _die(self, fired: Fired) -> None:
@@ -139,30 +117,32 @@ class Calls:
         return result
 
 
+def _unreachable() -> PysparkKafkaError:
+    return BrokerUnreachableError("memory", REQUEST_TIMEOUT_MS / 1000)
+
+
 class SimulatedTransactions(Transactions):
-    def __init__(self, world: World, calls: Calls) -> None:
-        self._kafka = world.kafka
-        self._calls = calls
+    def __init__(self, calls: Calls) -> None:
+        self._kafka = calls.world.kafka
+        self._call = calls
 
     def begin(self, transactional_id: str) -> Transaction:
-        return self._calls.kafka(
-            "begin", transactional_id, lambda by: self._kafka.begin(transactional_id, by)
+        return self._call(
+            "begin", transactional_id, lambda by: self._kafka.begin(transactional_id, by), _WRITES
         )
 
     def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
         names = list(transactional_ids)
-        return self._calls.kafka(
-            "describe", names, lambda by: self._kafka.describe(names, by), _READS
-        )
+        return self._call("describe", names, lambda by: self._kafka.describe(names, by))
 
     def open_ids(self, prefix: str) -> Sequence[str]:
-        return self._calls.kafka("open_ids", prefix, lambda _: self._kafka.open_ids(prefix), _READS)
+        return self._call("open_ids", prefix, lambda _: self._kafka.open_ids(prefix))
 
     def commit(self, transaction: Transaction) -> None:
-        self._calls.kafka("commit", transaction, lambda by: self._kafka.commit(transaction, by))
+        self._call("commit", transaction, lambda by: self._kafka.commit(transaction, by), _WRITES)
 
     def abort(self, transaction: Transaction) -> None:
-        self._calls.kafka("abort", transaction, lambda by: self._kafka.abort(transaction, by))
+        self._call("abort", transaction, lambda by: self._kafka.abort(transaction, by), _WRITES)
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -171,9 +151,9 @@ class SimulatedTransactions(Transactions):
 class SimulatedWriter(RecordWriter):
     """Writes values to the simulated Kafka; a fifth of the time of the adapter in memory."""
 
-    def __init__(self, world: World, calls: Calls) -> None:
-        self._world = world
-        self._calls = calls
+    def __init__(self, calls: Calls) -> None:
+        self._kafka = calls.world.kafka
+        self._call = calls
         self._transaction: Transaction | None = None
         self._records = 0
 
@@ -185,9 +165,7 @@ class SimulatedWriter(RecordWriter):
         transaction = self._transaction
         assert transaction is not None
         # Nothing is written twice: producers number their records.
-        self._calls.kafka(
-            "write", values, lambda _: self._world.kafka.write(transaction, values), _LOG_WRITES
-        )
+        self._call("write", values, lambda _: self._kafka.write(transaction, values), _LOG_WRITES)
         self._records += batch.num_rows
 
     def flush(self) -> DeliveryStats:
@@ -199,7 +177,7 @@ class SimulatedWriter(RecordWriter):
 
 class SimulatedLog(MetadataLog):
     def __init__(self, calls: Calls, log: MemoryMetadataLog, name: str) -> None:
-        self._calls = calls
+        self._call = calls
         self._log = log
         self._name = name
 
@@ -207,28 +185,26 @@ class SimulatedLog(MetadataLog):
         return self._name
 
     def add(self, batch_id: int, metadata: bytes) -> bool:
-
         def add(by: str) -> bool:
             is_added = self._log.add(batch_id, metadata)
             if is_added and self._name == SINKS:
-                self._calls.world.check_entry(
-                    batch_id, metadata, self._calls.application.checkpoint, by
-                )
+                checkpoint = self._call.application.checkpoint
+                self._call.world.check_entry(batch_id, metadata, checkpoint, by)
             return is_added
 
-        return self._calls.storage("add", (batch_id, metadata), add, _LOG_WRITES)
+        return self._call("add", (batch_id, metadata), add, _LOG_WRITES)
 
     def get(self, batch_id: int) -> bytes | None:
-        return self._calls.storage("get", batch_id, lambda _: self._log.get(batch_id))
+        return self._call("get", batch_id, lambda _: self._log.get(batch_id))
 
     def latest(self) -> tuple[int, bytes] | None:
-        return self._calls.storage("latest", self._name, lambda _: self._log.latest())
+        return self._call("latest", self._name, lambda _: self._log.latest())
 
     def batch_ids(self) -> Sequence[int]:
-        return self._calls.storage("batch_ids", self._name, lambda _: self._log.batch_ids())
+        return self._call("batch_ids", self._name, lambda _: self._log.batch_ids())
 
     def purge(self, threshold: int) -> None:
-        self._calls.storage("purge", threshold, lambda _: self._log.purge(threshold))
+        self._call("purge", threshold, lambda _: self._log.purge(threshold))
 
 
 class _Events:
@@ -242,8 +218,11 @@ class SimulatedUseCases:
     def __init__(self, world: World, application: Application) -> None:
         self._world = world
         self._application = application
-        self._calls = Calls(world, application)
-        self._transactions = SimulatedTransactions(world, self._calls)
+        self._kafka = Calls(world, application, _unreachable)
+        self._storage = Calls(
+            world, application, lambda: StorageError("storage", "The storage did not answer")
+        )
+        self._transactions = SimulatedTransactions(self._kafka)
 
     @contextmanager
     def sink(self, options: SinkOptions) -> Iterator[SinkUseCases]:
@@ -258,8 +237,8 @@ class SimulatedUseCases:
         is_readable = settings.is_log_in_checkpoint or settings.is_checkpoint_readable
         query_id = checkpoint.query_id if is_readable else None
         return KafkaSink(
-            SimulatedLog(self._calls, checkpoint.sinks, SINKS),
-            SimulatedLog(self._calls, checkpoint.offsets, "offsets") if is_readable else None,
+            SimulatedLog(self._storage, checkpoint.sinks, SINKS),
+            SimulatedLog(self._storage, checkpoint.offsets, "offsets") if is_readable else None,
             lambda: self._transactions,
             options,
             lambda: query_id,
@@ -267,7 +246,7 @@ class SimulatedUseCases:
         )
 
     def _sink_task(self, options: SinkOptions) -> SinkTask:
-        writer = SimulatedWriter(self._world, self._calls)
+        writer = SimulatedWriter(self._kafka)
         return SinkTask(
             writer,
             lambda: self._transactions,
