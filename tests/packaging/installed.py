@@ -1,15 +1,22 @@
 """A Python in whose environment the wheel is installed, and nothing else."""
 
+from __future__ import annotations
+
 import os
 import subprocess
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tests.integration.commands import Running, running_command
-from tests.interpreter import Run, interpreter_of
+from tests.integration.commands import running_command
+from tests.interpreter import interpreter_of
 from tests.spark_home.home import java_options
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from tests.integration.commands import Running
+    from tests.interpreter import Run
 
 VARIABLE: Final = "PYSPARK_KAFKA_INSTALLED"
 """The environment variable with the Python that ``tests.matrix`` has installed the wheel for."""
