@@ -28,6 +28,32 @@ def close_in_time(close: Callable[[], object], *, is_collected: bool = False) ->
     ``is_collected`` is for a client that a garbage collection may close. Its ``close`` must not
     log: the lines would leave an object of ``threading`` behind.
     """
+    if not _start(close, is_collected=is_collected).ends_in_time():
+        log.warning(
+            "A client of librdkafka is not closed after %.0f s; its threads and connections "
+            "remain until it is, or until the process ends",
+            MAX_CLOSE_S,
+        )
+
+
+def end_in_time(end: Callable[[], object], abandon: Callable[[], Callable[[], object]]) -> None:
+    """End a part of a client, as ``close_in_time`` closes one that may be collected.
+
+    If it does not end in time, ``abandon`` is called. What it returns closes the client, in the
+    background, once the part has ended: nobody waits for the same threads again.
+    """
+    ending = _start(end, is_collected=True)
+    if not ending.ends_in_time():
+        close = abandon()
+        log.warning(
+            "A client of librdkafka did not end a fetch within %.0f s and is given up; its threads "
+            "and connections remain until it is closed, or until the process ends",
+            MAX_CLOSE_S,
+        )
+        _start(lambda: ending.ended.acquire() and close(), is_collected=True)
+
+
+def _start(close: Callable[[], object], *, is_collected: bool) -> _Closing:
     closing = _Closing(close)
     try:
         if is_collected:
@@ -37,14 +63,7 @@ def close_in_time(close: Callable[[], object], *, is_collected: bool = False) ->
             threading.Thread(target=closing.run, name="client-closing", daemon=True).start()
     except RuntimeError:  # the interpreter shuts down, or there are too many threads
         closing.run()
-    if not closing.ended.acquire(timeout=MAX_CLOSE_S):
-        log.warning(
-            "A client of librdkafka is not closed after %.0f s; its threads and connections "
-            "remain until it is, or until the process ends",
-            MAX_CLOSE_S,
-        )
-    elif closing.error is not None:
-        raise closing.error
+    return closing
 
 
 @final
@@ -58,6 +77,13 @@ class _Closing:
 
     def __post_init__(self) -> None:
         self.ended.acquire()
+
+    def ends_in_time(self) -> bool:
+        """Return whether it ends within ``MAX_CLOSE_S``; raise its exception."""
+        has_ended = self.ended.acquire(timeout=MAX_CLOSE_S)
+        if has_ended and self.error is not None:
+            raise self.error
+        return has_ended
 
     def run(self) -> None:
         try:

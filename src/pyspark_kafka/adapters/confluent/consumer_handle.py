@@ -70,7 +70,7 @@ def response_limit(limits: RecordLimits, fetch_max_bytes: int) -> dict[str, str]
 
 @final
 class FetchQueue:
-    """The messages of one fetch; the queue and the messages have to be destroyed by ``stop``."""
+    """The messages of one fetch; the queue and the messages have to be destroyed at its end."""
 
     def __init__(
         self, library: ctypes.CDLL, calls: ConsumerCalls, topic: int, partition: int, queue: int
@@ -98,7 +98,7 @@ class FetchQueue:
         if not count and timeout_s:
             count = self._take(1, round(timeout_s * 1_000))
         # librdkafka destroys outdated messages after it wrote their addresses
-        # (rd_kafka_purge_outdated_messages): ``stop`` must not destroy them again.
+        # (rd_kafka_purge_outdated_messages): ``release`` must not destroy them again.
         self.messages[count:] = 0
         if count:
             self._keep_epoch(int(self.messages[count - 1]))
@@ -116,12 +116,6 @@ class FetchQueue:
         self._library.rd_kafka_message_destroy(int(self.messages[place]))
         self.messages[place] = 0
 
-    def stop(self) -> None:
-        """End the fetch, and drop what was fetched; a second call does nothing."""
-        if self._queue:
-            self.release()
-            self.end()
-
     def release(self) -> None:
         """Destroy the messages that were taken, and have librdkafka notify no file any more."""
         stop_notifying(self._library, self._queue)
@@ -131,7 +125,6 @@ class FetchQueue:
         """End the fetch after ``release``: wait for librdkafka's main thread."""
         self._library.rd_kafka_consume_stop(self._topic, self._partition)
         self._library.rd_kafka_queue_destroy(self._queue)
-        self._queue = 0
 
     def _keep_epoch(self, message: int) -> None:
         if not Message.from_address(message).err:
@@ -190,11 +183,18 @@ class ConsumerHandle:
         handle.fetches.append(fetch)
         return fetch
 
+    @property
+    def is_open(self) -> bool:
+        """Whether fetches can be started, and those that were started can be read."""
+        return self.handle.is_open
+
     def stop(self, fetch: FetchQueue) -> None:
-        """End a fetch; nothing is done if the handle is closed."""
-        if self.handle.is_open and fetch in self.handle.fetches:
-            self.handle.fetches.remove(fetch)
-            fetch.stop()
+        """End a fetch, and drop what was fetched; nothing is done if the handle is closed.
+
+        The handle is closed if librdkafka does not end the fetch in time.
+        """
+        if self.is_open and fetch in self.handle.fetches:
+            self.handle.end(fetch)
 
     def handle_events(self, read_line: Callable[[str], object] | None = None) -> None:
         """Handle errors and log lines; ``read_line`` gets the text of each line.

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.errors import PysparkKafkaError
 from ..process_local import ProcessLocal
-from .client_closing import close_in_time
+from .client_closing import close_in_time, end_in_time
 from .cluster_settings import LOG_DEBUG
 from .librdkafka import CONSUMER, EVENT_DR, EVENT_ERROR, EVENT_LOG, PRODUCER, Metadata
 
@@ -93,13 +93,12 @@ class _Parts:
     topics: dict[str, int] = field(default_factory=dict)
     fetches: list[Any] = field(default_factory=list)
 
-    def close(self) -> None:
+    def release(self) -> None:
         stop_notifying(self.library, self.main_queue)
         for fetch in self.fetches:
             fetch.release()
-        close_in_time(self._destroy, is_collected=True)
 
-    def _destroy(self) -> None:
+    def destroy(self) -> None:
         library = self.library
         if self.kind == PRODUCER:
             # librdkafka would wait for what is queued.
@@ -175,6 +174,12 @@ class Handle:
     def fetches(self) -> list[Any]:
         """The fetches that run, each a ``Fetch``; they end with the handle."""
         return self._parts.fetches
+
+    def end(self, fetch: Fetch) -> None:
+        """End one of ``fetches``. If librdkafka does not end it in time, the client is closed."""
+        self.fetches.remove(fetch)
+        fetch.release()
+        end_in_time(fetch.end, self._abandon)
 
     def notify(self, file: int) -> None:
         """Write a byte to a file when there are events."""
@@ -252,6 +257,13 @@ class Handle:
         """Destroy the client; a second call does nothing."""
         _destroy(self._local)
 
+    def _abandon(self) -> Callable[[], object]:
+        """Close the client but for what waits for librdkafka, which is returned."""
+        parts = self._parts
+        self._local.pop()
+        parts.release()
+        return parts.destroy
+
     @property
     def _parts(self) -> _Parts:
         parts = self._local.get()
@@ -295,7 +307,8 @@ class Handle:
 def _destroy(local: ProcessLocal[_Parts]) -> None:
     parts = local.pop()
     if parts is not None:
-        parts.close()
+        parts.release()
+        close_in_time(parts.destroy, is_collected=True)
 
 
 def _new(

@@ -119,7 +119,10 @@ class FetchesAhead:
 
 @final
 class RangeConsumer:
-    """A consumer that fetches for one reader at a time, for the process that creates it."""
+    """A consumer that fetches for one reader at a time, for the process that creates it.
+
+    It is closed if librdkafka does not end a fetch in time.
+    """
 
     def __init__(self, cluster: Cluster, config: Mapping[str, str]) -> None:
         """Create the handle; raise as ``ConsumerHandle`` does."""
@@ -137,7 +140,7 @@ class RangeConsumer:
 
     def serves(self, reader: object) -> bool:
         """Return whether this reader started the current fetch."""
-        return self._reader is reader and self.handle.handle.is_open
+        return self._reader is reader and self.handle.is_open
 
     def start(
         self, reader: object, partition: TopicPartition, offset: int, last_epoch: int
@@ -153,7 +156,7 @@ class RangeConsumer:
         self._topic = partition.topic
         self.handle.take_events(self._topic_ids.read_line)
         self._fetch = self._ahead.take(partition, offset, last_epoch)
-        if self._fetch is None:
+        if self._fetch is None or not self.handle.is_open:
             self._fetch = self.handle.start(partition, offset, last_epoch)
         self._ahead.start(partition)
         self._leave_topics()
@@ -164,8 +167,9 @@ class RangeConsumer:
         if self.serves(reader):
             self._reader = None
             self._stop_fetch()
-            # An error that ended the fetch is not replaced by another one.
-            self.handle.take_events(self._topic_ids.read_line)
+            if self.handle.is_open:
+                # An error that ended the fetch is not replaced by another one.
+                self.handle.take_events(self._topic_ids.read_line)
 
     def recreations(self, topic: str) -> int:
         """Return how often a topic was created again, by all events until now.

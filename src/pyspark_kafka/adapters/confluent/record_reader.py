@@ -140,7 +140,7 @@ class RangeConsumers:
         """Fetch those that are small ahead, if there are several; forget those of before."""
         small = [one for one in ranges if one.size <= MAX_OFFSETS]
         self._expected = frozenset(small if len(small) > 1 else ())
-        if self._small is None and self._expected:
+        if self._small not in self._consumers and self._expected:
             self._small = RangeConsumer(self._cluster, settings_ahead(self._config))
         if self._small is not None:
             self._small.expect(small)
@@ -169,12 +169,14 @@ class RangeConsumers:
 
     @property
     def _consumers(self) -> list[RangeConsumer]:
-        return [consumer for consumer in (self._large, self._small) if consumer is not None]
+        """Those that are open: librdkafka may not have ended a fetch of one."""
+        consumers = (self._large, self._small)
+        return [each for each in consumers if each is not None and each.handle.is_open]
 
     def _consumer_of(self, offset_range: OffsetRange) -> RangeConsumer:
-        if self._small is not None and offset_range in self._expected:
+        if self._small in self._consumers and offset_range in self._expected:
             return self._small
-        if self._large is None:
+        if self._large is None or not self._large.handle.is_open:
             self._large = RangeConsumer(self._cluster, self._config)
         return self._large
 

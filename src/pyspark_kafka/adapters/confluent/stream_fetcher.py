@@ -94,7 +94,7 @@ class StreamFetcher:
         """Read these partitions from their offsets on, whether they were read before or not."""
         if not offsets:
             return
-        handle = self._handle = self._handle or self._new_handle(len(offsets))
+        handle = self._handle = self._open_handle() or self._new_handle(len(offsets))
         for partition, offset in offsets.items():
             self._forget(partition)
             if partition not in self._fetches:
@@ -109,23 +109,25 @@ class StreamFetcher:
             fetch = self._fetches.pop(partition)
             if self._handle is not None:
                 fetch.stop(self._handle)
+        handle = self._open_handle()
         topics = {partition.topic for partition in self._fetches}
         for topic in {partition.topic for partition in revoked} - topics:
-            if self._handle is not None:
-                self._handle.handle.leave_topic(topic)
+            if handle is not None:
+                handle.handle.leave_topic(topic)
 
     def poll(self) -> list[PolledRecords]:
         """Return what has come, without waiting.
 
         :raises PysparkKafkaError: if a partition cannot be read on; nothing is lost by it.
         """
-        if self._handle is None:
+        handle = self._open_handle()
+        if handle is None:
             return []
-        self._raise_failures(self._handle)
-        self._start_fetches(self._handle)
+        self._raise_failures(handle)
+        handle = self._start_fetches(handle)
         found = [polled for fetch in self._fetches.values() if (polled := self._poll(fetch))]
         # A line that tells of a recreated topic comes before the first of its records.
-        self._handle.handle_events(self._read_line)
+        handle.handle_events(self._read_line)
         for partition, fetch in self._fetches.items():
             if fetch.is_out_of_range:
                 self._retries.setdefault(partition, Deadline.after(0))
@@ -139,9 +141,10 @@ class StreamFetcher:
 
         :raises PysparkKafkaError: if a login is refused, or no broker was reached for too long.
         """
-        if self._handle is not None:
-            self._require_brokers(self._handle)
-            self._handle.handle_events(self._read_line)
+        handle = self._open_handle()
+        if handle is not None:
+            self._require_brokers(handle)
+            handle.handle_events(self._read_line)
 
     def take_skipped(self) -> Iterator[DataLoss]:
         """Yield reports of the records that were skipped since the last call."""
@@ -159,13 +162,20 @@ class StreamFetcher:
         if handle is not None:
             handle.close()
 
-    def _start_fetches(self, handle: ConsumerHandle) -> None:
+    def _open_handle(self) -> ConsumerHandle | None:
+        """Return the consumer; replace one that was closed since a fetch did not end in time."""
+        if self._handle is not None and not self._handle.is_open:
+            self._replace(self._handle)
+        return self._handle
+
+    def _start_fetches(self, handle: ConsumerHandle) -> ConsumerHandle:
         """Fetch what was assigned, with another consumer if its queues would take too much."""
         if self._starts and _queued_kilobytes(len(self._fetches)) < self._queued_kilobytes:
             handle = self._replace(handle)
         for partition in tuple(self._starts):
             self._fetches[partition].start(handle, self._file, self._starts[partition])
             del self._starts[partition]
+        return handle
 
     def _replace(self, handle: ConsumerHandle) -> ConsumerHandle:
         """Return a new consumer, which fetches from where each partition is with the next poll."""

@@ -26,8 +26,13 @@ from pyspark_kafka.adapters.confluent.handle import Handle
 from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
+from pyspark_kafka.adapters.confluent.record_reader import RangeConsumers
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient, WakePipe
+from pyspark_kafka.adapters.confluent.stream_fetcher import StreamFetcher
+from pyspark_kafka.adapters.fetching import FetchedPartition, Watermarks
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
@@ -52,6 +57,19 @@ def stuck(monkeypatch):
     yield stuck
     stuck.is_free.set()
     await_until(lambda: stuck.ended == stuck.closed)
+
+
+@pytest.fixture
+def stuck_fetches(stuck, unreached):
+    """Have librdkafka end no fetch, nor its client, until the end of the test."""
+
+    def consume_stop(*fetch: int) -> None:
+        stuck.close()
+        load().rd_kafka_consume_stop(*fetch)
+
+    stuck.rd_kafka_consume_stop = consume_stop
+    unreached.library = cast("ctypes.CDLL", stuck)
+    return stuck
 
 
 @final
@@ -148,6 +166,59 @@ def test_a_client_that_does_not_end_is_left_to_itself(client, stuck, unreached, 
     assert stuck.ended == 0
     [line] = caplog.messages
     assert line.startswith("A client of librdkafka is not closed after ")
+
+
+@pytest.fixture
+def range_consumers(unreached):
+    def partition(number: int) -> FetchedPartition:
+        offsets = OffsetRange(TopicPartition("t", number), 0, 10)
+        return consumers.partition(offsets, OPTIONS.projection)
+
+    watermarks = Watermarks(lambda: ConfluentOffsetFetcher(OPTIONS), OPTIONS)
+    consumers = RangeConsumers(
+        unreached, SERVERS, watermarks, OversizedRecords(OPTIONS.record_limits)
+    )
+    with closing(consumers):
+        yield partition
+
+
+def assert_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    [line] = [each.message for each in caplog.records if each.name == client_closing.__name__]
+    assert line.startswith("A client of librdkafka did not end a fetch within ")
+
+
+def test_a_range_is_left_whose_fetch_does_not_end(stuck_fetches, range_consumers, caplog):
+    left = range_consumers(0)
+    left._start(0)
+    left.leave()
+    assert (stuck_fetches.closed, stuck_fetches.ended) == (1, 0)
+    assert_given_up(caplog)
+    with pytest.raises(RuntimeError, match="the reader is closed"):
+        left._start(0)
+    next_range = range_consumers(1)
+    next_range._start(0)
+    assert next_range._consumer.serves(next_range)
+
+
+def test_partitions_are_revoked_whose_fetches_do_not_end(stuck_fetches, unreached, caplog):
+    """The others are read on from where they were, by another client."""
+    reading, writing = os.pipe()
+    partitions = [TopicPartition(topic, 0) for topic in "abc"]
+    with closing(StreamFetcher(OPTIONS, writing)) as fetcher:
+        fetcher._cluster = unreached
+        fetcher.assign(dict.fromkeys(partitions, 5))
+        fetcher.poll()
+        given_up = fetcher._handle
+        fetcher.revoke(partitions[:2])
+        assert (stuck_fetches.closed, stuck_fetches.ended) == (1, 0)
+        assert_given_up(caplog)
+        assert fetcher._starts == {partitions[2]: 5}
+        fetcher.poll()
+        assert fetcher._handle is not None
+        assert fetcher._handle is not given_up
+        assert list(fetcher._handle.handle.topics) == ["c"]
+    os.close(reading)
+    os.close(writing)
 
 
 def test_a_login_check_that_does_not_end_is_left_to_itself(stuck, unreached):
