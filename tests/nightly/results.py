@@ -93,7 +93,7 @@ PARTS: Final = (
         " tests/unit/test_imports.py",
     ),
     Part("simulator", "tests.simulator --schedules 100000"),
-    Part("soak-kills", "tests.soak --rounds 15 --keep-going"),
+    Part("soak-kills", "tests.soak --rounds 15"),
     Part("soak-write-stage", "tests.soak --write-stage --rounds 10 --keep-going"),
     Part("soak-continuous", "tests.soak --continuous --rounds 10"),
     Part("soak-secured", "tests.soak --secured --minutes 10"),
