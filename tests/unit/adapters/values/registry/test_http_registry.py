@@ -346,7 +346,7 @@ def test_an_answer_without_end(content):
     """The wait for an answer that comes byte by byte, or never, ends at the deadline."""
     listening = trickling_listener(content, 0.02) if content else silent_listener()
     with listening as listener:
-        registry = connected(f"http://{listener.address}", SHORT_MS)
+        registry = connected(f"http://{listener.address}", "1500")
         began = time.monotonic()
         with pytest.raises(RegistryUnavailableError, match="Time"):
             registry.by_id(1)
