@@ -108,6 +108,18 @@ def test_reads_lists_and_deletions_of_hdfs_are_repeated(hdfs, failure):
             log.get(1)
 
 
+@pytest.mark.parametrize("only", ["op=CREATE", "op=RENAME", "op=OPEN"])
+def test_a_safe_mode_is_waited_out(hdfs, only, monkeypatch):
+    """It lasts longer than other failures, of which five in a row are too many."""
+    monkeypatch.setattr(hdfs_directory, "_SAFE_MODE_PAUSE_S", 0.01)
+    with storage_behind(hdfs) as (proxy, path):
+        log = FsspecMetadataLog(path)
+        with proxy.behaving(Behavior((Failure.SAFE_MODE,), only=only, max_failures=20)):
+            assert log.add(0, b"0")
+            assert FsspecMetadataLog(path).latest() == (0, b"0")
+        assert hdfs.names(urlsplit(path.url).path) == ["0"]
+
+
 def test_a_repeated_rename_does_not_take_another_drivers_entry_for_its_own(hdfs, monkeypatch):
     """Another driver writes the entry between a rename that failed and its repetition."""
     with storage_behind(hdfs) as (proxy, path):

@@ -48,6 +48,9 @@ class Failure(enum.Enum):
     CONFLICT = enum.auto()
     """409, and the request is not carried out: S3 has another one for the object under way."""
 
+    SAFE_MODE = enum.auto()
+    """403, and the request is not carried out: a NameNode is in safe mode."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,7 @@ _REFUSALS: Final = {
     Failure.INTERNAL_ERROR: (500, "InternalError", "RuntimeException"),
     Failure.LOST_RESPONSE: (500, "InternalError", "RuntimeException"),
     Failure.CONFLICT: (409, "ConditionalRequestConflict", ""),
+    Failure.SAFE_MODE: (403, "", "SafeModeException"),
 }
 """The status of a response, S3's code, and the class of Hadoop's exception."""
 

@@ -21,6 +21,10 @@ OPERATION_S: Final = 60.0
 """How long an operation on one file may take, on a storage that is reached by a network."""
 
 
+class SafeModeError(OSError):
+    """A NameNode is in safe mode, in which it changes no file."""
+
+
 class OversizedFileError(OSError):
     """A file is larger than ``MAX_FILE_BYTES``, so it is none of ours and none of Spark's."""
 
@@ -133,7 +137,15 @@ def problem_of(error: Exception, path: StoragePath) -> str:
     """Return in one line what a storage's exception means, and what to check."""
     if isinstance(error, OversizedFileError):
         return str(error)
-    reason = _one_line(error, path)
+    return _meaning(error, _one_line(error, path))
+
+
+def _meaning(error: Exception, reason: str) -> str:
+    if isinstance(error, SafeModeError):
+        return (
+            f"The NameNode is in safe mode: {reason}. Ask it with 'hdfs dfsadmin -safemode get'. "
+            "Its logs say whether DataNodes or space are missing, or an administrator turned it on"
+        )
     if isinstance(error, PermissionError) or _is_a(error, "Credentials"):
         return (
             f"The storage refuses access: {reason}. Check the credentials in the storage options, "

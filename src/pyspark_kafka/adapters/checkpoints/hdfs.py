@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import math
 import os
 import time
 from contextlib import suppress
@@ -21,6 +22,7 @@ from .directory import (
     OPERATION_S,
     LogDirectory,
     LogFile,
+    SafeModeError,
     require_size,
     temporary_name,
 )
@@ -47,6 +49,11 @@ _KEEP: Final = "NONE"
 _OVERWRITE: Final = "OVERWRITE"
 _BUSY: Final = frozenset({"RetriableException", "StandbyException"})
 
+_SAFE_MODE: Final = "safe mode"
+"""What is in the text of a ``SafeModeException``, and of the ``RetriableException`` in whose place
+an active NameNode sends it while it starts (``FSNamesystem.checkNameNodeSafeMode``)."""
+
+_SAFE_MODE_PAUSE_S: Final = 1.0
 _PAUSES_S: Final = (0.1, 0.2, 0.4, 0.8)
 """Between the attempts of a request; there are five attempts, as in S3's client."""
 
@@ -222,15 +229,24 @@ class HdfsDirectory(LogDirectory):
 
 
 def _repeated(call: Callable[[], T], deadline: Deadline) -> T:
-    """Return what a call returns, which is repeated while its errors may pass and there is time."""
-    for pause_s in _PAUSES_S:
+    """Return what a call returns, which is repeated while its errors may pass and there is time.
+
+    A safe mode is waited for until the deadline: it lasts while DataNodes start.
+    """
+    pauses_s = iter(_PAUSES_S)
+    while True:
         try:
             return call()
+        except SafeModeError:
+            pause_s = _SAFE_MODE_PAUSE_S
+            # The deadline would cut off the next request, whose error said nothing of safe mode.
+            if deadline.remaining < 2 * pause_s:
+                raise
         except (ServerError, LostConnectionError, ChunkedEncodingError) as error:
+            pause_s = next(pauses_s, math.inf)
             if isinstance(error, SSLError) or deadline.remaining < pause_s:
                 raise
         time.sleep(pause_s)
-    return call()
 
 
 def _content(response: Response) -> bytes:
@@ -251,6 +267,8 @@ def _failure(response: Response) -> OSError:
         name, message = "", f"HTTP {response.status_code} {response.reason}"
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         return PermissionError(message)
+    if name == "SafeModeException" or (name in _BUSY and _SAFE_MODE in message):
+        return SafeModeError(message)
     kind = _KINDS.get(name)
     if kind:
         return kind(message)

@@ -18,7 +18,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.testing import await_until
 
-from ....servers.http_server import Response, serving
+from ....servers.http_server import Request, Response, serving
 from ....servers.silent_listeners import StallingListener, silent_listener, trickling_listener
 
 OPERATION_S: Final = 0.3
@@ -119,3 +119,27 @@ def test_a_server_that_fails_ends_a_call(storage, status):
     with serving(lambda _: Response(status=status)) as url:
         log = log_at(storage, url.removeprefix("http://"))
         _fails_in_time(lambda: log.get(0), "The storage")
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix"),
+    [
+        ("SafeModeException", ""),
+        ("RetriableException", "org.apache.hadoop.hdfs.server.namenode.SafeModeException: "),
+    ],
+)
+def test_a_safe_mode_that_lasts_ends_a_call(kind, prefix, monkeypatch):
+    monkeypatch.setattr(hdfs, "_SAFE_MODE_PAUSE_S", OPERATION_S / 10)
+    message = f"{prefix}Cannot create /x. Name node is in safe mode.\nIt was turned on manually."
+    refusal = {"RemoteException": {"exception": kind, "message": message}}
+    requests: list[Request] = []
+
+    def refuse(request: Request) -> Response:
+        requests.append(request)
+        return Response(json.dumps(refusal).encode(), 403)
+
+    with serving(refuse) as url:
+        log = log_at("hdfs", url.removeprefix("http://"))
+        expected = "The NameNode is in safe mode: .*Cannot create /x.*hdfs dfsadmin -safemode get"
+        _fails_in_time(lambda: log.add(0, b"0"), expected)
+    assert len(requests) > 1
