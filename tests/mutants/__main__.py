@@ -39,7 +39,7 @@ def main() -> int:
         try_mutants(layer, chosen.processes, sample, again=chosen.again)
         outcomes = layer.outcomes()
         score = Score.of({mutant: outcomes[mutant] for mutant in sample or outcomes})
-        print(score.table(name))  # noqa: T201
+        print(score.table(name), score.summary(name), sep="\n\n")  # noqa: T201
         scores.append(score.percent)
     return int(any(percent < chosen.score for percent in scores))
 

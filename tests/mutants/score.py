@@ -46,6 +46,10 @@ class Score:
         header = f"{'':44}{'score':>7}" + "".join(f"{outcome:>13}" for outcome in FOUND + MISSED)
         return "\n".join([header, *(_row(name, counts) for name, counts in rows)])
 
+    def summary(self, layer: str) -> str:
+        """Return the score in a line."""
+        return f"{layer}: {self.percent:.1f} % of {self._total.total()} mutants were found"
+
 
 def module_of(mutant: str) -> str:
     """Return the module of a mutant, such as ``pyspark_kafka.domain.lag.lag.x_sum__mutmut_1``."""

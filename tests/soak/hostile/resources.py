@@ -45,6 +45,10 @@ class Resources:
         kept = {name: count for name, count in self.counts.items() if name not in ignored}
         return Resources(Counter(kept))
 
+    def without_sockets(self) -> "Resources":
+        kept = {name: count for name, count in self.counts.items() if "socket" not in name}
+        return Resources(Counter(kept))
+
     def totals(self) -> dict[str, int]:
         kinds = Counter[str]()
         for name, count in self.counts.items():
