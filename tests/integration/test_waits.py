@@ -16,7 +16,12 @@ from pyspark_kafka.adapters.confluent.client import CLIENT as CONFLUENT
 from pyspark_kafka.adapters.kafka_python.client import CLIENT as KAFKA_PYTHON
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError, UnknownTopicError
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    LeaderUnavailableError,
+    PysparkKafkaError,
+    UnknownTopicError,
+)
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
@@ -25,6 +30,7 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
+from tests.servers import lies
 from tests.servers.hostile_broker import HostileBroker, Lie, Line, hostile_broker
 from tests.servers.lies import DAYS_MS, trickled
 from tests.servers.silent_listeners import silent_listener, trickling_listener
@@ -32,11 +38,11 @@ from tests.servers.silent_listeners import silent_listener, trickling_listener
 from .uses import EXACTLY_ONCE, USES, stream_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from pyspark_kafka.ports.continuous import StreamClient
+    from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 
 TIMEOUT_S: Final = {"kafka-python": 0.3, "confluent": 0.8}
 """How long each client may wait, which is enough to get to the request that is not answered."""
@@ -279,8 +285,10 @@ STREAM_STALLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize(("api", "sink"), STREAM_STALLS)
-@pytest.mark.parametrize("client", ["kafka-python"])
+@pytest.mark.parametrize(
+    ("client", "api", "sink"),
+    [*(("kafka-python", *stall) for stall in STREAM_STALLS), ("confluent", "Fetch", {})],
+)
 def test_each_call_of_a_continuous_query_ends_in_time(client, api, sink):
     """A query may go on for as long as other brokers answer, but no call keeps it."""
     with _broker(Lie(api, send=_silent)) as broker:
@@ -304,6 +312,95 @@ def _poll(client: str, stream: StreamClient, is_enough: Callable[[], bool]) -> N
         for each in polled:
             with _in_time(2, client):
                 stream.write(each, () if each.records is None else [each.records])
+
+
+@contextmanager
+def _streaming(client: str, broker: HostileBroker) -> Iterator[StreamClient]:
+    given = {**_options(client, broker.bootstrap_servers), "subscribe": PARTITION.topic}
+    source = parse_source_options(given, QueryKind.STREAM)
+    with (
+        closing_clients(container_for(source)) as container,
+        closing(container.stream_client(None, ContinuousSettings("group"))) as stream,
+    ):
+        stream.assign(PartitionOffsets({PARTITION: 0}))
+        yield stream
+
+
+STREAM_FAILURES: Final[Mapping[str, tuple[Sequence[Lie], tuple[type[Exception], ...]]]] = {
+    "silent": ([Lie("Fetch", send=_silent)], (BrokerUnreachableError,)),
+    "silent about offsets as well": (
+        [Lie(api, send=_silent) for api in ("Fetch", "ListOffsets")],
+        (BrokerUnreachableError,),
+    ),
+    "not in the metadata": (
+        [lies.with_partition_fields("Metadata", leader_id=lies.NO_NODE)],
+        # librdkafka's request for offsets may time out before it says why.
+        (LeaderUnavailableError, BrokerUnreachableError),
+    ),
+}
+"""What a leader is, and the errors that a continuous query may have."""
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("failure", STREAM_FAILURES)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_continuous_query_fails_in_time_if_a_leader_answers_no_fetch(client, failure):
+    """The cluster answers other requests."""
+    told, errors = STREAM_FAILURES[failure]
+    with _broker(*told) as broker, _streaming(client, broker) as stream, pytest.raises(errors):
+        _poll_until(stream, lambda: False)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_fetch_that_returns_nothing_is_started_again(caplog):
+    """``confluent`` goes on where it was, though the broker answered each fetch."""
+    lie = lies.with_partition_fields("Fetch", records=b"")
+    with _broker(lie) as broker, _streaming("confluent", broker) as stream:
+        _poll_until(stream, lambda: "started again" in caplog.text)
+        broker.lies = ()
+        assert _read(stream) == RECORDS
+    [message] = [each for each in caplog.messages if "started again" in each]
+    assert message.startswith("Nothing was fetched from t-0 for ")
+    assert message.endswith(f"at offset 0 of {RECORDS}: the fetch is started again")
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_partition_without_a_leader_is_logged_once(client, caplog):
+    """A continuous query waits for a leader, and reads on once there is one."""
+    without_leader = lies.with_partition_fields("Metadata", leader_id=-1)
+    with _broker(without_leader) as broker, _streaming(client, broker) as stream:
+        _poll_until(stream, lambda: "no leader" in caplog.text)
+        asked = broker.answered["Metadata"]
+        _poll_until(stream, lambda: broker.answered["Metadata"] > asked + 2)
+        broker.lies = ()
+        assert _read(stream) == RECORDS
+        _poll_until(stream, lambda: "a leader again" in caplog.text)
+    lost, found = [each for each in caplog.messages if each.startswith(f"{PARTITION} has ")]
+    assert lost.startswith(f"t-0 has had no leader for {TIMEOUT_S[client]:g} s. ")
+    assert found == "t-0 has a leader again"
+
+
+def _poll_until(stream: StreamClient, is_enough: Callable[[], bool]) -> None:
+    """Poll until a condition is true; there are no records before."""
+
+    def is_over() -> bool:
+        assert not stream.poll(0.1)
+        return is_enough()
+
+    await_until(is_over)
+
+
+def _read(stream: StreamClient) -> int:
+    """Poll until all records came, and return their number."""
+    polled: list[PolledRecords] = []
+
+    def is_read() -> bool:
+        polled.extend(stream.poll(0.1))
+        return bool(polled) and polled[-1].next_offset == RECORDS
+
+    await_until(is_read)
+    return sum(each.records.num_rows for each in polled if each.records is not None)
 
 
 @pytest.mark.parametrize("client", CLIENTS)

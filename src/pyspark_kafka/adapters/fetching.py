@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from ..domain.errors import BrokerUnreachableError, KafkaRequestError, UnknownTopicError
 from ..domain.reading.range_progress import RangeProgress
 from .call_deadline import Attempts, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 
     import pyarrow as pa
 
     from ..domain.options.source import SourceOptions
+    from ..domain.partition_offsets import PartitionOffsets
     from ..domain.reading.ranges import OffsetRange
     from ..domain.topic_partition import TopicPartition
     from ..ports.reading import OffsetFetcher
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 @final
@@ -88,7 +94,7 @@ class Watermarks:
         self._options = options
         self._timeout_s = options.java.timeout_ms / 1_000
         self._attempts = Attempts()
-        self._failing: dict[TopicPartition, tuple[float, float]] = {}
+        self._failing: dict[Hashable, tuple[float, float]] = {}
         """Since when the attempts for a partition fail, and when the last one did."""
 
     def of(self, partition: TopicPartition) -> tuple[int, int]:
@@ -113,20 +119,73 @@ class Watermarks:
         :raises BrokerUnreachableError: if no broker answers for as long as a call may take.
         :raises KafkaRequestError: if a broker refuses the request for as long.
         """
+        return self._attempt(partition, lambda: self.of(partition))
+
+    def attempt_latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets | None:
+        """Return the offsets after the last records of those that exist; else as ``attempt``."""
+
+        def ask() -> PartitionOffsets:
+            with closing(self._make()) as fetcher:
+                return fetcher.latest(partitions)
+
+        return self._attempt("the latest of many", ask)
+
+    def _attempt(self, key: Hashable, ask: Callable[[], T]) -> T | None:
         began = time.monotonic()
         found = None
         try:
-            with self._attempts.next(within, partition), suppress(UnknownTopicError):
-                found = self.of(partition)
+            with self._attempts.next(within, key), suppress(UnknownTopicError):
+                found = ask()
         except (BrokerUnreachableError, KafkaRequestError):
-            since, last = self._failing.pop(partition, (began, began))
+            since, last = self._failing.pop(key, (began, began))
             if began - last > self._timeout_s:
                 # Nobody asked since then: the partition was fetched again, or revoked.
                 since = began
             now = time.monotonic()
             if now - since <= self._timeout_s:
-                self._failing[partition] = since, now
+                self._failing[key] = since, now
                 return None
             raise
-        self._failing.pop(partition, None)
+        self._failing.pop(key, None)
         return found
+
+
+@final
+class LeaderlessPartitions:
+    """Logs once for each outage that a partition has no leader; the fetch of it goes on waiting."""
+
+    def __init__(self, timeout_s: float) -> None:
+        """Take how long a partition may have none before it is logged."""
+        self._timeout_s = timeout_s
+        self._since: dict[TopicPartition, float] = {}
+        self._logged: set[TopicPartition] = set()
+
+    def __contains__(self, partition: TopicPartition) -> bool:
+        return partition in self._since
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def add(self, partition: TopicPartition, since: float) -> None:
+        """Note that a partition still has no leader; ``since`` counts for the first call."""
+        since = self._since.setdefault(partition, since)
+        if partition in self._logged or time.monotonic() - since < self._timeout_s:
+            return
+        self._logged.add(partition)
+        log.warning(
+            "%s has had no leader for %g s. Its records are read once it has one: "
+            "start the brokers that hold its replicas",
+            partition,
+            self._timeout_s,
+        )
+
+    def remove(self, partition: TopicPartition) -> None:
+        """Note that a partition has a leader."""
+        if partition in self._logged:
+            log.warning("%s has a leader again", partition)
+        self.forget(partition)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Begin anew with a partition."""
+        self._since.pop(partition, None)
+        self._logged.discard(partition)

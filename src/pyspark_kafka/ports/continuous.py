@@ -114,7 +114,8 @@ class StreamClient(ABC):
     ``group_id`` in the transaction of the output, each partition under a transactional id of its
     own. Every method but ``close`` may raise:
 
-    :raises BrokerUnreachableError: if no broker answers in time.
+    :raises BrokerUnreachableError: if no broker answers in time, or the one does not that leads a
+        partition.
     :raises AuthenticationError: if a login is refused; it is not tried again.
     :raises TlsError: if a TLS handshake fails.
     :raises AuthorizationError: if the user may not read, write or commit.

@@ -161,6 +161,14 @@ def test_a_failure_of_long_ago_is_no_failure_until_now(monkeypatch, watermarks):
     assert watermarks.attempt(PARTITION) is None
 
 
+def test_ends_of_many_partitions_are_asked_for_in_one_attempt(monkeypatch, watermarks):
+    asked: list[float] = []
+    answered(monkeypatch, lambda: 7, asked)
+    wanted = {PARTITION, TopicPartition("other", 3)}
+    assert watermarks.attempt_latest(wanted) == dict.fromkeys(wanted, 7)
+    assert len(asked) == 1
+
+
 def test_what_does_not_pass_is_raised_by_the_first_attempt(monkeypatch, watermarks):
     """A partition that does not exist may be created again."""
 

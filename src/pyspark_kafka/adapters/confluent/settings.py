@@ -52,7 +52,7 @@ _MESSAGE_BYTES: Final = 1_000_000
 """librdkafka's default ``message.max.bytes``; it refuses a smaller ``fetch.max.bytes``."""
 
 _FETCH_WAIT_MS: Final = 500
-_SOCKET_TIMEOUT_MS: Final = 60_000
+SOCKET_TIMEOUT_MS: Final = 60_000
 """librdkafka's defaults of ``fetch.wait.max.ms`` and ``socket.timeout.ms``."""
 
 _KINIT: Final = "sasl.kerberos.kinit.cmd"
@@ -128,7 +128,7 @@ def _in_order(config: Mapping[str, str]) -> dict[str, str]:
         # It limits produced messages only, and this is a consumer.
         ordered["message.max.bytes"] = str(min(_MESSAGE_BYTES, int(config["fetch.max.bytes"])))
     wait = int(config.get("fetch.wait.max.ms", _FETCH_WAIT_MS))
-    max_wait = max(0, int(config.get("socket.timeout.ms", _SOCKET_TIMEOUT_MS)) - 1_000)
+    max_wait = max(0, int(config.get("socket.timeout.ms", SOCKET_TIMEOUT_MS)) - 1_000)
     if wait > max_wait:
         ordered["fetch.wait.max.ms"] = str(max_wait)
     return ordered

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
+
+from confluent_kafka import KafkaException
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.options.option import INT64_MAX, clamp
@@ -12,15 +16,17 @@ from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords
-from ..fetching import Watermarks
+from ..fetching import LeaderlessPartitions, Watermarks
 from ..kafka_format import status
 from ..kafka_format.column_buffers import BatchBuilder, BufferPool, ColumnBuffers
 from .cluster import Cluster
+from .cluster_settings import number_of
 from .consumer_handle import FORCED, TUNED, ConsumerHandle, response_limit
 from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
 from .log_lines import TopicIds, topic_debug
 from .message_gatherer import MessageGatherer, consumer_mask
 from .offset_fetcher import ConfluentOffsetFetcher
+from .settings import SOCKET_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from .cluster_errors import ClusterErrors
     from .consumer_handle import FetchQueue
+
+log = logging.getLogger(__name__)
 
 _QUEUED_KILOBYTES: Final = 128 * 1_024
 _MIN_QUEUED_KILOBYTES: Final = 1_024
@@ -47,7 +55,7 @@ _RETRY_S: Final = 0.2
 """How long to wait before an offset is fetched again that the broker said it does not hold."""
 
 _PROBE_S: Final = 1.0
-"""How long a broker has to answer after none was reached for the time-out."""
+"""How long a broker has to answer after nothing came for the time-out, and the pause after that."""
 
 
 _TRANSIENT_ERRORS: Final = UNKNOWN_PARTITION_ERRORS | UNREACHABLE_ERRORS
@@ -68,6 +76,9 @@ class StreamFetcher:
         self._oversized = OversizedRecords(options.record_limits)
         self._projection = options.projection
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
+        config = self._cluster.settings.current()
+        request_ms = number_of(config, "socket.timeout.ms", SOCKET_TIMEOUT_MS)
+        self._patience_s = max(self._cluster.settings.timeout_s, request_ms / 1_000)
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
         self._handle: ConsumerHandle | None = None
         self._queued_kilobytes = 0
@@ -79,6 +90,9 @@ class StreamFetcher:
         self._recreated: set[TopicPartition] = set()
         self._retries: dict[TopicPartition, Deadline] = {}
         self._failures: dict[TopicPartition, PysparkKafkaError] = {}
+        self._outages = LeaderlessPartitions(self._cluster.settings.timeout_s)
+        self._next_look = Deadline.after(0)
+        """When to look for partitions from which nothing comes."""
 
     @property
     def is_drained(self) -> bool:
@@ -99,6 +113,7 @@ class StreamFetcher:
             self._forget(partition)
             if partition not in self._fetches:
                 self._fetches[partition] = self._new_fetch(handle, partition)
+            self._fetches[partition].note_progress()
             self._starts[partition] = offset
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
@@ -131,6 +146,8 @@ class StreamFetcher:
         for partition, fetch in self._fetches.items():
             if fetch.is_out_of_range:
                 self._retries.setdefault(partition, Deadline.after(0))
+        if self._next_look.has_passed and handle.is_open:
+            self._look_for_silence(handle)
         for polled in found:
             if polled.partition in self._recreated:
                 self._fetches[polled.partition].take_back()
@@ -235,6 +252,85 @@ class StreamFetcher:
         del self._retries[partition]
         fetch.start(handle, self._file, position)
 
+    def _look_for_silence(self, handle: ConsumerHandle) -> None:
+        """Ask for the ends of partitions from which nothing came for the time-out.
+
+        librdkafka reports no broker that leaves fetches unanswered while another broker answers.
+        The next poll raises errors.
+        """
+        timeout_s = self._cluster.settings.timeout_s
+        # Many partitions have one request, for which a client is created.
+        self._next_look = Deadline.after(timeout_s / 2)
+        self._note_outages(handle, timeout_s)
+        asked = [
+            partition
+            for partition, fetch in self._fetches.items()
+            if fetch.silent_s >= timeout_s
+            and partition not in self._outages
+            and partition not in self._retries
+        ]
+        latest: Mapping[TopicPartition, int] | None = {}
+        try:
+            if asked:
+                latest = self._watermarks.attempt_latest(asked)
+        except PysparkKafkaError as error:
+            self._failures[asked[0]] = error
+            return
+        if latest is None or self._outages:
+            self._next_look = Deadline.after(_PROBE_S)
+        for partition, end in (latest or {}).items():
+            self._check_silence(self._fetches[partition], end)
+
+    def _note_outages(self, handle: ConsumerHandle, timeout_s: float) -> None:
+        """Note which partitions have no leader, if a broker answers.
+
+        librdkafka follows the leaders that the answer names.
+        """
+        answer = Deadline.after(_PROBE_S)
+        silent = [
+            (partition, fetch)
+            for partition, fetch in self._fetches.items()
+            if partition in self._outages or fetch.silent_s >= timeout_s
+        ]
+        for topic in {partition.topic for partition, _ in silent}:
+            try:
+                metadata = handle.handle.topic_metadata(topic, answer.remaining)
+            except KafkaException:
+                return
+            led = frozenset(metadata.led)
+            for partition, fetch in silent:
+                if partition.topic != topic or partition.partition >= metadata.partitions:
+                    continue
+                if partition.partition not in led:
+                    self._outages.add(partition, time.monotonic() - fetch.silent_s)
+                elif partition in self._outages:
+                    self._outages.remove(partition)
+                    fetch.note_progress()
+
+    def _check_silence(self, fetch: PartitionFetch, end: int) -> None:
+        """Start a fetch again that returns nothing although the log goes on; once is enough."""
+        partition, position = fetch.partition, fetch.position
+        was_behind, fetch.known_end = fetch.known_end > position, end
+        if end <= position:
+            fetch.note_progress()
+        elif not was_behind or fetch.silent_s < self._patience_s:
+            # The record may just have come, or a large response be on its way.
+            return
+        elif fetch.is_restarted:
+            reason = f"fetches of {partition} return nothing from offset {position} on"
+            self._failures[partition] = self._cluster.errors.unreachable(reason)
+        else:
+            log.warning(
+                "Nothing was fetched from %s for %.0f s, at offset %d of %d: "
+                "the fetch is started again",
+                partition,
+                fetch.silent_s,
+                position,
+                end,
+            )
+            fetch.is_restarted = True
+            self._starts[partition] = position
+
     def _require_brokers(self, handle: ConsumerHandle) -> None:
         errors = self._cluster.errors
         if errors.down_s < self._cluster.settings.timeout_s:
@@ -255,6 +351,7 @@ class StreamFetcher:
                 self._retries[partition] = Deadline.after(0)
 
     def _forget(self, partition: TopicPartition) -> None:
+        self._outages.forget(partition)
         self._recreated.discard(partition)
         self._retries.pop(partition, None)
         self._failures.pop(partition, None)
@@ -272,17 +369,34 @@ class PartitionFetch:
         self.position = 0
         self.is_out_of_range = False
         self.is_drained = True
+        self.is_restarted = False
+        """Whether it was started again because nothing came, and nothing came since."""
+
+        self.known_end = 0
+        """The end of the log by an earlier answer."""
+
+        self._silent_since = time.monotonic()
         self._polled_from = 0
         self._gatherer = gatherer
         self._errors = errors
         self._queue: FetchQueue | None = None
+
+    @property
+    def silent_s(self) -> float:
+        """For how long nothing has come since the start."""
+        return time.monotonic() - self._silent_since
+
+    def note_progress(self) -> None:
+        """Note that the fetch is where it should be."""
+        self._silent_since, self.is_restarted = time.monotonic(), False
 
     def start(self, handle: ConsumerHandle, file: int, position: int) -> None:
         """Fetch from an offset on, and write a byte to a file when there are messages."""
         # Elsewhere in the log, the epoch of what was read last says nothing.
         last_epoch = self._gatherer.last_epoch if position == self.position else NO_EPOCH
         self.stop(handle)
-        self.position = position
+        self.position, self.known_end = position, 0
+        self._silent_since = time.monotonic()
         self._queue = handle.start(self.partition, position, last_epoch)
         self._queue.notify(file)
         self._gatherer.start(self._queue, position)
@@ -313,6 +427,7 @@ class PartitionFetch:
         if next_offset <= self.position:
             return None
         self._polled_from, self.position = self.position, next_offset
+        self.note_progress()
         records = self._gatherer.finish() if self._gatherer.has_rows else None
         return PolledRecords(self.partition, records, next_offset)
 

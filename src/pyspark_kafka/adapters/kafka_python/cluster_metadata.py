@@ -285,6 +285,12 @@ class ClusterMetadata:
         leader: int | None = self._manager.cluster.leader_for_partition(client_partition)
         return None if leader in NO_LEADER else leader
 
+    def is_leaderless(self, partition: TopicPartition) -> bool:
+        """Return whether a partition exists and has no leader, by the last metadata."""
+        client_partition = ClientPartition(partition.topic, partition.partition)
+        leader: int | None = self._manager.cluster.leader_for_partition(client_partition)
+        return leader == -1
+
     def leader_epoch(self, partition: TopicPartition) -> int:
         """Return the leader's epoch by the last metadata.
 

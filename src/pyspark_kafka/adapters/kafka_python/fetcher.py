@@ -22,6 +22,7 @@ from ...domain.reading.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.security.rights import Operation, topic_right
 from ...ports.continuous import PolledRecords
 from ..call_deadline import MAX_ATTEMPT_S, Attempts
+from ..fetching import LeaderlessPartitions
 from ..kafka_format.column_buffers import MAX_ROWS
 from .brokers import RANGE_BYTES, find_other_log
 from .failures import RETRIABLE_ERRORS
@@ -100,7 +101,7 @@ class Fetcher:
         self._attempts = Attempts()
         self._begun = math.inf
         self._metadata_failing_since = math.inf
-        self._fetches_failing_since = math.inf
+        self._outages = LeaderlessPartitions(self._errors.timeout_ms / 1_000)
 
     def assign(self, cursors: Collection[PartitionCursor]) -> None:
         """Read cursors of different partitions; earlier ones of the same are dropped."""
@@ -113,6 +114,7 @@ class Fetcher:
         for partition in partitions:
             self._cursors.pop(partition, None)
             self._leaderless.pop(partition, None)
+            self._outages.forget(partition)
             for node in self._nodes.values():
                 node.cursors.pop(partition, None)
         self._drop_nodes()
@@ -324,7 +326,6 @@ class Fetcher:
         except RETRIABLE_ERRORS as error:
             self._disconnect(node, error)
             return
-        self._fetches_failing_since = math.inf
         now = time.monotonic()
         pause_s = min(response.throttle_s, self._errors.timeout_ms / 1_000)
         self._brokers.not_before[node.node] = now + pause_s
@@ -334,6 +335,7 @@ class Fetcher:
         for partition, (offset, *_) in sent.items():
             cursor = node.cursors.get(partition)
             if cursor is not None and cursor.offset == offset:
+                cursor.failing_since = math.inf
                 self._handle(node, cursor, response.of_partition(partition))
         size = sum(len(data.records) for data in response.partitions.values())
         if not self._is_continuous or size >= EAGER_BYTES:
@@ -412,16 +414,19 @@ class Fetcher:
 
     def _disconnect(self, node: _Node, error: Exception) -> None:
         node.disconnect()
-        for cursor in list(node.cursors.values()):
+        cursors = list(node.cursors.values())
+        for cursor in cursors:
             self._lose_leader(node, cursor)
-        self._fetches_failing_since = min(self._fetches_failing_since, self._begun)
-        self._raise_lasting(error, self._fetches_failing_since)
+            cursor.failing_since = min(cursor.failing_since, self._begun)
+        # Each partition has its own clock: other brokers may answer all the time.
+        since = min((cursor.failing_since for cursor in cursors), default=math.inf)
+        self._raise_lasting(error, since)
 
     def _raise_lasting(self, error: Exception, failing_since: float) -> None:
         """Raise an error if there were only errors for too long."""
         if time.monotonic() - failing_since <= self._errors.timeout_ms / 1_000:
             return
-        if isinstance(error, kafka_errors.KafkaProtocolError):
+        if isinstance(error, kafka_errors.KafkaProtocolError | kafka_errors.UnknownBrokerIdError):
             raise error
         raise kafka_errors.KafkaConnectionError(str(error)) from error
 
@@ -440,16 +445,23 @@ class Fetcher:
         for cursor in list(self._cursors.values()):
             self._check_topic(cursor)
         nodes = [self._node_of(cursor.partition) for cursor in due]
-        if not any(node is not None for node in nodes):
-            # Nothing can be fetched: they wait for an election.
-            self._fetches_failing_since = math.inf
         for cursor, node in zip(due, nodes, strict=True):
             self._brokers.metadata.check_right(cursor.partition.topic)
+            self._note_outage(cursor, node, now)
             if node is None or (cursor.is_out_of_range and not self._is_in_range(cursor)):
                 cursor.back_off(now, self._brokers.retry_s)
             else:
                 self._follow(cursor, node)
         self._drop_nodes()
+
+    def _note_outage(self, cursor: PartitionCursor, node: int | None, now: float) -> None:
+        if node is not None:
+            self._outages.remove(cursor.partition)
+            return
+        # Nothing can be fetched: it waits for an election.
+        cursor.failing_since = math.inf
+        if self._brokers.metadata.is_leaderless(cursor.partition):
+            self._outages.add(cursor.partition, now)
 
     def _update_metadata(self, due: Collection[PartitionCursor]) -> None:
         """Request metadata unless a task of a batch knows all leaders already."""

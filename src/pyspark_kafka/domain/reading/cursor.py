@@ -6,6 +6,7 @@ or does I/O; times are monotonic, in seconds.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, final
@@ -115,6 +116,8 @@ class Cursor:
 
     failures: int = 0
     retry_at: float = 0.0
+    failing_since: float = math.inf
+    """Since when no request that named the partition was answered."""
 
     @property
     def is_finished(self) -> bool:

@@ -39,6 +39,7 @@ def metadata_of(
     return Mock(
         leader=leader,
         known_leader=leader,
+        is_leaderless=lambda partition: leader(partition) is None,
         leader_epoch=lambda _: NO_EPOCH,
         topic_id=topic_id,
         connection_delay=lambda _: 0.1,

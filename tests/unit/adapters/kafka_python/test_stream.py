@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 import pytest
+from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters import call_deadline
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
@@ -16,6 +17,7 @@ from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_sinks import _TransactionalWriter
+from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -32,6 +34,7 @@ from ..options import EXACTLY_ONCE, sink_of, source_of
 from .fakes import FakeConnection, metadata_of
 
 FIRST, SECOND = (TopicPartition("t", number) for number in (0, 1))
+NOTHING: Final = memoryview(b"")
 LONG_S: Final = 20.0
 """A time-out of the client that no call may take."""
 
@@ -148,6 +151,35 @@ def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, lead
     fetcher.send()
     assert leader.in_flight
     assert not replica.in_flight
+
+
+def test_a_healthy_broker_does_not_hide_a_silent_one(brokers, leaders, monkeypatch):
+    """The partitions of the silent one would wait for as long as others are read."""
+    now = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("pyspark_kafka.adapters.kafka_python.fetcher.time", clock)
+    fetcher = Fetcher(brokers, is_continuous=True)
+    fetcher.assign([brokers.cursor(each, ALL_COLUMNS, 0) for each in (FIRST, SECOND)])
+    leaders.update({FIRST: 1, SECOND: 2})
+    healthy, silent = FakeConnection(), FakeConnection(error=TimeoutError("silent"))
+
+    def fetch_for(seconds: float) -> None:
+        until = now[0] + seconds
+        while now[0] < until:
+            now[0] += 1
+            for node, connection in ((1, healthy), (2, silent)):
+                brokers.connections[node] = cast("FetchConnection", connection)
+            healthy.answers.append(FetchedData(kafka_errors.NoError, NO_REPLICA, (), NOTHING))
+            fetcher.begin()
+            fetcher.send()
+            for _, receive in fetcher.awaited():
+                receive()
+
+    timeout_s = brokers.errors.timeout_ms / 1_000
+    fetch_for(timeout_s)
+    with pytest.raises(kafka_errors.KafkaConnectionError, match="silent"):
+        fetch_for(timeout_s)
+    assert len(healthy.asked) >= timeout_s
 
 
 def client_of(address: str, sink: dict[str, str] | None = None) -> KafkaPythonStreamClient:
