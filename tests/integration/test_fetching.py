@@ -23,7 +23,8 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, Record, await_until
+from pyspark_kafka.testing import KafkaWorld, Record, await_until, numbered
+from pyspark_kafka.testing.stream_task import StreamTask
 
 from ..servers.listeners import cluster_listening
 
@@ -311,6 +312,34 @@ def test_a_broker_that_stands_still_is_an_error(one_broker, single, read):
             reading.read_rest()
         assert time.monotonic() - begun < BOUND_S
     assert reading.offsets == list(range(len(reading.offsets)))
+
+
+@pytest.mark.parametrize("timeout_s", [2, 15])
+def test_a_continuous_query_tells_of_the_only_replica_that_stands_still(
+    three_brokers, client, fresh_name, caplog, timeout_s
+):
+    """It is an error while the broker leads, and one line in the log once nothing does."""
+    world = KafkaWorld(client, fresh_name, three_brokers)
+    topic = world.fresh_name()
+    three_brokers.create_topic(topic, partitions=3, replication_factor=1)
+    partitions = [TopicPartition(topic, number) for number in range(3)]
+    timeout_ms = str(1_000 * timeout_s)
+    task = StreamTask(world.stream_client(None, kafka__default__api__timeout__ms=timeout_ms))
+    task.assign(dict.fromkeys(partitions, 0))
+    for partition in partitions:
+        world.produce(partition, numbered(0, 10))
+    task.read_to(dict.fromkeys(partitions, 10))
+    with frozen(three_brokers, 2):
+
+        def is_told() -> bool:
+            try:
+                task.client.poll(0.5)
+            except BrokerUnreachableError:
+                return True
+            return "has had no leader" in caplog.text
+
+        await_until(is_told, 90)
+    world.close()
 
 
 def test_a_deleted_topic_is_an_error_and_stays_deleted(one_broker, read, fresh_name):
