@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, suppress
@@ -162,11 +163,11 @@ class AdminSession:
             closing.callback(self.close_committer)
             closing.callback(self._close_admin)
 
-    def close_committer(self) -> None:
-        """Close the committer, if there is one."""
+    def close_committer(self, max_s: float = math.inf) -> None:
+        """Close the committer, if there is one, as ``GroupCommitter.close``."""
         committer, self._committer = self._committer, None
         if committer is not None:
-            committer.close()
+            committer.close(max_s)
 
     @property
     def _clients(self) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import logging
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,8 +20,10 @@ MAX_CLOSE_S: Final = 30.0
 """How long closing may take; it usually takes milliseconds."""
 
 
-def close_in_time(close: Callable[[], object], *, is_collected: bool = False) -> None:
-    """Close a client and wait until it is closed, for ``MAX_CLOSE_S`` at most.
+def close_in_time(
+    close: Callable[[], object], *, max_s: float = math.inf, is_collected: bool = False
+) -> None:
+    """Close a client and wait until it is closed, for ``MAX_CLOSE_S`` or ``max_s`` at most.
 
     A client that is not closed in time is closed in the background. ``close`` must keep
     everything that librdkafka's threads may use until then. Its exceptions are raised here.
@@ -28,7 +31,8 @@ def close_in_time(close: Callable[[], object], *, is_collected: bool = False) ->
     ``is_collected`` is for a client that a garbage collection may close. Its ``close`` must not
     log: the lines would leave an object of ``threading`` behind.
     """
-    if not _start(close, is_collected=is_collected).ends_in_time():
+    has_ended = _start(close, is_collected=is_collected).ends_in_time(max_s)
+    if not has_ended and max_s >= MAX_CLOSE_S:
         log.warning(
             "A client of librdkafka is not closed after %.0f s; its threads and connections "
             "remain until it is, or until the process ends",
@@ -78,9 +82,9 @@ class _Closing:
     def __post_init__(self) -> None:
         self.ended.acquire()
 
-    def ends_in_time(self) -> bool:
-        """Return whether it ends within ``MAX_CLOSE_S``; raise its exception."""
-        has_ended = self.ended.acquire(timeout=MAX_CLOSE_S)
+    def ends_in_time(self, max_s: float = math.inf) -> bool:
+        """Return whether it ends within ``MAX_CLOSE_S`` or ``max_s``; raise its exception."""
+        has_ended = self.ended.acquire(timeout=min(max_s, MAX_CLOSE_S))
         if has_ended and self.error is not None:
             raise self.error
         return has_ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import Consumer, KafkaError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .cluster_settings import ClusterSettings
 
 _POLL_S: Final = 0.05
+_CLOSE_S: Final = 0.5
+"""How long closing may take after the caller's deadline; it usually takes milliseconds."""
 
 _COORDINATOR_WAIT_MS: Final = 1_000
 """How long librdkafka holds a commit back while it has no coordinator; closing waits for that."""
@@ -89,9 +92,12 @@ class GroupCommitter:
         """Handle the events of so many seconds, and those since the last commit."""
         self._consumer.poll(seconds)
 
-    def close(self) -> None:
-        """Close the connections."""
-        close_in_time(self._consumer.close)
+    def close(self, max_s: float = math.inf) -> None:
+        """Close the connections, in the background if that takes longer than the caller may wait.
+
+        librdkafka waits until a commit that is not answered has failed.
+        """
+        close_in_time(self._consumer.close, max_s=max(_CLOSE_S, max_s))
 
     def _consumer_of(self, config: Mapping[str, Any], **options: Any) -> Any:
         return Consumer({**config, "on_commit": self._take_answer}, **options)

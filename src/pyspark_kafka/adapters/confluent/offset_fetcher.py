@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
@@ -22,6 +23,7 @@ from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscrip
 from ...domain.topic_partition import TopicPartition
 from ...ports.clock import Deadline
 from ...ports.reading import OffsetFetcher
+from ..call_deadline import within
 from .admin import METADATA, RETRY_S, AdminSession, result_of
 from .client_closing import close_in_time
 from .cluster import Cluster
@@ -137,8 +139,12 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         next_offsets = [
             _client_partition(partition, offset) for partition, offset in offsets.items()
         ]
-        with self._session.in_use(), self._cluster.settings.one_deadline() as deadline:
-            while (error := self._commit(group_id, next_offsets, deadline)) is not None:
+        with (
+            self._session.in_use(),
+            within(math.inf) as caller,
+            self._cluster.settings.one_deadline() as deadline,
+        ):
+            while (error := self._commit(group_id, next_offsets, deadline, caller)) is not None:
                 if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
                     rights = (
                         group_right(Operation.READ, group_id),
@@ -289,7 +295,11 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                     return found
 
     def _commit(
-        self, group_id: str, offsets: Sequence[ClientPartition], deadline: Deadline
+        self,
+        group_id: str,
+        offsets: Sequence[ClientPartition],
+        deadline: Deadline,
+        caller: Deadline,
     ) -> KafkaError | None:
         """Commit once, and return the coordinator's error."""
         is_committed = False
@@ -298,7 +308,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             is_committed = error is None
         finally:
             if not is_committed:
-                self._session.close_committer()
+                self._session.close_committer(caller.remaining)
         return error
 
     def _failure(self, request: str, error: KafkaException) -> Exception:

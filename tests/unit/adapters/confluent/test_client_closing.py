@@ -251,6 +251,14 @@ def test_a_client_that_ends_is_waited_for(caplog):
     assert not caplog.messages
 
 
+def test_a_call_without_time_leaves_its_client_to_the_background(stuck, monkeypatch, caplog):
+    monkeypatch.setattr(client_closing, "MAX_CLOSE_S", 600.0)
+    close_in_time(stuck.close, max_s=0.01)
+    await_until(lambda: stuck.closed == 1)
+    assert stuck.ended == 0
+    assert not caplog.messages
+
+
 @pytest.mark.parametrize("is_collected", [False, True])
 def test_the_error_of_a_client_is_raised(is_collected):
     with pytest.raises(ZeroDivisionError):
