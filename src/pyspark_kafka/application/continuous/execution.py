@@ -363,7 +363,10 @@ class ContinuousExecution:
         silent = job.silent_task(now, self._limits.task_timeout_s)
         if silent is not None:
             seconds = self._limits.task_timeout_s
-            raise JobFailedError(f"{silent} has sent nothing for {seconds:g} s")
+            raise JobFailedError(
+                f"{silent} has sent nothing for {seconds:g} s. A function may not take that long "
+                "for one batch: if it has to, raise 'task_timeout_s' of ExecutionLimits"
+            )
 
     # Partitions
 

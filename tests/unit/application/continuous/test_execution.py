@@ -669,7 +669,10 @@ def test_a_silent_task_restarts_all(make, caplog):
         assert query.stopped() == {task(0), task(1)}
 
     query.run(script())
-    assert "task 1 (run 1, attempt a) has sent nothing for 6 s" in caplog.text
+    assert (
+        "task 1 (run 1, attempt a) has sent nothing for 6 s. A function may not take that long for "
+        "one batch: if it has to, raise 'task_timeout_s' of ExecutionLimits"
+    ) in caplog.text
     assert len(query.runner.started) == 2
 
 
