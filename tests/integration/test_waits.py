@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
 
+from pyspark_kafka import continuous
 from pyspark_kafka.adapters.confluent.client import CLIENT as CONFLUENT
 from pyspark_kafka.adapters.kafka_python.client import CLIENT as KAFKA_PYTHON
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
@@ -65,6 +66,7 @@ MAX_TIMEOUTS: Final = {"continuous": 4, "exactly once": 4}
 """How many time-outs a use may take that consists of several calls; others take two."""
 
 MAX_CANCEL_S: Final = 1.0
+MAX_STOP_S: Final = 15.0
 INTERRUPT_S: Final = 0.2
 
 PARTITION: Final = TopicPartition("t", 0)
@@ -401,6 +403,33 @@ def _read(stream: StreamClient) -> int:
 
     await_until(is_read)
     return sum(each.records.num_rows for each in polled if each.records is not None)
+
+
+SILENCES: Final = ("Metadata", "ListOffsets", "OffsetCommit")
+
+
+@pytest.mark.parametrize("apis", [*((api,) for api in SILENCES), SILENCES], ids="+".join)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_continuous_query_stops_while_its_driver_is_not_answered(client, apis, tmp_path):
+    """Its time-outs are those of users."""
+    with _broker() as broker:
+        options = {"client": client, "kafka.bootstrap.servers": broker.bootstrap_servers}
+        query = continuous.start(
+            None,
+            lambda _: None,
+            source={**options, "subscribe": PARTITION.topic, "commitOffsetsToGroup": "group"},
+            checkpointLocation=str(tmp_path),
+        )
+        await_until(lambda: query.status["isTriggerActive"])
+        before = broker.answered.copy()
+        broker.lies = tuple(Lie(api, send=_silent) for api in apis)
+        broker.cluster.append(PARTITION, [bytes(100)], 1)
+        try:
+            await_until(lambda: broker.answered[apis[0]] > before[apis[0]])
+        finally:
+            begun = time.monotonic()
+            query.stop()
+        assert time.monotonic() - begun < MAX_STOP_S
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -44,7 +44,8 @@ def within(seconds: float) -> Iterator[Deadline]:
 class Attempts:
     """Limits the time of attempts; after one that timed out, the next has twice as long."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_s: float = MAX_ATTEMPT_S) -> None:
+        self._max_s = max_s
         self._timed_out: Counter[Hashable] = Counter()
 
     @contextmanager
@@ -52,15 +53,15 @@ class Attempts:
         self,
         one_deadline: Callable[[float], AbstractContextManager[Deadline]],
         key: Hashable = None,
-    ) -> Iterator[None]:
+    ) -> Iterator[Deadline]:
         """Limit all waits of a block, which is the next attempt of what ``key`` stands for.
 
         ``one_deadline`` is ``within``, or the one of ``ErrorMapper``.
         """
-        seconds = min(MIN_ATTEMPT_S * 2 ** self._timed_out[key], MAX_ATTEMPT_S)
+        seconds = min(MIN_ATTEMPT_S * 2 ** self._timed_out[key], self._max_s)
         with one_deadline(seconds) as deadline:
             try:
-                yield
+                yield deadline
             finally:
                 if deadline.has_passed:
                     self._timed_out[key] += 1

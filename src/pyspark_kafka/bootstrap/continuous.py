@@ -7,8 +7,10 @@ import socket
 import uuid
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from ..adapters.call_deadline import Attempts, within
 from ..application.continuous.epochs import EpochLog
 from ..application.continuous.execution import ContinuousExecution
 from ..application.continuous.progress import ProgressRecorder
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
     from ..domain.values.typed_schema import TypedSchema
+    from ..ports.clock import Deadline
     from ..ports.continuous import (
         ChannelAddress,
         EpochChannel,
@@ -58,6 +61,9 @@ if TYPE_CHECKING:
 
 MAX_REPORT_S = 0.5
 """How long a task keeps what it has to report, at most."""
+
+MAX_REQUEST_S: Final = 4.0
+"""How long a query's loop waits for silent brokers, which delays ``stop`` and failures of tasks."""
 
 
 @final
@@ -206,6 +212,7 @@ def start_query(
             limits=plan.limits,
             events=container.events(),
             progress=progress,
+            attempt=short_attempts(),
         )
         resources = stack.pop_all()
         return ContinuousQuery(identity, execution, progress, resources.close)
@@ -227,6 +234,11 @@ def _require_undecided(checkpoint: StoragePath, epoch_log: EpochLog) -> None:
         "query that wrote it has not finished it: its records would be written twice. Start that "
         "query once more, stop it after the batch, and then start this one",
     )
+
+
+def short_attempts() -> Callable[[str], AbstractContextManager[Deadline]]:
+    """Return what limits the requests of a query's loop: to 1 s, and longer after a time-out."""
+    return partial(Attempts(MAX_REQUEST_S).next, within)
 
 
 def _with_schema_files(sink: SinkOptions | None) -> SinkOptions | None:

@@ -10,12 +10,15 @@ from typing import final
 
 import pytest
 
+from pyspark_kafka.adapters.call_deadline import within
 from pyspark_kafka.application.continuous import epochs
 from pyspark_kafka.application.continuous import execution as continuous_execution
 from pyspark_kafka.application.continuous import progress as continuous_progress
+from pyspark_kafka.application.continuous import stream as continuous_stream
 from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.continuous.execution import ContinuousExecution
 from pyspark_kafka.application.continuous.progress import ProgressRecorder
+from pyspark_kafka.bootstrap.continuous import short_attempts
 from pyspark_kafka.domain.checkpoints.checkpoint_log import read_batch_end
 from pyspark_kafka.domain.continuous.messages import (
     StopTask,
@@ -29,7 +32,7 @@ from pyspark_kafka.domain.continuous.messages import (
 )
 from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity, TaskProgress
 from pyspark_kafka.domain.continuous.settings import ExecutionLimits
-from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.ports import clock
 from pyspark_kafka.ports.continuous import ChannelAddress, EpochChannel, TaskRunner
@@ -219,6 +222,7 @@ class ScriptedQuery:
             limits=limits,
             events=kit.events,
             progress=self.progress,
+            attempt=short_attempts(),
         )
         self.channel.stop = self.execution.stop
 
@@ -263,8 +267,23 @@ class ScriptedQuery:
     def lose_brokers(self, error: PysparkKafkaError) -> None:
         vars(self.kit.cluster)["topics"] = partial(_raise, error)
 
+    def slow_brokers(self, seconds: float, *requests: str) -> None:
+        """Let brokers take so long for their answers to these requests."""
+        for name in requests:
+            answer = getattr(self.kit.cluster, name)
+            vars(self.kit.cluster)[name] = partial(self._answer_late, answer, seconds)
+
     def find_brokers(self) -> None:
         del vars(self.kit.cluster)["topics"]
+
+    def _answer_late(
+        self, answer: Callable[..., object], seconds: float, *given: object, **named: object
+    ) -> object:
+        with within(30) as deadline:
+            self.time.advance(min(seconds, deadline.remaining))
+            if deadline.has_passed:
+                raise BrokerUnreachableError("memory", 30)
+        return answer(*given, **named)
 
     def _run_task(self, generation: int, slot: int, attempt: str) -> None:
         self.start(TaskId(generation, slot, attempt))
@@ -273,7 +292,7 @@ class ScriptedQuery:
 def virtual_time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     """Return the time of all that an execution waits for."""
     time = VirtualTime()
-    for module in (continuous_execution, continuous_progress, epochs, clock):
+    for module in (continuous_execution, continuous_progress, continuous_stream, epochs, clock):
         monkeypatch.setattr(module, "time", time)
     monkeypatch.setattr(continuous_execution, "threading", SimpleNamespace(Event=time.event))
     return time

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.checkpoints.checkpoint_log import COMMITTED, read_batch_conf, write_batch_end
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from ...domain.continuous.epochs import EpochCoordinator
     from ...ports.checkpoints import MetadataLog
-    from .stream import KafkaContinuousStream
 
 
 @final
@@ -32,15 +32,21 @@ class _CatchUp:
     target: PartitionOffsets | None = None
 
     def is_reached(self, offsets: PartitionOffsets) -> bool:
-        target = self.target or PartitionOffsets()
-        return all(offsets.get(partition, 0) >= offset for partition, offset in target.items())
+        return self.target is not None and all(
+            offsets.get(partition, 0) >= offset for partition, offset in self.target.items()
+        )
 
-    def look(self, offsets: PartitionOffsets, latest: Callable[[], PartitionOffsets]) -> None:
+    def look(
+        self, offsets: PartitionOffsets, latest: Callable[[], PartitionOffsets | None]
+    ) -> None:
         """Find out what to wait for; partitions that were deleted since are not waited for."""
         if self.target is None:
             self.target = latest()
-        elif self.target.keys() - offsets.keys():
-            self.target = self.target.restrict(latest())
+        elif self.target.keys() - offsets.keys() and (found := latest()) is not None:
+            self.target = self.target.restrict(found)
+
+
+log = logging.getLogger("pyspark_kafka")
 
 
 @final
@@ -50,6 +56,7 @@ class CatchUps:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: list[_CatchUp] = []
+        self._is_uninformed = False
 
     def add(self) -> threading.Event:
         """Return an event that is set once all records that exist now are processed and logged."""
@@ -58,22 +65,38 @@ class CatchUps:
             self._waiting.append(added)
         return added.done
 
-    def check(self, offsets: PartitionOffsets, latest: Callable[[], PartitionOffsets]) -> None:
+    def check(
+        self, offsets: PartitionOffsets, latest: Callable[[], PartitionOffsets | None]
+    ) -> None:
         """Set the events whose records end before these committed offsets.
 
         While no broker tells the latest offsets, they wait on.
         """
         with self._lock:
             waiting = list(self._waiting)
+        ask_once = cache(partial(self._ask, latest))
         for each in waiting:
-            try:
-                each.look(offsets, latest)
-            except PysparkKafkaError:
-                return
+            each.look(offsets, ask_once)
             if each.is_reached(offsets):
                 each.done.set()
                 with self._lock:
                     self._waiting.remove(each)
+
+    def _ask(self, latest: Callable[[], PartitionOffsets | None]) -> PartitionOffsets | None:
+        """Return the latest offsets, and log the first failure and the next success."""
+        try:
+            found = latest()
+        except PysparkKafkaError as error:
+            if not self._is_uninformed:
+                log.warning(
+                    "processAllAvailable waits until the latest offsets are known: %s", error
+                )
+            self._is_uninformed = True
+            return None
+        if self._is_uninformed and found is not None:
+            self._is_uninformed = False
+            log.warning("The latest offsets are known again, and processAllAvailable goes on")
+        return found
 
 
 RUN_ID: Final = "pyspark_kafka.continuous.runId"
@@ -167,18 +190,12 @@ class EpochLog:
             return read_batch_conf(self._logs.offsets.get(number) or b"")
 
 
-log = logging.getLogger("pyspark_kafka")
-
-
 @final
 class EpochCommitter:
     """Writes epochs to the log, and tries those again that could not be written."""
 
-    def __init__(
-        self, epoch_log: EpochLog, stream: KafkaContinuousStream, max_outage_s: float
-    ) -> None:
+    def __init__(self, epoch_log: EpochLog, max_outage_s: float) -> None:
         self._log = epoch_log
-        self._stream = stream
         self._max_outage_s = max_outage_s
         self._failing_since: float | None = None
 
@@ -208,7 +225,6 @@ class EpochCommitter:
         else:
             epoch = self._log.add(epoch)
         coordinator.committed(epoch)
-        self._stream.commit(epoch.offsets)
 
     def _has_failed_for_too_long(self, error: MetadataLogError) -> bool:
         now = time.monotonic()

@@ -33,9 +33,11 @@ from ...domain.security.errors import TlsError
 from ...ports.clock import Deadline
 from .epochs import CatchUps, EpochCommitter
 from .errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
+from .stream import ShortRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
+    from contextlib import AbstractContextManager
 
     from ...domain.continuous.messages import TaskId, TaskMessage
     from ...domain.continuous.settings import ExecutionLimits
@@ -128,7 +130,7 @@ _ABANDON_S: Final = 2.0
 class ContinuousExecution:
     """Runs a query in the thread that calls ``run``; other threads may call the other methods."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # everything that a query uses
         self,
         stream: KafkaContinuousStream,
         epoch_log: EpochLog,
@@ -139,8 +141,12 @@ class ContinuousExecution:
         limits: ExecutionLimits,
         events: SourceEvents,
         progress: ProgressRecorder,
+        attempt: Callable[[str], AbstractContextManager[Deadline]],
     ) -> None:
-        """Take ``program``, which returns what the tasks of a generation run."""
+        """Take ``program``, which returns what the tasks of a generation run.
+
+        ``attempt`` limits the waits of a block by the kind of its requests to Kafka.
+        """
         self._stream = stream
         self._log = epoch_log
         self._channel = channel
@@ -151,7 +157,8 @@ class ContinuousExecution:
         self._progress = progress
         self._strategy = RestartStrategy(limits.restarts)
         self._stop_requested = threading.Event()
-        self._committer = EpochCommitter(epoch_log, stream, limits.log_outage_s)
+        self._committer = EpochCommitter(epoch_log, limits.log_outage_s)
+        self._requests = ShortRequests(attempt, self._stop_requested.is_set)
         self._catch_ups = CatchUps()
         self._coordinator = EpochCoordinator(Epoch(-1, PartitionOffsets()))
         self._generation = 0
@@ -228,7 +235,7 @@ class ContinuousExecution:
         if self._runner.is_running():
             raise JobFailedError("tasks of the last run have not ended")
         try:
-            self._update_partitions()
+            self._find_partitions()
         except (BrokerUnreachableError, KafkaRequestError, TlsError) as error:
             if not self._generation:
                 raise
@@ -283,7 +290,7 @@ class ContinuousExecution:
         if now >= self._next_partitions:
             self._next_partitions = now + max(_PARTITIONS_EVERY_S, self._limits.epoch_s)
             self._reconfigure(job)
-        if now >= self._next_epoch:
+        elif now >= self._next_epoch:
             self._next_epoch = now + self._limits.epoch_s
             self._end_epoch()
 
@@ -358,7 +365,7 @@ class ContinuousExecution:
                 raise error
             raise JobFailedError(str(error))
         patience_s = _RETRY_S if self._runner.runs_failed_tasks_again() else 0.0
-        if any(now - failed_at > patience_s for failed_at in job.failed_at.values()):
+        if any(now - failed_at >= patience_s for failed_at in job.failed_at.values()):
             raise JobFailedError(job.failure)
         silent = job.silent_task(now, self._limits.task_timeout_s)
         if silent is not None:
@@ -370,16 +377,30 @@ class ContinuousExecution:
 
     # Partitions
 
+    def _find_partitions(self) -> None:
+        """Ask for the partitions; a restart may be stopped, and else waits as long as a start."""
+        if not self._generation:
+            self._update_partitions()
+            return
+        deadline = Deadline.after(self._stream.timeout_s)
+        while True:
+            try:
+                with self._requests.limit("partitions"):
+                    self._update_partitions()
+            except BrokerUnreachableError:
+                if deadline.has_passed or self._stop_requested.wait(_RECEIVE_S):
+                    raise
+            else:
+                return
+
     def _reconfigure(self, job: ContinuousJob) -> None:
         """Let live tasks read new partitions, and none read deleted ones."""
-        if not job.is_complete:
+        if not job.is_complete or not self._requests.are_due("partitions"):
             return
         try:
-            is_changed = self._stream.needs_reconfiguration()
+            with self._requests.limit("partitions"):
+                added, deleted = self._update_partitions()
             self._newly_missing(())
-            if not is_changed:
-                return
-            added, deleted = self._update_partitions()
         except UnknownTopicError as error:
             self._lose_topics(error)
             return
@@ -430,5 +451,15 @@ class ContinuousExecution:
     def _end_epoch(self, *, is_final: bool = False) -> None:
         self._committer.commit_next(self._coordinator, is_final=is_final)
         last = self._coordinator.last
-        self._progress.record(last, self._stream, is_final=is_final)
-        self._catch_ups.check(last.offsets, self._stream.latest_offset)
+        if self._requests.are_due("group"):
+            with self._requests.limit("group"):
+                self._stream.commit(last.offsets)
+        self._progress.record(last, str(self._stream), self._latest, is_final=is_final)
+        self._catch_ups.check(last.offsets, self._latest)
+
+    def _latest(self) -> PartitionOffsets | None:
+        """Return the latest offsets, or ``None`` if they cannot be asked for now."""
+        if not self._requests.are_due("latest"):
+            return None
+        with self._requests.limit("latest"):
+            return self._stream.latest_offset()

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ...domain.continuous.epochs import Epoch
     from ...domain.continuous.progress import QueryIdentity
     from ...domain.partition_offsets import PartitionOffsets
-    from .stream import KafkaContinuousStream
 
 _BOUNDS: Final = np.array(BUCKETS, np.int64)
 
@@ -135,10 +135,18 @@ class ProgressRecorder:
         """Count a restart of a task, or of all."""
         self._restarts += 1
 
-    def record(self, last: Epoch, stream: KafkaContinuousStream, *, is_final: bool = False) -> None:
+    def record(
+        self,
+        last: Epoch,
+        source: str,
+        latest: Callable[[], PartitionOffsets | None],
+        *,
+        is_final: bool = False,
+    ) -> None:
         """Report the time since the last report, if anything happened or enough time passed.
 
-        The final report has all that happened, however short the time is.
+        The final report has all that happened, however short the time is. ``latest`` asks for the
+        latest offsets, which a report may be without.
         """
         now = time.monotonic()
         if self._start is None:
@@ -150,14 +158,14 @@ class ProgressRecorder:
         self._keep(
             EpochProgress(
                 query=self._query,
-                source=str(stream),
+                source=source,
                 sink=self._sink,
                 epoch=last.number,
                 timestamp_ms=epoch_ms(),
                 duration_ms=round(1_000 * (now - self._since)),
                 start=self._start,
                 end=last.offsets,
-                latest=self._latest_offset(stream, last.offsets, has_worked=has_worked),
+                latest=self._latest_offset(latest, last.offsets, has_worked=has_worked),
                 work=self._work,
                 tasks=self.tasks,
                 restarts=self._restarts,
@@ -167,14 +175,20 @@ class ProgressRecorder:
         self._work, self._since, self._start = TaskProgress(), now, last.offsets
 
     def _latest_offset(
-        self, stream: KafkaContinuousStream, end: PartitionOffsets, *, has_worked: bool
+        self,
+        latest: Callable[[], PartitionOffsets | None],
+        end: PartitionOffsets,
+        *,
+        has_worked: bool,
     ) -> PartitionOffsets | None:
         """Return the latest offsets at the start of a query's work, as Spark's progress has them.
 
         Tasks report twice an epoch. Beside the latest offsets of now, a query that follows a fast
         topic within milliseconds would seem to lag behind by what arrived since.
         """
-        before, self._latest = self._latest, _latest(stream)
+        before, self._latest = self._latest, None
+        with suppress(PysparkKafkaError):
+            self._latest = latest()
         if self._latest is None or before is None or not has_worked:
             return self._latest
         known = before.restrict(before.keys() & self._latest.keys())
@@ -218,10 +232,3 @@ def _listener(
     listener: ProgressListener | Callable[[EpochProgress], None],
 ) -> ProgressListener:
     return listener if isinstance(listener, ProgressListener) else _FunctionListener(listener)
-
-
-def _latest(stream: KafkaContinuousStream) -> PartitionOffsets | None:
-    try:
-        return stream.latest_offset()
-    except PysparkKafkaError:
-        return None

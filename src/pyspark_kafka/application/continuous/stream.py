@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, final
 
 from ...domain.partition_offsets import PartitionOffsets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
     from ...domain.options.source import SourceOptions
-    from ...domain.topic_partition import TopicPartition
+    from ...ports.clock import Deadline
     from ..reading.offsets import InitialOffsets, KafkaOffsetReader
     from ..reading.planner import RangePlanner
     from ..reading.stream import ProgressReports
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class KafkaContinuousStream:
-    """Knows where partitions begin, and when there are others than the query reads."""
+    """Knows which partitions there are, where they begin, and where they end."""
 
     def __init__(
         self,
@@ -31,7 +36,6 @@ class KafkaContinuousStream:
         self._initial_offsets = initial_offsets
         self._progress = progress
         self._options = options
-        self._known: frozenset[TopicPartition] = frozenset()
 
     def __str__(self) -> str:
         return f"KafkaContinuous[{self._offset_reader}]"
@@ -53,14 +57,9 @@ class KafkaContinuousStream:
             ``failOnDataLoss`` is true.
         """
         current = self._offset_reader.partitions()
-        self._known = current
         added = self._planner.start_of_added(start, current)
         self._planner.report_deleted(start, current)
         return start.restrict(current).merge(added)
-
-    def needs_reconfiguration(self) -> bool:
-        """Return whether there are other partitions than those that were planned last."""
-        return self._offset_reader.partitions() != self._known
 
     def latest_offset(self) -> PartitionOffsets:
         """Return the latest offset of every partition of the subscription."""
@@ -75,6 +74,49 @@ class KafkaContinuousStream:
         """Whether a loss of data fails the query (``failOnDataLoss``)."""
         return self._options.fail_on_data_loss
 
+    @property
+    def timeout_s(self) -> float:
+        """How long brokers may take to answer a request."""
+        return self._options.java.timeout_ms / 1_000
+
     def stop(self) -> None:
         """Close the connections to Kafka. A second call does nothing."""
         self._offset_reader.close()
+
+
+@final
+class ShortRequests:
+    """Limits how long a query's loop waits for brokers; meanwhile it hears no task, and no stop."""
+
+    def __init__(
+        self,
+        attempt: Callable[[str], AbstractContextManager[Deadline]],
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        """Take ``attempt``, which limits the waits of a block by the kind of its requests."""
+        self._attempt = attempt
+        self._is_stopping = is_stopping
+        self._resume_at: dict[str, float] = {}
+        """When the kinds of requests whose last attempt timed out may be sent again."""
+
+    def are_due(self, kind: str) -> bool:
+        """Return whether requests of a kind may be sent now.
+
+        After an attempt that timed out, other kinds have their turn, and a query that stops makes
+        no further one.
+        """
+        resume_at = self._resume_at.get(kind)
+        return resume_at is None or (time.monotonic() >= resume_at and not self._is_stopping())
+
+    @contextmanager
+    def limit(self, kind: str) -> Iterator[None]:
+        """Limit all waits of a block that sends requests of a kind."""
+        began = time.monotonic()
+        self._resume_at.pop(kind, None)
+        with self._attempt(kind) as deadline:
+            try:
+                yield
+            finally:
+                if deadline.has_passed:
+                    now = time.monotonic()
+                    self._resume_at[kind] = now + 2 * (now - began)

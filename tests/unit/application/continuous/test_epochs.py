@@ -183,11 +183,6 @@ TASK = TaskId(1, 0, "a")
 
 
 @pytest.fixture
-def stream(kit):
-    return kit.container().continuous_stream()
-
-
-@pytest.fixture
 def coordinator():
     coordinator = EpochCoordinator(Epoch(4, offsets(3)))
     coordinator.assign(TASK, [T0])
@@ -195,9 +190,9 @@ def coordinator():
     return coordinator
 
 
-def test_an_epoch_is_tried_again_after_an_outage_with_one_warning(stream, coordinator, caplog):
+def test_an_epoch_is_tried_again_after_an_outage_with_one_warning(coordinator, caplog):
     log = failing_log(is_stored=False)
-    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), 60)
     log.fails = 2
     committer.commit_next(coordinator, is_final=False)
     committer.commit_next(coordinator, is_final=False)
@@ -209,26 +204,24 @@ def test_an_epoch_is_tried_again_after_an_outage_with_one_warning(stream, coordi
 
 
 @pytest.mark.parametrize(("max_outage_s", "is_final"), [(-1, False), (60, True)])
-def test_a_long_outage_and_one_at_the_end_fail_the_query(
-    stream, coordinator, max_outage_s, is_final
-):
+def test_a_long_outage_and_one_at_the_end_fail_the_query(coordinator, max_outage_s, is_final):
     log = failing_log(is_stored=False)
     log.fails = 1
-    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, max_outage_s)
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), max_outage_s)
     with pytest.raises(MetadataLogError, match="the connection broke"):
         committer.commit_next(coordinator, is_final=is_final)
 
 
-def test_a_rival_fails_the_query_at_once(stream, coordinator):
+def test_a_rival_fails_the_query_at_once(coordinator):
     log = MemoryMetadataLog()
     log.add(5, write_batch_end(offsets(9), 1))
-    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), 60)
     with pytest.raises(ConcurrentUpdateError):
         committer.commit_next(coordinator, is_final=False)
 
 
-def test_without_progress_nothing_is_written(stream):
+def test_without_progress_nothing_is_written():
     log = MemoryMetadataLog()
-    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), stream, 60)
+    committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), 60)
     committer.commit_next(EpochCoordinator(Epoch(4, offsets(3))), is_final=True)
     assert log.batch_ids() == []

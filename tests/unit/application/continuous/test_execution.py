@@ -30,6 +30,9 @@ from ..conftest import offsets, tp
 from ..scripted_query import Script, ScriptedQuery, at, task, virtual_time
 
 LIMITS = ExecutionLimits(restarts=RestartLimits(3, first_delay_s=4.0))
+GROUP = {"commitOffsetsToGroup": "g"}
+SILENT_S = 3_000.0
+MAX_WAIT_S = 8.5
 UNREACHABLE = BrokerUnreachableError("memory", 1)
 LENIENT = {"failOnDataLoss": "false"}
 
@@ -428,17 +431,19 @@ def test_brokers_that_do_not_answer_at_the_first_start_are_an_error(query, error
 
 
 @pytest.mark.parametrize("error", [UNREACHABLE, KafkaRequestError("a request", "it is denied")])
-def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(query, time, error, caplog):
+def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(make, time, error, caplog):
+    query = make({"kafka.default.api.timeout.ms": "10000"})
+
     def script() -> Script:
         yield 1
         query.lose_brokers(error)
         query.runner.end("it broke")
-        time.after(10, query.find_brokers)
+        time.after(18, query.find_brokers)
         yield 1
 
     query.run(script())
     assert f"start again: {error}" in caplog.text
-    # After 4, 8 and 16 seconds; the first restart failed.
+    # After 4, 8 and 16 seconds, of which one at least failed.
     assert [tasks for _, tasks in query.runner.started] == [2, 2]
 
 
@@ -885,6 +890,102 @@ def test_a_missing_topic_is_told_once_and_when_it_is_back(kit, make, caplog):
     lost = (data_loss.partitions_deleted([tp(0, "t2")]),)
     assert kit.events.named("data_lost") == (lost, lost)
     assert caplog.messages == ["Topics of a continuous query exist again: t2"] * 2
+
+
+# Brokers that are slow or silent
+
+
+def busy(query: ScriptedQuery, *, seconds: int = 60) -> Script:
+    """Yield the script of tasks that report each second while brokers are silent."""
+    yield 2
+    query.slow_brokers(SILENT_S, "topics", "watermarks", "commit")
+    for offset in range(seconds):
+        query.report(task(0), at(0, offset))
+        query.report(task(1), at(1, offset))
+        yield 1
+
+
+@pytest.mark.parametrize("seconds", range(5, 45, 3))
+def test_stopping_does_not_wait_for_silent_brokers(make, time, seconds):
+    query = make(GROUP)
+    time.after(seconds, query.execution.stop)
+    query.run(busy(query))
+    assert time.seconds - seconds < MAX_WAIT_S
+
+
+@pytest.mark.parametrize("seconds", range(5, 45, 3))
+def test_a_failed_task_does_not_wait_for_silent_brokers(make, time, seconds):
+    query = make(GROUP)
+    seen = []
+
+    def look() -> None:
+        seen.append(query.stopped())
+        query.execution.stop()
+
+    time.after(seconds, lambda: query.fail(task(0)))
+    time.after(seconds + MAX_WAIT_S, look)
+    query.run(busy(query))
+    assert seen[0] == {task(0), task(1)}
+
+
+def test_epochs_are_logged_while_brokers_are_silent(make, time):
+    query = make(GROUP)
+    query.run(busy(query))
+    assert len(query.epochs) > time.seconds / (2 * MAX_WAIT_S)
+
+
+def test_stopping_ends_a_restart_that_waits_for_silent_brokers(query, time):
+    def script() -> Script:
+        yield 1
+        query.slow_brokers(SILENT_S, "topics")
+        query.runner.end("it broke")
+        yield None
+
+    time.after(20, query.execution.stop)
+    query.run(script())
+    assert time.seconds - 20 < MAX_WAIT_S
+    assert len(query.runner.started) == 1
+
+
+def test_a_restart_waits_for_silent_brokers_as_long_as_the_first_start(query, time, caplog):
+    def script() -> Script:
+        yield 1
+        query.slow_brokers(SILENT_S, "topics")
+        query.runner.end("it broke")
+        time.after(30, query.find_brokers)
+        yield 1
+
+    query.run(script())
+    assert len(query.runner.started) == 2
+    assert caplog.text.count("start again") == 1
+
+
+def test_brokers_that_take_seconds_tell_the_partitions(kit, query):
+    def script() -> Script:
+        yield None
+        query.slow_brokers(3, "watermarks")
+        kit.cluster.add_partitions("t", 3)
+        yield 20
+
+    query.run(script())
+    assert AssignPartitions(at(2, 0)) in query.commands(task(0))
+
+
+def test_offsets_that_a_group_did_not_get_are_committed_again(kit, make):
+    """Also if no epoch follows."""
+    query = make(GROUP)
+
+    def script() -> Script:
+        yield 2
+        query.slow_brokers(SILENT_S, "commit")
+        query.report(task(0), at(0, 7))
+        yield 5
+        del vars(kit.cluster)["commit"]
+        kit.clock.sleep_ms(60_000)
+        yield 5
+        assert kit.cluster.committed("g") == offsets(7, 0)
+
+    query.run(script())
 
 
 def test_a_report_has_the_work_of_all_tasks(kit, query):

@@ -72,24 +72,24 @@ QUERY = QueryIdentity("id", "run")
 
 
 @pytest.fixture
-def stream(kit):
-    """Return a stream of five records."""
+def source(kit):
+    """Return the name of a topic of five records, and what asks for its latest offsets."""
     kit.produce(5)
-    return kit.container().continuous_stream()
+    return "t", kit.container().continuous_stream().latest_offset
 
 
 def epoch(number: int, offset: int) -> Epoch:
     return Epoch(number, PartitionOffsets({tp(0): offset, tp(1): 0}))
 
 
-def test_the_final_report_has_what_a_short_time_brought(stream):
+def test_the_final_report_has_what_a_short_time_brought(source):
     reports: list[EpochProgress] = []
     recorder = ProgressRecorder(QUERY, "foreach", [reports.append])
     recorder.add(TaskProgress(2, 1))
-    recorder.record(epoch(0, 2), stream)
+    recorder.record(epoch(0, 2), *source)
     assert reports == []
-    recorder.record(epoch(1, 3), stream, is_final=True)
-    recorder.record(epoch(1, 3), stream, is_final=True)
+    recorder.record(epoch(1, 3), *source, is_final=True)
+    recorder.record(epoch(1, 3), *source, is_final=True)
     [report] = reports
     assert list(recorder.recent) == reports
     assert (report.epoch, report.work.input_rows) == (1, 2)
@@ -97,15 +97,15 @@ def test_the_final_report_has_what_a_short_time_brought(stream):
     assert report.lag.total == 2
 
 
-def test_the_first_report_begins_where_the_query_began(stream):
+def test_the_first_report_begins_where_the_query_began(source):
     recorder = ProgressRecorder(QUERY, "foreach")
-    recorder.record(epoch(0, 1), stream)
-    recorder.record(epoch(1, 4), stream, is_final=True)
+    recorder.record(epoch(0, 1), *source)
+    recorder.record(epoch(1, 4), *source, is_final=True)
     [report] = recorder.recent
     assert (report.start, report.end) == (epoch(0, 1).offsets, epoch(1, 4).offsets)
 
 
-def test_lag_counts_what_was_there_at_the_report_before(kit, stream, monkeypatch):
+def test_lag_counts_what_was_there_at_the_report_before(kit, source, monkeypatch):
     """What arrived since does not count, unless the query is idle."""
     monkeypatch.setattr(continuous_progress, "IDLE_EVERY_S", 0)
     recorder = ProgressRecorder(QUERY, "foreach")
@@ -113,38 +113,38 @@ def test_lag_counts_what_was_there_at_the_report_before(kit, stream, monkeypatch
     for number, (arrived, end) in enumerate([(0, 1), (4, 3), (4, 9), (0, 13), (2, 13)]):
         kit.produce(arrived)
         recorder.add(TaskProgress(1 if number < 4 else 0))
-        recorder.record(epoch(number, end), stream, is_final=True)
+        recorder.record(epoch(number, end), *source, is_final=True)
         lags.append(recorder.recent[-1].lag)
     assert [lag and lag.total for lag in lags] == [4, 2, 0, 0, 2]
 
 
-def test_bad_records_add_up_over_the_run(stream):
+def test_bad_records_add_up_over_the_run(source):
     recorder = ProgressRecorder(QUERY, "foreach")
     for number in range(2):
         recorder.add(TaskProgress(1, bad_records=BadRecordStats({FailureReason.MALFORMED: 1}, 1)))
-        recorder.record(epoch(number, 1 + number), stream, is_final=True)
+        recorder.record(epoch(number, 1 + number), *source, is_final=True)
     found = [(report.work.bad_records, report.bad_records) for report in recorder.recent]
     assert [(each.dead_letters, total.dead_letters) for each, total in found] == [(1, 1), (1, 2)]
     assert [(each.total, total.total) for each, total in found] == [(1, 1), (1, 2)]
 
 
-def test_a_function_is_a_listener(stream):
+def test_a_function_is_a_listener(source):
     """The function gets each report, and no call for the end."""
     reports: list[EpochProgress] = []
     recorder = ProgressRecorder(QUERY, "foreach", [reports.append])
     recorder.add(TaskProgress(1, 1))
-    recorder.record(epoch(0, 1), stream, is_final=True)
+    recorder.record(epoch(0, 1), *source, is_final=True)
     recorder.ended()
     assert [report.work.input_rows for report in reports] == [1]
 
 
-def test_a_listener_that_fails_affects_no_other(stream, caplog):
+def test_a_listener_that_fails_affects_no_other(source, caplog):
     listeners = [create_autospec(ProgressListener, instance=True) for _ in range(2)]
     for method in (listeners[0].progressed, listeners[0].query_ended):
         method.side_effect = ZeroDivisionError
     recorder = ProgressRecorder(QUERY, "foreach", listeners)
     recorder.add(TaskProgress(1, 1))
-    recorder.record(epoch(0, 1), stream, is_final=True)
+    recorder.record(epoch(0, 1), *source, is_final=True)
     recorder.ended()
     for listener in listeners:
         [reported] = listener.progressed.call_args_list

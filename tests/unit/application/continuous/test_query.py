@@ -354,3 +354,27 @@ def test_records_of_a_partition_that_no_epoch_has_are_waited_for():
     assert not done.is_set()
     catch_ups.check(PartitionOffsets({TopicPartition("in", 0): 1}), lambda: next(latest))
     assert done.is_set()
+
+
+def test_records_are_waited_for_until_brokers_tell_them_again(caplog):
+    """The reason is logged once, and so is that the wait goes on."""
+    processed = PartitionOffsets({TopicPartition("in", 0): 1})
+    error = BrokerUnreachableError("memory", 1)
+    answers: list[PartitionOffsets | Exception | None] = [error, None, error, processed]
+
+    def latest() -> PartitionOffsets | None:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    catch_ups = CatchUps()
+    all_done = [catch_ups.add(), catch_ups.add()]
+    while answers:
+        assert not any(done.is_set() for done in all_done)
+        catch_ups.check(processed, latest)
+    assert all(done.is_set() for done in all_done)
+    assert caplog.messages == [
+        f"processAllAvailable waits until the latest offsets are known: {error}",
+        "The latest offsets are known again, and processAllAvailable goes on",
+    ]
