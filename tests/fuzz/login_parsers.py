@@ -75,7 +75,7 @@ def _token(content: bytes) -> None:
     theirs.sendall(content)
     theirs.shutdown(socket.SHUT_WR)
     ours.settimeout(1)
-    connect = patch("socket.create_connection", lambda *_, **__: ours)
+    connect = patch("pyspark_kafka.adapters.http.connect", lambda *_, **__: ours)
     with theirs, connect:
         token = RenewedTokens(OidcTokenProvider(_SOURCE, timeout_s=0.1)).token()
     assert token.value

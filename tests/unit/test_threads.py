@@ -146,6 +146,9 @@ REASONS: Final = {
     "adapters/confluent/client_closing.py::closing.run": (
         "adapters/confluent/test_client_closing.py::test_the_error_of_a_client_is_raised"
     ),
+    "adapters/name_resolution.py::_ask": (
+        "adapters/test_name_resolution.py::test_an_error_is_raised_by_all_calls"
+    ),
     "adapters/confluent/idle_watch.py::_watch": (
         "adapters/confluent/test_idle_watch.py::test_an_unexpected_error_ends_no_watch"
     ),

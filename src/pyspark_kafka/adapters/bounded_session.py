@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any, Final, final
 
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.util import Timeout
 
-from .http import cut_off_in_time
+from .http import connect, cut_off_in_time
 
 if TYPE_CHECKING:
-    import socket
     import ssl
 
     from requests import Session
@@ -23,11 +25,29 @@ def bound_session(session: Session, tls: ssl.SSLContext | None = None) -> None:
     session.mount("https://", _BoundedAdapter() if tls is None else _TlsAdapter(tls))
 
 
+def _connected(connection: HTTPConnection) -> socket.socket:
+    """Connect as ``HTTPConnection._new_conn`` does, but resolve the name in time."""
+    timeout_s = Timeout.resolve_default_timeout(connection.timeout)
+    try:
+        return connect(
+            connection._dns_host.strip("[]"),  # noqa: SLF001  # ``host`` lacks a dot at its end
+            connection.port,
+            timeout_s,
+            connection.socket_options or (),  # type: ignore[arg-type]
+        )
+    except socket.gaierror as error:
+        raise NameResolutionError(connection.host, connection, error) from error
+    except TimeoutError as error:
+        problem = f"Connection to {connection.host} timed out: {error}"
+        raise ConnectTimeoutError(connection, problem) from error
+    except OSError as error:
+        problem = f"Failed to establish a new connection: {error}"
+        raise NewConnectionError(connection, problem) from error
+
+
 class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
-        connected = super()._new_conn()
-        cut_off_in_time(connected)
-        return connected
+        return _connected(self)
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         cut_off_in_time(self.sock)  # which another block may have opened
@@ -36,9 +56,7 @@ class _Connection(HTTPConnection):
 
 class _TlsConnection(HTTPSConnection):
     def _new_conn(self) -> socket.socket:
-        connected = super()._new_conn()
-        cut_off_in_time(connected)
-        return connected
+        return _connected(self)
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         cut_off_in_time(self.sock)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from threading import Lock, Timer
-from typing import Final, final
+from typing import Any, Final, final
 from urllib.parse import urlsplit
 
 from ..ports.clock import Deadline
+from .name_resolution import UnresolvedError, resolve
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
 
@@ -26,14 +28,16 @@ def within(seconds: float) -> Iterator[Deadline]:
 
     :raises TimeoutError: if it passes before the end of the block.
     """
-    sockets = _Sockets()
+    sockets = _Sockets(Deadline.after(seconds))
     timer = Timer(seconds, sockets.end)
     timer.daemon = True
     timer.start()
     token = _CURRENT.set(sockets)
     try:
-        yield Deadline.after(seconds)
+        yield sockets.deadline
     except Exception:
+        if sockets.unresolved is not None:
+            raise sockets.unresolved from None
         if not sockets.have_ended:
             raise
     finally:
@@ -49,7 +53,11 @@ def within(seconds: float) -> Iterator[Deadline]:
 class _Sockets:
     """Duplicates of the sockets of a block: TLS takes the first over, and responses close them."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.unresolved: UnresolvedError | None = None
+        """Why the last connection was not begun."""
+
         self._lock = Lock()
         self._sockets: list[socket.socket] = []
         self.have_ended = False
@@ -87,6 +95,55 @@ def cut_off_in_time(connected: socket.socket | None) -> None:
         sockets.add(connected)
 
 
+def connect(
+    host: str, port: int, timeout_s: float | None, options: Iterable[tuple[int, int, int]] = ()
+) -> socket.socket:
+    """Return a connection to the first address of a host that accepts one.
+
+    The block of ``within`` that runs in this thread ends it at its deadline.
+
+    :raises UnresolvedError: if the host's name is not resolved in time.
+    :raises OSError: if no address accepts a connection.
+    """
+    sockets = _CURRENT.get()
+    deadline = Deadline.after(timeout_s)
+    deadline = deadline if sockets is None else min(deadline, sockets.deadline)
+    if sockets is not None:
+        sockets.unresolved = None
+    try:
+        addresses = resolve(host, port, deadline)
+    except UnresolvedError as error:
+        if sockets is not None:
+            sockets.unresolved = error
+        raise
+    failure = OSError(f"'{host}' has no address")
+    for family, kind, protocol, _, address in addresses:
+        try:
+            return _connected(socket.socket(family, kind, protocol), address, deadline, options)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _connected(
+    sock: socket.socket,
+    address: tuple[Any, ...],
+    deadline: Deadline,
+    options: Iterable[tuple[int, int, int]],
+) -> socket.socket:
+    try:
+        for option in options:
+            sock.setsockopt(*option)
+        remaining = deadline.remaining
+        sock.settimeout(None if math.isinf(remaining) else max(0.001, remaining))
+        sock.connect(address)
+        cut_off_in_time(sock)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
 class PostError(Exception):
     """There is no response, or it is too large; the message says why."""
 
@@ -118,9 +175,8 @@ def post(
     try:
         with (
             within(deadline.remaining),
-            socket.create_connection((host, port), max(0.001, deadline.remaining)) as plain,
+            connect(host, port, deadline.remaining) as plain,
         ):
-            cut_off_in_time(plain)
             sock = plain
             if parts.scheme == "https":
                 context = tls or ssl.create_default_context()
@@ -131,6 +187,8 @@ def post(
                 connection.request("POST", path, body, {"Host": parts.netloc, **headers})
                 with connection.getresponse() as response:
                     content = response.read(MAX_RESPONSE_BYTES + 1)
+    except UnresolvedError as error:
+        raise PostError(str(error)) from error
     except (OSError, HTTPException) as error:
         if deadline.has_passed:
             raise PostError("it did not answer in time") from error

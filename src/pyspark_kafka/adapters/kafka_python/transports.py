@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, cast, final
 
@@ -14,6 +15,8 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
+from ...ports.clock import Deadline
+from ..name_resolution import Address, resolve
 from .responses import INVALID
 
 HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
@@ -206,7 +209,7 @@ async def _connect(
     sockets = _Connector()
     sockets.owner = owner
     error: Exception = kafka_errors.KafkaConnectionError("DNS Resolution failure")
-    for address in _addresses(sockets, node):
+    for address in _addresses(node, Deadline(math.inf if timeout_at is None else timeout_at)):
         try:
             connected = await sockets.connect(network, address, options, timeout_at=timeout_at)
         except kafka_errors.KafkaTimeoutError as timeout:
@@ -220,9 +223,12 @@ async def _connect(
     raise error
 
 
-def _addresses(sockets: _Connector, node: Any) -> Any:
+def _addresses(node: Any, deadline: Deadline) -> Sequence[Address]:
     try:
-        return sockets.dns_lookup(node.host, node.port)
+        return resolve(node.host, node.port, deadline)
+    except OSError as error:
+        text = f"DNS lookup failed for {node.host}:{node.port}: {error}"
+        raise kafka_errors.KafkaConnectionError(text) from error
     except UnicodeError as error:
         # Metadata may name any host.
         raise kafka_errors.KafkaConnectionError(f"no host can be named {node.host!r}") from error

@@ -1,0 +1,109 @@
+"""A name server that does not answer keeps no call beyond its deadline."""
+
+import json
+import socket
+import threading
+import time
+from types import SimpleNamespace
+from typing import Final
+
+import pytest
+from kafka.errors import KafkaConnectionError
+
+from pyspark_kafka.adapters.checkpoints import hdfs
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.http import PostError, connect, post
+from pyspark_kafka.adapters.kafka_python.transports import _addresses
+from pyspark_kafka.adapters.name_resolution import UnresolvedError, resolve
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.ports.clock import Deadline
+from pyspark_kafka.testing import await_until
+
+TIMEOUT_S: Final = 0.1
+SLACK_S: Final = 5.0
+UNRESOLVED: Final = r"the name 'slow\.example' was not resolved within 0\.\d+ s; check the DNS"
+
+
+@pytest.fixture
+def lookups(monkeypatch):
+    """Yield the hosts that are asked for, of which none is found before the end of the test."""
+    is_free, begun, ended = threading.Event(), [], []
+
+    def wait(host: str, *_: object, **__: object) -> None:
+        begun.append(host)
+        is_free.wait()
+        ended.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    monkeypatch.setattr(socket, "getaddrinfo", wait)
+    before = time.monotonic()
+    yield SimpleNamespace(hosts=begun, free=is_free.set)
+    assert time.monotonic() - before < SLACK_S
+    is_free.set()
+    await_until(lambda: ended == begun)
+
+
+def test_a_name_that_is_not_resolved_in_time_has_one_thread(lookups):
+    for _ in range(3):
+        with pytest.raises(UnresolvedError, match=UNRESOLVED):
+            resolve("slow.example", 1, Deadline.after(TIMEOUT_S))
+    assert lookups.hosts == ["slow.example"]
+
+
+def test_an_error_is_raised_by_all_calls(lookups):
+    with pytest.raises(UnresolvedError):
+        resolve("slow.example", 1, Deadline.after(TIMEOUT_S))
+    lookups.free()
+    for _ in range(2):
+        with pytest.raises(socket.gaierror, match="unknown"):
+            resolve("slow.example", 1, Deadline.after(30))
+
+
+def test_addresses_are_found_where_no_thread_can_start(monkeypatch):
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    assert resolve("127.0.0.1", 9, Deadline.after(30))
+
+
+def test_addresses_have_the_port():
+    assert [each[-1][:2] for each in resolve("127.0.0.1", 9, Deadline.after(None))] == [
+        ("127.0.0.1", 9)
+    ]
+
+
+@pytest.mark.usefixtures("lookups")
+def test_kafka_python_waits_no_longer_for_a_name():
+    node = SimpleNamespace(host="slow.example", port=9092)
+    with pytest.raises(KafkaConnectionError, match=f"slow.example:9092: {UNRESOLVED}"):
+        _addresses(node, Deadline.after(TIMEOUT_S))
+
+
+@pytest.mark.usefixtures("lookups")
+def test_a_token_endpoint_whose_name_is_not_resolved():
+    with pytest.raises(PostError, match=f"^{UNRESOLVED}"):
+        post("http://slow.example/token", b"", {}, Deadline.after(TIMEOUT_S))
+
+
+def test_a_storage_whose_name_is_not_resolved(lookups, monkeypatch):
+    monkeypatch.setattr(hdfs, "OPERATION_S", TIMEOUT_S)
+    options = json.dumps({"user": "ada"})
+    log = FsspecMetadataLog(StoragePath("webhdfs://slow.example:9870/x", options))
+    with pytest.raises(MetadataLogError, match=f"The storage does not answer: .*{UNRESOLVED}"):
+        log.get(0)
+    assert lookups.hosts == ["slow.example"]
+
+
+def test_all_addresses_are_tried(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as closed:
+        closed.bind(("127.0.0.2", listener.getsockname()[1]))
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (f"127.0.0.{last}", 0)) for last in (2, 1)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        port = listener.getsockname()[1]
+        with connect("two.example", port, 30, [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]) as one:
+            assert one.getpeername() == ("127.0.0.1", port)
+            assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
