@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as ClientPartition
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
@@ -312,6 +313,29 @@ def test_a_broker_that_stands_still_is_an_error(one_broker, single, read):
             reading.read_rest()
         assert time.monotonic() - begun < BOUND_S
     assert reading.offsets == list(range(len(reading.offsets)))
+
+
+def test_a_continuous_query_leaves_a_leader_that_stands_still(three_brokers, client, fresh_name):
+    """A replica leads once the cluster takes the broker for dead, and no connection was lost."""
+    world = KafkaWorld(client, fresh_name, three_brokers)
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, numbered(0, 10))
+    # librdkafka asks for the new leader once a request timed out.
+    timeouts = {"kafka__default__api__timeout__ms": "15000", "kafka__request__timeout__ms": "10000"}
+    task = StreamTask(world.stream_client(None, **timeouts))
+    task.assign({partition: 0})
+    task.read_to({partition: 10})
+    leader = leader_of(three_brokers, partition)
+    other = (leader + 1) % 3
+    with frozen(three_brokers, leader):
+        await_until(lambda: leader_of(three_brokers, partition, asked=other) != leader)
+        # The world's producer waits for the broker that stands still.
+        producer = Producer({"bootstrap.servers": f"127.0.0.1:{ports(three_brokers)[other]}"})
+        for record in numbered(10, 20):
+            producer.produce(partition.topic, record.value, partition=partition.partition)
+        assert not producer.flush(30)
+        task.read_to({partition: 20})
+    world.close()
 
 
 @pytest.mark.parametrize("timeout_s", [2, 15])
