@@ -92,7 +92,7 @@ PARTS: Final = (
         " --cov-fail-under=100 tests/unit/domain tests/unit/test_errors.py"
         " tests/unit/test_imports.py",
     ),
-    Part("simulator", "tests.simulator --schedules 100000"),
+    Part("simulator", "tests.simulator --schedules 100000 --processes 2"),
     Part("soak-kills", "tests.soak --rounds 15"),
     Part("soak-write-stage", "tests.soak --write-stage --rounds 10 --keep-going"),
     Part("soak-continuous", "tests.soak --continuous --rounds 10"),
