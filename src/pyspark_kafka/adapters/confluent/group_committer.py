@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -95,12 +96,16 @@ class GroupCommitter:
     def close(self, max_s: float = math.inf) -> None:
         """Close the connections, in the background if that takes longer than the caller may wait.
 
-        librdkafka waits until a commit that is not answered has failed.
+        librdkafka waits until a commit that is not answered has failed, and logs nothing meanwhile.
         """
+        self._log.disabled = True
         close_in_time(self._consumer.close, max_s=max(_CLOSE_S, max_s))
 
-    def _consumer_of(self, config: Mapping[str, Any], **options: Any) -> Any:
-        return Consumer({**config, "on_commit": self._take_answer}, **options)
+    def _consumer_of(self, config: Mapping[str, Any], logger: logging.Logger) -> Any:
+        # Its own, to be silenced while it is closed in the background.
+        self._log = logging.Logger(logger.name)
+        self._log.parent = logger
+        return Consumer({**config, "on_commit": self._take_answer}, logger=self._log)
 
     def _take_answer(self, error: KafkaError | None, partitions: Sequence[TopicPartition]) -> None:
         refused = (partition.error for partition in partitions if partition.error)

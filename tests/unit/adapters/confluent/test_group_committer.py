@@ -1,5 +1,6 @@
 """Offsets are committed for a group by a consumer, which an error replaces."""
 
+import logging
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -46,7 +47,7 @@ class Consumers:
         self.answers: list[Answer] = []
         self.made: list[Any] = []
 
-    def __call__(self, config: dict[str, Any], **_: object) -> Any:
+    def __call__(self, config: dict[str, Any], logger: logging.Logger) -> Any:
         waiting: list[Answer] = []
 
         def commit(*, offsets: list[ClientPartition], asynchronous: bool) -> None:
@@ -57,7 +58,9 @@ class Consumers:
         def poll(_seconds: float) -> Any:
             return waiting.pop()(config["on_commit"]) if waiting else None
 
-        made = SimpleNamespace(config=config, commit=commit, poll=poll, is_closed=False)
+        made = SimpleNamespace(
+            config=config, logger=logger, commit=commit, poll=poll, is_closed=False
+        )
         made.close = lambda: setattr(made, "is_closed", True)
         self.made.append(made)
         return made
@@ -89,6 +92,17 @@ def test_commits_of_a_group_share_a_consumer(fetcher, consumers):
     assert consumers.are_closed == [True, False]
     fetcher.close()
     assert consumers.are_closed == [True, True]
+
+
+def test_a_consumer_logs_until_it_is_closed(fetcher, consumers, caplog):
+    """It may be closed in the background, long after the broker is gone."""
+    consumers.answers.append(committed())
+    fetcher.commit("a", OFFSETS)
+    consumers.made[0].logger.error("before")
+    fetcher.close()
+    consumers.made[0].logger.error("after")
+    assert caplog.messages == ["before"]
+    assert caplog.records[0].name == "pyspark_kafka.librdkafka"
 
 
 def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(fetcher, consumers):
