@@ -103,7 +103,7 @@ class GroupCommitter:
 
     def _consumer_of(self, config: Mapping[str, Any], logger: logging.Logger) -> Any:
         # Its own, to be silenced while it is closed in the background.
-        self._log = logging.Logger(logger.name)
+        self._log = logging.Logger(logger.name)  # noqa: LOG001  # no other one has it
         self._log.parent = logger
         return Consumer({**config, "on_commit": self._take_answer}, logger=self._log)
 
