@@ -52,6 +52,7 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
     def __init__(self, network: Any, errors: ErrorMapper, **config: Any) -> None:
         self._errors = errors
         self._open_sockets = OpenSockets()
+        self._silent: set[int] = set()
         super().__init__(network, **config)
         # A broker that stalls is left before the call ends, so that another one may be asked.
         request_timeout_ms = self.config["request_timeout_ms"]
@@ -69,6 +70,29 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         setup_ms = self.socket_connection_setup_timeout_ms(node_id)
         timeout_ms = setup_ms if timeout_ms is None else min(setup_ms, timeout_ms)
         return super().get_connection(node_id, timeout_ms, *arguments, **named)
+
+    def least_loaded_node(self) -> Any:
+        """Return a broker to ask, another than those that let a request wait until it timed out.
+
+        kafka-python may choose the same one again and again, for as long as it is idle.
+        """
+        node = super().least_loaded_node()
+        if node not in self._silent:
+            return node
+        known = {broker.node_id for broker in self.cluster.brokers()}
+        others = [each for each in known - self._silent if not self.connection_delay(each)]
+        if not others:
+            self._silent.clear()
+        return next(iter(others), node)
+
+    def leave_silent(self) -> None:
+        """Close all connections with a request in flight, and ask other brokers first.
+
+        Otherwise each later request for metadata waits for the one in flight.
+        """
+        for connection in list(self._conns.values()):
+            if connection.in_flight_requests or not connection.connected:
+                connection.close(kafka_errors.RequestTimedOutError("It did not answer in time"))
 
     def close(self, node_id: Any = None, timeout_ms: float | None = None) -> None:
         """Close the connection to a node, or all at once: the event loop ends."""
@@ -126,6 +150,8 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         lose = conn.connection_lost
 
         def connection_lost(error: Exception | None) -> None:
+            if isinstance(error, kafka_errors.RequestTimedOutError):
+                self._silent.add(node.node_id)
             lose(error and self._judge(error, is_new=not conn.init_future.is_done))
 
         throttle = conn._maybe_throttle  # noqa: SLF001
@@ -275,7 +301,11 @@ class ClusterMetadata:
 
         :raises KafkaError: if no broker answers in time.
         """
-        self._run(self._manager.call_soon(self._manager.cluster.refresh_metadata))
+        try:
+            self._run(self._manager.call_soon(self._manager.cluster.refresh_metadata))
+        except kafka_errors.KafkaTimeoutError:
+            self._manager.leave_silent()
+            raise
         self._refreshed = time.monotonic()
         self._stale.clear()
 

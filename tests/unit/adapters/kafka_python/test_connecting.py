@@ -1,12 +1,17 @@
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
+from tests.servers.silent_listeners import silent_listener
 
 PROGRAM = """
 import sys, threading
@@ -63,3 +68,30 @@ def test_a_connection_that_is_being_made_has_no_other_requests():
         assert broker.answered["Metadata"] > asked
         connected.close()
         metadata.close()
+
+
+@pytest.fixture
+def two_brokers() -> Iterator[str]:
+    """Return the bootstrap servers of a cluster whose second broker is silent."""
+    with silent_listener() as silent:
+        host, port = silent.address.split(":")
+
+        def with_another(_request: Any, response: Any) -> None:
+            broker = type(response.brokers[0])
+            response.brokers.append(broker(node_id=1, host=host, port=int(port), rack=None))
+
+        with hostile_broker(Lie("Metadata", answer=with_another)) as broker:
+            yield broker.bootstrap_servers
+
+
+def test_a_broker_that_lets_a_request_for_metadata_wait_is_not_asked_again(two_brokers):
+    """The request stays in flight after its attempt, and a later one would wait for it."""
+    errors = ErrorMapper(two_brokers, 20_000)
+    for _ in range(10):
+        with closing(ClusterMetadata({"bootstrap_servers": two_brokers}, errors)) as metadata:
+            assert sorted(metadata.nodes()) == [0, 1]
+            try:
+                with errors.one_deadline(0.3):
+                    metadata.refresh()
+            except KafkaTimeoutError:
+                metadata.refresh()
