@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from email.message import Message
 from http.client import HTTPConnection, HTTPException
 from threading import Lock, Timer
 from typing import Any, Final, final
@@ -144,7 +145,7 @@ def _connected(
     return sock
 
 
-class PostError(Exception):
+class RequestError(Exception):
     """There is no response, or it is too large; the message says why."""
 
 
@@ -155,6 +156,7 @@ class Response:
 
     status: int
     body: bytes = field(repr=False)
+    headers: Message = field(default_factory=Message, repr=False)
 
 
 def post(
@@ -164,9 +166,23 @@ def post(
     deadline: Deadline,
     tls: ssl.SSLContext | None = None,
 ) -> Response:
-    """Send a body and return the response; redirects are not followed.
+    """Send a body and return the response; raises as ``request``."""
+    return request("POST", url, headers, deadline, body=body, tls=tls)
 
-    :raises PostError: if there is none before the deadline.
+
+def request(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    deadline: Deadline,
+    *,
+    body: bytes | None = None,
+    tls: ssl.SSLContext | None = None,
+    max_bytes: int = MAX_RESPONSE_BYTES,
+) -> Response:
+    """Send a request and return the response; no redirect is followed, and no proxy is used.
+
+    :raises RequestError: if there is none before the deadline, or it exceeds ``max_bytes``.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -184,15 +200,15 @@ def post(
             with sock:
                 connection = HTTPConnection(host, port)
                 connection.sock = sock
-                connection.request("POST", path, body, {"Host": parts.netloc, **headers})
+                connection.request(method, path, body, {"Host": parts.netloc, **headers})
                 with connection.getresponse() as response:
-                    content = response.read(MAX_RESPONSE_BYTES + 1)
+                    content = response.read(max_bytes + 1)
     except UnresolvedError as error:
-        raise PostError(str(error)) from error
+        raise RequestError(str(error)) from error
     except (OSError, HTTPException) as error:
         if deadline.has_passed:
-            raise PostError("it did not answer in time") from error
-        raise PostError(f"{type(error).__name__}: {error}") from error
-    if len(content) > MAX_RESPONSE_BYTES:
-        raise PostError(f"its response exceeds {MAX_RESPONSE_BYTES} bytes")
-    return Response(response.status, content)
+            raise RequestError("it did not answer in time") from error
+        raise RequestError(f"{type(error).__name__}: {error}") from error
+    if len(content) > max_bytes:
+        raise RequestError(f"its response exceeds {max_bytes} bytes")
+    return Response(response.status, content, response.headers)

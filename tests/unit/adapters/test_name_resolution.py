@@ -12,7 +12,7 @@ from kafka.errors import KafkaConnectionError
 
 from pyspark_kafka.adapters.checkpoints import hdfs
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
-from pyspark_kafka.adapters.http import PostError, connect, post
+from pyspark_kafka.adapters.http import RequestError, connect, post
 from pyspark_kafka.adapters.kafka_python.transports import _addresses
 from pyspark_kafka.adapters.name_resolution import UnresolvedError, resolve
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -83,7 +83,7 @@ def test_kafka_python_waits_no_longer_for_a_name():
 
 @pytest.mark.usefixtures("lookups")
 def test_a_token_endpoint_whose_name_is_not_resolved():
-    with pytest.raises(PostError, match=f"^{UNRESOLVED}"):
+    with pytest.raises(RequestError, match=f"^{UNRESOLVED}"):
         post("http://slow.example/token", b"", {}, Deadline.after(TIMEOUT_S))
 
 

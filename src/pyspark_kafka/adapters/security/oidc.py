@@ -16,7 +16,7 @@ from ...domain.security.oauth import OAUTHBEARER
 from ...domain.security.secrets import hide
 from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
-from ..http import PostError, Response, post
+from ..http import RequestError, Response, post
 from .tokens import readable
 
 if TYPE_CHECKING:
@@ -63,20 +63,20 @@ class OidcTokenProvider(TokenProvider):
         except _RefusedError as error:
             reason = readable(hide(str(error), (source.client_secret, _encoded(source))))
             raise AuthenticationError(self._place, OAUTHBEARER, source.client_id, reason) from None
-        except PostError as error:
+        except RequestError as error:
             raise TokenUnavailableError(self._place, readable(str(error))) from error
 
     def _response(self, deadline: Deadline) -> Response:
         """Return the first response that is not a passing failure, or the last one."""
         pause_s = _PAUSE_S
         while True:
-            response: Response | PostError
+            response: Response | RequestError
             try:
                 response = self._post(deadline)
-            except PostError as error:
+            except RequestError as error:
                 response = error
             is_last = deadline.remaining < pause_s
-            if isinstance(response, PostError):
+            if isinstance(response, RequestError):
                 if is_last:
                     raise response
             elif is_last or not _is_passing(response):
@@ -127,7 +127,7 @@ def _encoded(source: ClientCredentials) -> str:
 def _token(response: Response, source: ClientCredentials) -> Token:
     fields = _json_object(response.body)
     if _is_passing(response):
-        raise PostError(f"HTTP {response.status}")
+        raise RequestError(f"HTTP {response.status}")
     if response.status != _OK:
         said = [str(fields[name]) for name in ("error", "error_description") if fields.get(name)]
         raise _RefusedError(f"HTTP {response.status} {': '.join(said)}")

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from pyspark_kafka.adapters.http import MAX_RESPONSE_BYTES, PostError, post
+from pyspark_kafka.adapters.http import MAX_RESPONSE_BYTES, RequestError, post
 from pyspark_kafka.adapters.security.oidc import OidcTokenProvider
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.oauth import ClientCredentials
@@ -158,7 +158,7 @@ def test_a_response_without_end(body, step, timeout_s, error):
     """No more than its limit is read of a response, and what is cut off by time is none."""
     with (
         trickling_listener(b"HTTP/1.1 200 OK\r\n\r\n" + body, 0.01, step) as listener,
-        pytest.raises(PostError, match=error),
+        pytest.raises(RequestError, match=error),
     ):
         post(f"http://{listener.address}", b"", {}, Deadline.after(timeout_s))
 
