@@ -37,6 +37,12 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.adapters.memory.writing import MemoryRecordWriter, MemoryTransactions
 from pyspark_kafka.adapters.prometheus import PrometheusLagExporter, PrometheusProgressListener
+from pyspark_kafka.adapters.racks.environment import EnvironmentRackFinder
+from pyspark_kafka.adapters.racks.metadata import (
+    AwsRackFinder,
+    AzureRackFinder,
+    GoogleRackFinder,
+)
 from pyspark_kafka.adapters.security.cloud_tokens import (
     AzureTokenProvider,
     GoogleTokenProvider,
@@ -66,7 +72,7 @@ from pyspark_kafka.ports.cluster import ClusterDescriber
 from pyspark_kafka.ports.continuous import EpochChannel, StreamClient, TaskChannel, TaskRunner
 from pyspark_kafka.ports.lag import LagExporter, ProgressListener
 from pyspark_kafka.ports.letters import DeadLetters
-from pyspark_kafka.ports.reading import OffsetFetcher, RecordReader, SourceEvents
+from pyspark_kafka.ports.reading import OffsetFetcher, RackFinder, RecordReader, SourceEvents
 from pyspark_kafka.ports.security.token_provider import TokenProvider
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.ports.values.value_format import ValueDecoder, ValueEncoder
@@ -164,6 +170,8 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     OffsetFetcher: tuple(held.adapter for held in OFFSET_FETCHERS),
     # In `test_progress_listener.py`.
     ProgressListener: (LagListener, LoggingProgressListener, PrometheusProgressListener),
+    # In `test_rack_finder.py`.
+    RackFinder: (AwsRackFinder, AzureRackFinder, EnvironmentRackFinder, GoogleRackFinder),
     RecordReader: tuple(held.adapter for held in RECORD_READERS),
     RecordWriter: tuple(held.adapter for held in RECORD_WRITERS),
     # In `test_schema_registry.py`.

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from ..ports.cluster import ClusterDescriber
     from ..ports.continuous import StreamClient
     from ..ports.letters import DeadLetters
-    from ..ports.reading import SourceEvents
+    from ..ports.reading import RackFinder, SourceEvents
     from ..ports.values.schema_registry import SchemaRegistry
     from ..ports.values.value_format import ValueFormat
 
@@ -160,6 +160,26 @@ def _read_schema_file(path: StoragePath) -> bytes:
     return read_schema_file(path)
 
 
+def _rack_finder(place: str) -> RackFinder:
+    # Loads what few queries need.
+    from ..adapters.racks import metadata
+    from ..adapters.racks.environment import EnvironmentRackFinder
+
+    match place:
+        case "environment":
+            return EnvironmentRackFinder()
+        case "aws":
+            return metadata.AwsRackFinder()
+        case "aws-zone-name":
+            return metadata.AwsRackFinder("availability-zone")
+        case "gcp":
+            return metadata.GoogleRackFinder()
+        case "azure":
+            return metadata.AzureRackFinder()
+        case _:
+            raise ValueError(f"the place of a rack is not known: {place!r}")
+
+
 def _typed_records(
     options: SourceOptions,
     decoders: ValueDecoders,
@@ -242,6 +262,9 @@ class Container(containers.DeclarativeContainer):
         progress_reports,
         options,
     )
+    rack_finder = providers.Callable(_rack_finder, options.provided.client_rack_from)
+    """Finds the rack of a task's host, for queries with the option ``clientRackFrom``."""
+
     stream_client = providers.Callable(_stream_client, client, options)
     """Of a task of a continuous query: ``stream_client(sink_options, settings)``."""
 
@@ -345,6 +368,19 @@ def container_for(options: SourceOptions) -> Container:
     container.client()
     configure(container, CONTAINERS)
     return container
+
+
+def in_own_rack(
+    options: SourceOptions, make_container: Callable[[SourceOptions], Container] = container_for
+) -> SourceOptions:
+    """Return the options of a task: with the rack of this process, if a query lets it find one."""
+    place = options.client_rack_from
+    if place is None:
+        return options
+    from ..adapters.racks.of_process import rack_of_process
+
+    rack = rack_of_process(place, lambda: make_container(options).rack_finder())
+    return options if rack is None else options.in_rack(rack)
 
 
 def sink_container_for(options: SinkOptions) -> SinkContainer:

@@ -26,6 +26,7 @@ from ..domain.values.dead_letter import TaskIdentity
 from .container import (
     closing_clients,
     container_for,
+    in_own_rack,
     metadata_log_at,
     require_stream_client,
     sink_container_for,
@@ -108,7 +109,8 @@ class TaskProgram:
             stack.enter_context(POOL.logins.remember(self.source))
             if self.sink is not None:
                 stack.enter_context(POOL.logins.remember(self.sink))
-            container = stack.enter_context(closing_clients(self.make_container(self.source)))
+            source = in_own_rack(self.source, self.make_container)
+            container = stack.enter_context(closing_clients(self.make_container(source)))
             make_client = container.stream_client(self.sink, self.settings)
             client = stack.enter_context(closing(make_client))
             function = stack.enter_context(self.factory())

@@ -67,7 +67,9 @@ class ContainerUseCases:
             yield container
 
     def task(self, options: SourceOptions) -> AbstractContextManager[Container]:
-        return self.pool.lease(_permitted(options))
+        from .container import in_own_rack
+
+        return self.pool.lease(in_own_rack(_permitted(options)))
 
     def sink(self, options: SinkOptions) -> AbstractContextManager[SinkContainer]:
         return self.pool.lease(_permitted(options))

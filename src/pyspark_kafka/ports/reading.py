@@ -192,3 +192,14 @@ class SourceEvents(ABC):
     @abstractmethod
     def records_delivered(self, delivered: DeliveryStats) -> None:
         """Called when all records of a sink's task are acknowledged."""
+
+
+class RackFinder(ABC):
+    """Finds the rack of this host, which is a zone in clouds; any thread may call it."""
+
+    @abstractmethod
+    def find(self) -> str:
+        """Return the rack of this host, after a second at most; each call looks for it again.
+
+        :raises RackNotFoundError: if there is none, or it is not known in that time.
+        """

@@ -36,6 +36,7 @@ from .memory_world import MemoryWorld
 from .metadata_log_contract import EditableLogContract, MetadataLogContract
 from .offset_fetcher_contract import OffsetFetcherContract
 from .query_reports_contract import LagExporterContract, ProgressListenerContract
+from .rack_finder_contract import RackFinderContract, RackPlace
 from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
 from .schema_registry_contract import SchemaRegistryContract
@@ -62,6 +63,8 @@ __all__ = [
     "MetadataLogContract",
     "OffsetFetcherContract",
     "ProgressListenerContract",
+    "RackFinderContract",
+    "RackPlace",
     "Record",
     "RecordReaderContract",
     "RecordWriterContract",

@@ -7,7 +7,7 @@ from pyspark_kafka.ports.cluster import ClusterDescriber
 from pyspark_kafka.ports.continuous import EpochChannel, StreamClient, TaskChannel, TaskRunner
 from pyspark_kafka.ports.lag import LagExporter, ProgressListener
 from pyspark_kafka.ports.letters import DeadLetters
-from pyspark_kafka.ports.reading import OffsetFetcher, RecordReader, SourceEvents
+from pyspark_kafka.ports.reading import OffsetFetcher, RackFinder, RecordReader, SourceEvents
 from pyspark_kafka.ports.security.token_provider import TokenProvider
 from pyspark_kafka.ports.values.schema_registry import SchemaRegistry
 from pyspark_kafka.ports.values.value_format import ValueDecoder, ValueEncoder
@@ -24,6 +24,7 @@ from . import (
     metadata_log,
     offset_fetcher,
     progress_listener,
+    rack_finder,
     record_reader,
     record_writer,
     schema_registry,
@@ -50,6 +51,7 @@ FAULTS: Final[Mapping[type, Faults]] = {
     MetadataLog: metadata_log.wrong,
     OffsetFetcher: offset_fetcher.wrong,
     ProgressListener: progress_listener.wrong,
+    RackFinder: rack_finder.wrong,
     RecordReader: record_reader.wrong,
     RecordWriter: record_writer.wrong,
     SchemaRegistry: schema_registry.wrong,

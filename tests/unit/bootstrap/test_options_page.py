@@ -82,6 +82,7 @@ CASES: Final[dict[str, Case]] = {
     "avroSchema": Case(WIDER, refused="x"),
     "checkpointLocation": Case("/c"),
     "client": Case("confluent", refused="x"),
+    "clientRackFrom": Case("environment"),
     "columnNameOfCorruptRecord": Case("c", typed("json")),
     "commitOffsetsToGroup": Case("g"),
     "dateFormat": Case("yyyy", refused="EEE"),

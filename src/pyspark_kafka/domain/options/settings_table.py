@@ -151,6 +151,7 @@ class Setting:
 
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
+CLIENT_RACK: Final = "client.rack"
 GROUP_ID: Final = "group.id"
 ISOLATION_LEVEL: Final = "isolation.level"
 READ_COMMITTED: Final = "read_committed"
@@ -318,7 +319,7 @@ details.
         Text(),
     ),
     Setting("client.id", None, Text()),
-    Setting("client.rack", None, Text()),
+    Setting(CLIENT_RACK, None, Text()),
     Setting(
         "connections.max.idle.ms",
         at_least(-1),

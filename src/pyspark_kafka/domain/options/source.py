@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ..checkpoints.storage_path import StoragePath
@@ -30,8 +30,8 @@ from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
 from . import source_table as table
 from . import value_table
 from .client_settings import ClientOptions, client_settings, consumer_problems, kafka_settings
-from .option import Option, QueryKind, Reading, ignored, lower
-from .settings_table import GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
+from .option import PREFIX, Option, QueryKind, Reading, ignored, lower
+from .settings_table import CLIENT_RACK, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
 from .sink_table import ALL_SINK_OPTIONS
 from .value_table import ALL_SOURCE_OPTIONS
 from .values import format_option_names, read_values, registry_settings
@@ -73,6 +73,7 @@ class SourceOptions(ClientOptions):
     metadata_path: StoragePath | None
     commit_offsets_to_group: str | None
     dead_letter_topic: str | None = None
+    client_rack_from: str | None = None
 
     @property
     def record_limits(self) -> RecordLimits:
@@ -98,6 +99,10 @@ class SourceOptions(ClientOptions):
     def reads_committed_only(self) -> bool:
         """Whether records of open and aborted transactions are skipped."""
         return dict(self.kafka).get(ISOLATION_LEVEL) == READ_COMMITTED
+
+    def in_rack(self, rack: str) -> SourceOptions:
+        """Return these options for a client that reads from the replicas in a rack (KIP-392)."""
+        return replace(self, kafka=tuple(sorted((*self.kafka, (CLIENT_RACK, rack)))))
 
 
 def starting_problems(starting: StartingOffsets) -> list[str]:
@@ -194,6 +199,7 @@ def parse_source_options(
     reading.check_partitions()
     reading.read(table.MAX_RECORDS_PER_PARTITION)
     reading.problems += consumer_problems(settings)
+    reading.refuse_two_racks(settings)
     read_limit = reading.read_limit()
     if query is QueryKind.BATCH:
         # KafkaSourceProvider.checkOffsetLimitValidity, which comes after all other checks.
@@ -351,6 +357,13 @@ class _SourceReading(Reading):
         except ValueError:
             self.problems.append("metadataPath must name a directory")
             return None
+
+    def refuse_two_racks(self, settings: Mapping[str, str]) -> None:
+        if CLIENT_RACK in settings and self.read(table.CLIENT_RACK_FROM) is not None:
+            self.problems.append(
+                f"'{PREFIX}{CLIENT_RACK}' and '{table.CLIENT_RACK_FROM.name}' exclude each other: "
+                "set the rack of all workers, or where each finds its own"
+            )
 
     def refuse_letter_loop(self, subscription: Subscription | None, topic: str | None) -> None:
         read = subscription.topics if isinstance(subscription, Subscribe | Assign) else ()

@@ -68,6 +68,18 @@ def _token_provider(text: str) -> str:
     return text.strip()
 
 
+RACK_PLACES: Final = ("environment", "aws", "aws-zone-name", "gcp", "azure")
+"""The values of ``clientRackFrom``."""
+
+
+def _rack_place(text: str) -> str:
+    place = text.strip().lower()
+    if place not in RACK_PLACES:
+        known = ", ".join(f"'{known}'" for known in RACK_PLACES)
+        raise ValueError(f"clientRackFrom must be one of {known}, got '{text}'")
+    return place
+
+
 def text_option(
     name: str, values: str, doc: str, queries: frozenset[QueryKind] = BOTH
 ) -> Option[str | None]:
@@ -116,6 +128,20 @@ TOKEN_PROVIDER: Final[Option[str | None]] = Option(
     "`pyspark_kafka.token_providers` refer to such functions. Takes precedence over Java's "
     "`kafka.sasl.login.callback.handler.class`. The operator of Spark has to "
     "[allow](../connect/security.md#allowing-settings) the module of a function.",
+)
+CLIENT_RACK_FROM: Final[Option[str | None]] = Option(
+    "clientRackFrom",
+    _rack_place,
+    None,
+    ", ".join(f"`{place}`" for place in RACK_PLACES),
+    "Where each Python worker of an executor finds its own rack, to read from the replicas in it. "
+    "Replaces `kafka.client.rack`, and cannot be set together with it. `environment` is the "
+    "worker's variable `KAFKA_CLIENT_RACK`. The others ask the metadata service of the cloud: "
+    "`aws` for the id of the zone (`use1-az1`), which is the rack of MSK's brokers, "
+    "`aws-zone-name` for its name (`us-east-1a`), `gcp` for the zone (`europe-west1-b`), `azure` "
+    "for location and zone (`westeurope-1`). A worker asks once, for at most a second. If it finds "
+    "no rack, it logs a warning and reads from the leaders.",
+    field="client_rack_from",
 )
 SUBSCRIBE: Final = text_option(
     "subscribe", "topics, separated by commas", "Reads all partitions of these topics."
@@ -288,6 +314,7 @@ INCLUDED: Final = {
 TABLE: Final[tuple[Option[Any], ...]] = (
     CLIENT,
     TOKEN_PROVIDER,
+    CLIENT_RACK_FROM,
     *STRATEGIES,
     STARTING_TIMESTAMP,
     STARTING_OFFSETS_BY_TIMESTAMP,

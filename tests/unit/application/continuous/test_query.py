@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
+from pyspark_kafka.adapters.racks import of_process
 from pyspark_kafka.application.continuous.epochs import CatchUps
 from pyspark_kafka.application.continuous.errors import FunctionError, TaskFailedError
 from pyspark_kafka.application.continuous.query import ContinuousQuery
@@ -145,6 +146,24 @@ def pipeline(tmp_path):
 @pytest.fixture(params=["at-least-once", "exactly-once"])
 def guarantee(request):
     return {"deliveryGuarantee": request.param}
+
+
+def test_tasks_find_their_rack_and_the_driver_does_not(pipeline, monkeypatch):
+    monkeypatch.setenv("KAFKA_CLIENT_RACK", "r")
+    monkeypatch.setattr(of_process, "_racks", {})
+    racks: list[str | None] = []
+    make = pipeline.container
+
+    def noting(options):
+        racks.append(dict(options.kafka).get("client.rack"))
+        return make(options)
+
+    pipeline.container = noting
+    pipeline.produce(0, 1)
+    pipeline.start(clientRackFrom="environment")
+    await_until(lambda: pipeline.written() == [0])
+    assert racks[0] is None
+    assert "r" in racks
 
 
 def test_records_are_written_in_order(pipeline, guarantee):

@@ -111,6 +111,21 @@ def test_a_batch_query_reads_all_that_there_is_by_default():
 
 
 @BOTH
+def test_a_rack_is_set_or_found(query):
+    assert parse_source_options(BASE, query).client_rack_from is None
+    found = parse_source_options(BASE | {"clientRackFrom": " Environment "}, query)
+    assert found.client_rack_from == "environment"
+    assert dict(found.in_rack("a").java.others)["client.rack"] == "a"
+    assert "client.rack" not in dict(found.kafka)
+    for name in ("kafka.client.rack", "kafka.client_rack"):
+        (problem,) = problems(BASE | {"clientRackFrom": "aws", name: "a"}, query)
+        assert problem == (
+            "'kafka.client.rack' and 'clientRackFrom' exclude each other: set the rack of all "
+            "workers, or where each finds its own"
+        )
+
+
+@BOTH
 @pytest.mark.parametrize(
     ("name", "text", "attribute", "value"),
     [
@@ -404,6 +419,7 @@ def test_options_that_one_kind_refuses_are_left_until_the_kind_is_known(name):
 
 ALL_GIVEN: Final = {
     "client": "confluent",
+    "clientRackFrom": "aws",
     "subscribePattern": "T.*",
     "startingTimestamp": "1",
     "startingOffsetsByTimestamp": '{"T":{"0":1}}',
@@ -480,6 +496,7 @@ def all_read(**of_a_kind: Any) -> SourceOptions:
         metadata_path=None,
         commit_offsets_to_group=None,
         kafka=(("bootstrap.servers", "B:9092"), ("group.id", "G")),
+        client_rack_from="aws",
     )
     return replace(common, **of_a_kind)
 

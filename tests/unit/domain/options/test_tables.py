@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.domain.options.option import Option, QueryKind
 from pyspark_kafka.domain.options.sink_table import SINK_TABLE, DeliveryGuarantee
-from pyspark_kafka.domain.options.source_table import TABLE
+from pyspark_kafka.domain.options.source_table import RACK_PLACES, TABLE
 from pyspark_kafka.domain.options.value_table import SINK_TABLE as WRITTEN_VALUES
 from pyspark_kafka.domain.options.value_table import TABLE as VALUES
 from pyspark_kafka.domain.reading.offset_limits import (
@@ -99,6 +99,15 @@ SOURCE_CASES: Final[Mapping[str, Case]] = {
         {
             text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
             for text in ("", "my.module", "my-module:get", "module:", "os:system('x')")
+        },
+    ),
+    "clientRackFrom": Case(
+        None,
+        {" AWS ": "aws"} | {place: place for place in RACK_PLACES},
+        {
+            text: "clientRackFrom must be one of 'environment', 'aws', 'aws-zone-name', 'gcp', "
+            f"'azure', got '{text}'"
+            for text in ("", "HOME")
         },
     ),
     "subscribe": Case(None, {" a,b ": "a,b"}),

@@ -1,0 +1,1 @@
+"""Where the rack of a host is found."""
