@@ -1,13 +1,19 @@
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from pyspark_kafka import QueryKind, container_for, parse_source_options
 from pyspark_kafka.__main__ import main
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.domain.cluster.topics import REPLICA_SELECTOR
 from tests.servers.secured import MECHANISMS, PASSWORD, STORE_PASSWORD
 
 from .client_files import connection
+
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Findings = list[dict[str, str]]
 
@@ -67,6 +73,26 @@ def test_missing_rights(secured, patient, client, fresh_name):
     secured.grant(user, "Read", "Group", group)
     _, found = patient.examined(options, *resources[:4])
     assert problems(found) == [("rights", "warning")]
+
+
+def test_a_cluster_in_racks(client, capsys):
+    config = {"broker.rack": "use1-az1", REPLICA_SELECTOR: RACK_AWARE}
+    racks = []
+    with KafkaCluster(1, config=config) as cluster:
+        given = ["--bootstrap-servers", cluster.bootstrap_servers, "--client", client, "--json"]
+        for rack in ("use1-az1", "us-east-1a"):
+            status = main(["doctor", *given, "--option", f"kafka.client.rack={rack}"])
+            found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            racks.append((status, [each["level"] for each in found if each["check"] == "racks"]))
+    assert racks == [(0, ["ok", "ok"]), (3, ["ok", "warning"])]
+
+
+def test_the_selector_of_replicas_needs_a_right(secured, client, fresh_name):
+    options = secured.add_user(fresh_name()) | {"client": client, "subscribe": "t"}
+    container = container_for(parse_source_options(options, QueryKind.BATCH))
+    with closing(container.cluster_describer()) as describer:
+        assert {each.rack for each in describer.brokers()} == {""}
+        assert describer.replica_selector() is None
 
 
 def test_a_wrong_password(secured, patient):

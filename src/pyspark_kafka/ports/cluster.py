@@ -28,7 +28,14 @@ class ClusterDescriber(ABC):
 
     @abstractmethod
     def brokers(self) -> Sequence[Broker]:
-        """Return all brokers, in the order of their ids, with the addresses that they advertise."""
+        """Return all brokers, in the order of their ids."""
+
+    @abstractmethod
+    def replica_selector(self) -> str | None:
+        """Return ``replica.selector.class`` of a broker, empty if it is not set (KIP-392).
+
+        ``None`` if the client cannot tell, or the user may not know it.
+        """
 
     @abstractmethod
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:

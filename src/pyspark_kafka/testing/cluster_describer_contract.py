@@ -44,6 +44,15 @@ class ClusterDescriberContract(WorldContract):
         described = made.describe_topics([topic])[topic]
         assert {each.leader for each in described.partitions.values()} <= set(ids)
 
+    def test_a_broker_without_a_rack_has_an_empty_one(self, world: World) -> None:
+        """The protocol's null is no rack."""
+        assert all(isinstance(each.rack, str) for each in _describer(world).brokers())
+
+    def test_a_selector_of_replicas_is_a_class_or_empty(self, world: World) -> None:
+        """Kafka's default is null, which is not a class of that name."""
+        selector = _describer(world).replica_selector()
+        assert not selector or "." in selector
+
     def test_versions_of_apis_are_ranges(self, world: World) -> None:
         """No API ends before it begins."""
         found = _describer(world).api_versions()

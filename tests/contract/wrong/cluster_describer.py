@@ -34,6 +34,16 @@ def returns_no_brokers(self):
     return []
 
 
+@wrong(Suite.test_a_broker_without_a_rack_has_an_empty_one, "brokers")
+def returns_the_null_of_the_protocol_as_a_rack(self):
+    return [replace(each, rack=None) for each in self.inner.brokers()]
+
+
+@wrong(Suite.test_a_selector_of_replicas_is_a_class_or_empty, "replica_selector")
+def returns_the_text_of_a_null(self):
+    return str(self.inner.replica_selector() or None)
+
+
 @wrong(Suite.test_versions_of_apis_are_ranges, "api_versions")
 def returns_the_last_version_first(self):
     return {0: (9, 0)}

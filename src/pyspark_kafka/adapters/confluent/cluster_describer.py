@@ -14,6 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its types a
 
 from ...domain.cluster.topics import (
     DESCRIBED_SETTINGS,
+    REPLICA_SELECTOR,
     Broker,
     PartitionDescription,
     TopicDescription,
@@ -53,7 +54,20 @@ class ConfluentClusterDescriber(ClusterDescriber):
         )[""]
         if isinstance(answer, KafkaError):
             raise self._session.error(METADATA, answer)
-        return sorted(Broker(node.id, node.host, node.port) for node in answer.nodes)
+        return sorted(
+            Broker(node.id, node.host, node.port, node.rack or "") for node in answer.nodes
+        )
+
+    def replica_selector(self) -> str | None:
+        with self._cluster.settings.one_deadline():
+            broker = ConfigResource(ResourceType.BROKER, str(self.brokers()[0].broker_id))
+            (found,) = self._answers(
+                lambda admin, timeout: admin.describe_configs([broker], request_timeout=timeout)
+            ).values()
+        if isinstance(found, KafkaError):
+            return None
+        # Brokers before Kafka 2.4 have none.
+        return (REPLICA_SELECTOR in found and found[REPLICA_SELECTOR].value) or ""
 
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
         return None

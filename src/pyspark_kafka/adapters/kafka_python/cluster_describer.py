@@ -11,6 +11,7 @@ from kafka.protocol.metadata import CoordinatorType
 
 from ...domain.cluster.topics import (
     DESCRIBED_SETTINGS,
+    REPLICA_SELECTOR,
     Broker,
     PartitionDescription,
     TopicDescription,
@@ -31,6 +32,8 @@ T = TypeVar("T")
 METADATA: Final = "a request for metadata"
 GROUPS: Final = "a request to describe a group"
 
+_BROKER_RACK: Final = "broker.rack"
+
 _MAX_GROUPS_VERSION: Final = 5
 """Later versions have no rights of groups that do not exist (KIP-1043)."""
 
@@ -50,8 +53,12 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
     def brokers(self) -> Sequence[Broker]:
         described = self._admin.send(METADATA, lambda admin: admin.describe_cluster())
         return sorted(
-            Broker(each["broker_id"], each["host"], each["port"]) for each in described["brokers"]
+            Broker(each["broker_id"], each["host"], each["port"], each["rack"] or "")
+            for each in described["brokers"]
         )
+
+    def replica_selector(self) -> str | None:
+        return self._optional(_replica_selector)
 
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
         found: Mapping[int, tuple[int, int]]
@@ -162,6 +169,19 @@ def _configs(admin: Any, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         topic: {name: str(each["value"]) for name, each in settings.items()}
         for topic, settings in found.items()
     }
+
+
+def _replica_selector(admin: Any) -> str | None:
+    """Return the setting of a broker; ``None`` if the user may not describe its configuration."""
+    described = admin.describe_cluster()["brokers"]
+    # A broker that is being started or has ended is fenced, and described since Kafka 4.0.
+    broker = next(str(each["broker_id"]) for each in described if not each.get("is_fenced"))
+    # Brokers before Kafka 2.4 have no selector: an answer without rights has no rack either.
+    resource = ConfigResource(ConfigResourceType.BROKER, broker, [_BROKER_RACK, REPLICA_SELECTOR])
+    found = admin.describe_configs([resource], config_filter="all")["broker"][broker]
+    if _BROKER_RACK not in found:
+        return None
+    return found.get(REPLICA_SELECTOR, {}).get("value") or ""
 
 
 def _sizes(admin: Any, topics: Iterable[Any]) -> dict[tuple[str, int], int]:

@@ -26,6 +26,10 @@ class MemoryClusterDescriber(ClusterDescriber):
         self._cluster.topics()
         return [Broker(_BROKER, ADDRESS, 0)]
 
+    def replica_selector(self) -> str | None:
+        self._cluster.topics()
+        return ""
+
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
         return None
 

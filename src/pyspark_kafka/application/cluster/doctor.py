@@ -12,6 +12,8 @@ from ...domain.cluster.finding import (
     check_apis,
     check_certificate,
     check_group,
+    check_own_rack,
+    check_racks,
     check_redaction,
     check_topic,
     check_transactions,
@@ -96,6 +98,7 @@ class Doctor:
         self._client = options.client
         self._servers = options.bootstrap_servers
         self._java = options.java
+        self._client_rack = dict(options.kafka).get("client.rack")
         self._principal = Principal(self._java.principal, self._servers)
         self._resources = resources
         self._here = surroundings
@@ -166,6 +169,7 @@ class Doctor:
         for broker in brokers:
             if (broker.host, broker.port) not in bootstrap:
                 yield from self._address(broker.host, broker.port)
+        yield from self._guarded("racks", self._racks(describer, [each.rack for each in brokers]))
         yield from check_apis(describer.api_versions())
         for topic in self._resources.topics:
             yield from self._guarded("topic", self._topic(describer, topic))
@@ -173,6 +177,13 @@ class Doctor:
             yield from self._guarded("rights", self._group(describer, group_id))
         for each in self._resources.transactional_ids:
             yield from self._guarded("rights", self._transactional_id(describer, each))
+
+    def _racks(self, describer: ClusterDescriber, racks: Sequence[str]) -> Iterator[Finding]:
+        selector = describer.replica_selector() if any(racks) else ""
+        rack = self._client_rack
+        yield check_racks(self._principal, racks, selector, is_asked=rack is not None)
+        if rack is not None and any(racks):
+            yield check_own_rack(racks, "kafka.client.rack", rack)
 
     def _topic(self, describer: ClusterDescriber, topic: str) -> Iterator[Finding]:
         try:

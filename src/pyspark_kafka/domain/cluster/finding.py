@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from ..security.rights import Operation, Right, group_right, topic_right, transactional_id_right
+from ..security.rights import (
+    DESCRIBE_BROKERS,
+    Operation,
+    Right,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
+from .topics import REPLICA_SELECTOR
 
 
 @final
@@ -179,6 +188,64 @@ class Principal:
 
     name: str | None
     bootstrap_servers: str
+
+
+_RACKS_CHECK: Final = "racks"
+_LEADER_SELECTOR: Final = "org.apache.kafka.common.replica.LeaderSelector"
+_SET_SELECTOR: Final = (
+    f"'{REPLICA_SELECTOR}=org.apache.kafka.common.replica.RackAwareReplicaSelector'"
+)
+
+_AWS_ZONE_ID: Final = re.compile(r"[a-z]+\d+(-[a-z]+\d+)?-az\d+")
+_AWS_ZONE_NAME: Final = re.compile(r"[a-z]{2}(-[a-z]+|-\d+)+-\d+[a-z]")
+
+
+def check_racks(
+    principal: Principal, racks: Sequence[str], selector: str | None, *, is_asked: bool
+) -> Finding:
+    """Return whether brokers let consumers read from the replicas in a rack (KIP-392).
+
+    ``racks`` has the rack of each broker, or ``""``. ``selector`` is ``replica.selector.class`` of
+    the brokers, ``None`` if it is not known, and ``is_asked`` is whether the options name a rack.
+    """
+    names = sorted({each for each in racks if each})
+    where = f"the brokers are in {', '.join(names)}" if names else "the brokers have no racks"
+    if names and selector is None:
+        command = DESCRIBE_BROKERS.acl_command(principal.bootstrap_servers, principal.name)
+        summary = f"{where}; '{REPLICA_SELECTOR}' cannot be read: {DESCRIBE_BROKERS} is missing"
+        return warning(_RACKS_CHECK, summary, f"To check it: {command}")
+    if not names or selector in ("", _LEADER_SELECTOR):
+        if not is_asked:
+            return ok(_RACKS_CHECK, f"{where}; reads go to the leaders" if names else where)
+        advice = f"Ask the cluster's operator to set 'broker.rack' and {_SET_SELECTOR}."
+        return warning(_RACKS_CHECK, f"{where}; reads go to the leaders all the same", advice)
+    if is_asked or len(names) == 1:
+        return ok(_RACKS_CHECK, f"{where}; reads may go to replicas in the same rack")
+    share = f"about {len(names) - 1}/{len(names)} of the bytes read come from other racks"
+    advice = "If they cost money, set 'clientRackFrom' as the documentation of zones says."
+    return warning(_RACKS_CHECK, f"{where}; without a rack in the options {share}", advice)
+
+
+def check_own_rack(racks: Sequence[str], option: str, rack: str) -> Finding:
+    """Return whether a broker is in the rack that an option names for this host."""
+    if rack in racks:
+        return ok(
+            _RACKS_CHECK, f"{option}: '{rack}', with {racks.count(rack)} of {len(racks)} brokers"
+        )
+    names = sorted({each for each in racks if each})
+    advice = "Name one of the brokers' racks; case and spelling must be the same."
+    if _AWS_ZONE_ID.fullmatch(rack) and any(map(_AWS_ZONE_NAME.fullmatch, names)):
+        advice = "The brokers' racks are names of zones: set clientRackFrom=aws-zone-name."
+    elif _AWS_ZONE_NAME.fullmatch(rack) and any(map(_AWS_ZONE_ID.fullmatch, names)):
+        advice = "The brokers' racks are ids of zones: set clientRackFrom=aws."
+    summary = f"{option}: no broker is in '{rack}', only in {', '.join(names)}"
+    return warning(_RACKS_CHECK, f"{summary}; reads go to the leaders", advice)
+
+
+def no_own_rack(option: str, reason: str) -> Finding:
+    """Return that an option finds no rack on this host."""
+    advice = "Run doctor where executors run. If it is one of their hosts, correct what it lacks."
+    return warning(_RACKS_CHECK, f"{option}: no rack was found on this host: {reason}", advice)
 
 
 def check_topic(

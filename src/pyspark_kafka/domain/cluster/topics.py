@@ -22,15 +22,19 @@ _CLEANUP_POLICY: Final = "cleanup.policy"
 DESCRIBED_SETTINGS: Final = (_CLEANUP_POLICY, _RETENTION_BYTES, _RETENTION_MS)
 """The settings of a topic that a description has."""
 
+REPLICA_SELECTOR: Final = "replica.selector.class"
+"""The setting of brokers that names what lets consumers read from replicas (KIP-392)."""
+
 
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class Broker:
-    """A broker and the address that it advertises."""
+    """A broker, the address that it advertises, and its rack, empty if it has none."""
 
     broker_id: int
     host: str
     port: int
+    rack: str = ""
 
 
 @final

@@ -15,6 +15,7 @@ class Operation(enum.Enum):
     DESCRIBE = "Describe"
     READ = "Read"
     WRITE = "Write"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
     IDEMPOTENT_WRITE = "IdempotentWrite"
 
 
@@ -80,6 +81,9 @@ def transactional_id_right(operation: Operation, transactional_id: str) -> Right
     """Return an operation on a transactional id."""
     return Right(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
+
+DESCRIBE_BROKERS: Final = Right(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
+"""Lets a user see the settings of brokers."""
 
 IDEMPOTENT_WRITE: Final = Right(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
 """Lets a producer be idempotent. Brokers since 2.8 take ``Write`` on any topic instead."""

@@ -55,11 +55,17 @@ class Cluster:
     error: PysparkKafkaError | None = None
     refused: PysparkKafkaError | None = None
     leader: int | None = 0
+    selector: str | None = ""
 
     def brokers(self) -> Sequence[Broker]:
         if self.error is not None:
             raise self.error
         return self.brokers_
+
+    def replica_selector(self) -> str | None:
+        if self.refused is not None:
+            raise self.refused
+        return self.selector
 
     def api_versions(self) -> None:
         return None
@@ -118,8 +124,8 @@ def problems(found: list[Finding]) -> list[tuple[str, Level, str]]:
 def test_checks_are_in_the_order_in_which_a_query_meets_them():
     resources = Resources(("t",), ("g",), ("x",))
     found = examined(resources=resources, kafka__security__protocol="SSL")
-    assert [each.check for each in found[-11:]] == [
-        *("dns", "tcp", "tls", "login", "cluster"),
+    assert [each.check for each in found[-12:]] == [
+        *("dns", "tcp", "tls", "login", "cluster", "racks"),
         *("api versions", "topic", "rights", "rights", "rights", "rights"),
     ]
     assert problems(found) == [
@@ -188,6 +194,28 @@ def test_advertised_listeners_are_checked():
     found = examined(network=Network(names={"internal": OSError("unknown")}), cluster=cluster)
     assert problems(found) == [("dns", Level.ERROR, "internal: OSError: unknown")]
     assert [each.summary for each in found if each.check == "cluster"] == ["2 brokers"]
+
+
+RACKED = [Broker(0, "b", 9092, "a"), Broker(1, "b", 9092, "c")]
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+def test_the_rack_of_the_query_is_compared_with_those_of_the_brokers():
+    cluster = Cluster(RACKED, selector=RACK_AWARE)
+    assert problems(examined(cluster=cluster, kafka__client__rack="c")) == []
+    [(check, level, summary)] = problems(examined(cluster=cluster, kafka__client__rack="x"))
+    assert (check, level) == ("racks", Level.WARNING)
+    assert summary.startswith("kafka.client.rack: no broker is in 'x', only in a, c")
+    [(check, level, summary)] = problems(examined(cluster=cluster))
+    assert "about 1/2 of the bytes" in summary
+
+
+def test_brokers_without_racks_are_not_asked_for_their_selector():
+    rights = [topic_right(Operation.DESCRIBE, "t")]
+    refused = AuthorizationError("a request", rights, "b:9092", "User:ada")
+    assert problems(examined(cluster=Cluster(refused=refused))) == []
+    found = problems(examined(cluster=Cluster(RACKED, refused=refused)))
+    assert [(check, level) for check, level, _ in found] == [("racks", Level.ERROR)]
 
 
 def test_after_a_refused_login_the_cluster_is_not_examined():
