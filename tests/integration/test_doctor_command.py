@@ -75,13 +75,14 @@ def test_missing_rights(secured, patient, client, fresh_name):
     assert problems(found) == [("rights", "warning")]
 
 
-def test_a_cluster_in_racks(client, capsys):
+def test_a_cluster_in_racks(client, capsys, monkeypatch):
+    monkeypatch.setenv("KAFKA_CLIENT_RACK", "use1-az1")
     config = {"broker.rack": "use1-az1", REPLICA_SELECTOR: RACK_AWARE}
     racks = []
     with KafkaCluster(1, config=config) as cluster:
         given = ["--bootstrap-servers", cluster.bootstrap_servers, "--client", client, "--json"]
-        for rack in ("use1-az1", "us-east-1a"):
-            status = main(["doctor", *given, "--option", f"kafka.client.rack={rack}"])
+        for option in ("clientRackFrom=environment", "kafka.client.rack=us-east-1a"):
+            status = main(["doctor", *given, "--option", option])
             found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
             racks.append((status, [each["level"] for each in found if each["check"] == "racks"]))
     assert racks == [(0, ["ok", "ok"]), (3, ["ok", "warning"])]

@@ -231,6 +231,7 @@ def doctor_for(
             NetworkProbe(options.java, timeout_s),
             container.clock(),
             java,
+            lambda: container.rack_finder().find(),
             spark,
         )
         yield Doctor(options, resources, surroundings, container.cluster_describer)

@@ -18,13 +18,16 @@ from ...domain.cluster.finding import (
     check_topic,
     check_transactions,
     error,
+    no_own_rack,
     ok,
     warning,
 )
 from ...domain.cluster.versions import check_environment, check_executors
 from ...domain.errors import PysparkKafkaError
 from ...domain.options.client_settings import server_address
-from ...domain.options.option import server_list
+from ...domain.options.option import PREFIX, server_list
+from ...domain.options.settings_table import CLIENT_RACK
+from ...domain.reading.racks import RackNotFoundError
 from ...domain.security.errors import AuthorizationError, TlsFailure, tls_failure
 from ...domain.text import describe_error
 
@@ -73,13 +76,15 @@ class Resources:
 class Surroundings:
     """What is outside of the cluster: ``spark`` is ``None`` without a Spark master.
 
-    ``java`` returns its path, or raises if there is none that Spark can use.
+    ``java`` returns its path, or raises if there is none that Spark can use. ``rack`` returns the
+    rack of this host, where ``clientRackFrom`` looks for it.
     """
 
     environment: Environment
     network: Network
     clock: Clock
     java: Callable[[], str]
+    rack: Callable[[], str]
     spark: Callable[[], SparkFacts] | None = None
 
 
@@ -98,7 +103,8 @@ class Doctor:
         self._client = options.client
         self._servers = options.bootstrap_servers
         self._java = options.java
-        self._client_rack = dict(options.kafka).get("client.rack")
+        self._client_rack = dict(options.kafka).get(CLIENT_RACK)
+        self._rack_place = options.client_rack_from
         self._principal = Principal(self._java.principal, self._servers)
         self._resources = resources
         self._here = surroundings
@@ -180,10 +186,19 @@ class Doctor:
 
     def _racks(self, describer: ClusterDescriber, racks: Sequence[str]) -> Iterator[Finding]:
         selector = describer.replica_selector() if any(racks) else ""
-        rack = self._client_rack
-        yield check_racks(self._principal, racks, selector, is_asked=rack is not None)
-        if rack is not None and any(racks):
-            yield check_own_rack(racks, "kafka.client.rack", rack)
+        is_asked = self._client_rack is not None or self._rack_place is not None
+        yield check_racks(self._principal, racks, selector, is_asked=is_asked)
+        if is_asked and any(racks):
+            yield self._own_rack(racks)
+
+    def _own_rack(self, racks: Sequence[str]) -> Finding:
+        if self._client_rack is not None:
+            return check_own_rack(racks, f"{PREFIX}{CLIENT_RACK}", self._client_rack)
+        option = f"clientRackFrom={self._rack_place}"
+        try:
+            return check_own_rack(racks, option, self._here.rack())
+        except RackNotFoundError as reason:
+            return no_own_rack(option, str(reason))
 
     def _topic(self, describer: ClusterDescriber, topic: str) -> Iterator[Finding]:
         try:

@@ -5,6 +5,7 @@ __all__ = [
     "data_loss",
     "errors",
     "offset_limits",
+    "racks",
     "ranges",
     "record_limits",
     "records",

@@ -17,6 +17,7 @@ from pyspark_kafka.domain.cluster.versions import MIN_VERSIONS
 from pyspark_kafka.domain.errors import MissingDependencyError, PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.reading.racks import RackNotFoundError
 from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError
 from pyspark_kafka.domain.security.rights import Operation, group_right, topic_right
 
@@ -90,7 +91,7 @@ class Cluster:
 
 
 JAVA = "/usr/bin/java"
-SURROUNDINGS = Surroundings(HERE, Network(), MemoryClock(), lambda: JAVA)
+SURROUNDINGS = Surroundings(HERE, Network(), MemoryClock(), lambda: JAVA, lambda: "a")
 
 
 def examined(
@@ -100,13 +101,19 @@ def examined(
     resources: Resources | None = None,
     spark: Callable[[], SparkFacts] | None = None,
     java: Callable[[], str] = lambda: JAVA,
+    rack: Callable[[], str] = lambda: "a",
     here: Environment = HERE,
     **options: str,
 ) -> list[Finding]:
     given = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
     given |= {name.replace("__", "."): value for name, value in options.items()}
     surroundings = replace(
-        SURROUNDINGS, network=network or Network(), spark=spark, java=java, environment=here
+        SURROUNDINGS,
+        network=network or Network(),
+        spark=spark,
+        java=java,
+        rack=rack,
+        environment=here,
     )
     doctor = Doctor(
         parse_source_options(given, QueryKind.STREAM),
@@ -208,6 +215,21 @@ def test_the_rack_of_the_query_is_compared_with_those_of_the_brokers():
     assert summary.startswith("kafka.client.rack: no broker is in 'x', only in a, c")
     [(check, level, summary)] = problems(examined(cluster=cluster))
     assert "about 1/2 of the bytes" in summary
+
+
+def test_the_rack_of_this_host_is_looked_for():
+    cluster = Cluster(RACKED, selector=RACK_AWARE)
+    found = examined(cluster=cluster, clientRackFrom="aws")
+    assert ok("racks", "clientRackFrom=aws: 'a', with 1 of 2 brokers") in found
+
+    def fail() -> str:
+        raise RackNotFoundError("the variable KAFKA_CLIENT_RACK of this process", "it is not set")
+
+    found = examined(cluster=cluster, rack=fail, clientRackFrom="environment")
+    [(check, level, summary)] = problems(found)
+    assert (check, level) == ("racks", Level.WARNING)
+    assert summary.startswith("clientRackFrom=environment: no rack was found on this host: the ")
+    assert summary.endswith("it is not set")
 
 
 def test_brokers_without_racks_are_not_asked_for_their_selector():
