@@ -100,9 +100,19 @@ class SourceOptions(ClientOptions):
         """Whether records of open and aborted transactions are skipped."""
         return dict(self.kafka).get(ISOLATION_LEVEL) == READ_COMMITTED
 
+    @property
+    def restricted_settings(self) -> dict[str, str]:
+        """The settings that the operator's policy applies to."""
+        return _own_rack(self.client_rack_from) | dict(self.kafka)
+
     def in_rack(self, rack: str) -> SourceOptions:
         """Return these options for a client that reads from the replicas in a rack (KIP-392)."""
         return replace(self, kafka=tuple(sorted((*self.kafka, (CLIENT_RACK, rack)))))
+
+
+def _own_rack(place: str | None) -> dict[str, str]:
+    """Return the setting that tasks add, which the operator may forbid."""
+    return {} if place is None else {CLIENT_RACK: ""}
 
 
 def starting_problems(starting: StartingOffsets) -> list[str]:
@@ -189,7 +199,7 @@ def parse_source_options(
     """
     reading = _SourceReading(lower(raw))
     settings = client_settings(reading)
-    policy.check(settings)
+    policy.check(_own_rack(reading.given.get(table.CLIENT_RACK_FROM.key)) | settings)
     policy.check_options(registry_settings(reading))
     if query is QueryKind.BATCH:
         starting, ending = reading.batch_ends()

@@ -9,7 +9,12 @@ from pyspark_kafka.domain.errors import DisallowedOptionError, OptionPolicyError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_any_source_options, parse_source_options
-from pyspark_kafka.domain.security.policy import DEFAULT_POLICY, OptionPolicy, disallowing
+from pyspark_kafka.domain.security.policy import (
+    DEFAULT_POLICY,
+    OptionPolicy,
+    check_parsed,
+    disallowing,
+)
 
 from ..options.given import BASE, BOTH, SERVERS
 
@@ -57,6 +62,15 @@ def test_every_forbidden_setting_is_named(query):
     assert list(caught.value.options) == ["max.poll.records", "ssl.keystore.location"]
     assert "/secret" not in str(caught.value)
     assert "77" not in str(caught.value)
+
+
+@BOTH
+def test_an_option_that_sets_a_forbidden_setting_is_refused(query):
+    raw, policy = {**BASE, "clientRackFrom": "aws"}, disallowing("client.rack", "THE_LIST")
+    with pytest.raises(DisallowedOptionError, match=r"kafka\.client\.rack"):
+        parse_source_options(raw, query, policy)
+    with pytest.raises(DisallowedOptionError, match=r"kafka\.client\.rack"):
+        check_parsed(parse_source_options(raw, query), policy)
 
 
 def test_two_lists_forbid_what_either_does():
