@@ -274,6 +274,40 @@ def test_a_near_replica_that_is_killed_is_left_for_the_leader(three_brokers, rep
         three_brokers.start_broker(1)
 
 
+def test_a_near_replica_that_stands_still_is_left_for_the_leader(three_brokers, replicated, read):
+    """It stays in sync for half a minute more, and its leader names it again and again."""
+    lead_in_rack_0(three_brokers, replicated)
+    reading = read(
+        three_brokers,
+        replicated,
+        kafka__client__rack="rack-1",
+        kafkaConsumer__pollTimeoutMs="10000",
+    )
+    reading.read_until(1_000)
+    with frozen(three_brokers, 1):
+        assert reading.read_rest() == ALL
+
+
+def test_a_near_replica_that_stands_still_is_left_by_a_continuous_query(
+    three_brokers, client, fresh_name
+):
+    world = KafkaWorld(client, fresh_name, three_brokers)
+    topic = world.fresh_name()
+    three_brokers.create_topic(topic, replication_factor=3)
+    partition = TopicPartition(topic, 0)
+    lead_in_rack_0(three_brokers, partition)
+    timeouts = {"kafka__default__api__timeout__ms": "5000", "kafka__request__timeout__ms": "4000"}
+    task = StreamTask(world.stream_client(None, kafka__client__rack="rack-1", **timeouts))
+    task.assign({partition: 0})
+    world.produce(partition, numbered(0, 10))
+    task.read_to({partition: 11})
+    with frozen(three_brokers, 1):
+        # Acknowledged once the replica that stands still has left those in sync.
+        world.produce(partition, numbered(10, 20))
+        task.read_to({partition: 21})
+    world.close()
+
+
 def test_a_broker_that_restarts_is_waited_for(one_broker, single, read):
     reading = read(one_broker.cluster, single)
     reading.read_until(0)

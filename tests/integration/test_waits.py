@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
@@ -27,6 +27,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading import near_replicas
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -317,8 +318,8 @@ def _poll(client: str, stream: StreamClient, is_enough: Callable[[], bool]) -> N
 
 
 @contextmanager
-def _streaming(client: str, broker: HostileBroker) -> Iterator[StreamClient]:
-    given = {**_options(client, broker.bootstrap_servers), "subscribe": PARTITION.topic}
+def _streaming(client: str, broker: HostileBroker, **options: str) -> Iterator[StreamClient]:
+    given = {**_options(client, broker.bootstrap_servers), "subscribe": PARTITION.topic, **options}
     source = parse_source_options(given, QueryKind.STREAM)
     with (
         closing_clients(container_for(source)) as container,
@@ -391,6 +392,72 @@ def _poll_until(stream: StreamClient, is_enough: Callable[[], bool]) -> None:
         return is_enough()
 
     await_until(is_over)
+
+
+@contextmanager
+def _near_replica(kind: str) -> Iterator[HostileBroker]:
+    """Run a leader that names a replica to each consumer with a rack, whatever that one does."""
+    addresses: dict[int, tuple[str, str, str]] = {}
+
+    def with_replica(_request: object, response: Any) -> None:
+        broker = type(response.brokers[0])
+        response.brokers = [
+            broker(node_id=node, host=host, port=int(port), rack=None)
+            for node, (host, _, port) in addresses.items()
+        ]
+
+    known = Lie("Metadata", answer=with_replica)
+    with ExitStack() as stack:
+        if kind == "silent":
+            addresses[1] = stack.enter_context(silent_listener()).address.partition(":")
+        elif kind != "not in the metadata":
+            behind = stack.enter_context(
+                _broker(known, records=0 if kind == "empty" else PER_BATCH)
+            )
+            addresses[1] = behind.bootstrap_servers.partition(":")
+            if kind == "refuses":
+                behind.close()
+
+        def name_replica(request: Any, response: Any) -> None:
+            if request.rack_id:
+                for topic in response.responses:
+                    for partition in topic.partitions:
+                        partition.preferred_read_replica, partition.records = 1, b""
+
+        leader = stack.enter_context(_broker(known, Lie("Fetch", answer=name_replica)))
+        addresses[0] = leader.bootstrap_servers.partition(":")
+        yield leader
+
+
+REPLICAS: Final = ("silent", "refuses", "not in the metadata", "empty", "behind")
+"""What the replica is that a leader names."""
+
+NEAR: Final = {"kafka.client.rack": "near"}
+
+
+@pytest.mark.parametrize("kind", REPLICAS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_range_is_read_from_the_leader_if_its_replica_has_nothing(client, kind):
+    with _near_replica(kind) as broker:
+        given = {**_options(client, broker.bootstrap_servers), **NEAR, **PATIENT}
+        source = parse_source_options({**given, "subscribe": PARTITION.topic}, QueryKind.BATCH)
+        with closing_clients(container_for(source)) as container:
+            whole = OffsetRange(PARTITION, 0, RECORDS)
+            batches = container.record_reader().read(whole, Projection(("offset",)))
+            offsets = [each for batch in batches for each in batch.column("offset").to_pylist()]
+    assert offsets == list(range(RECORDS))
+
+
+@pytest.mark.parametrize("kind", REPLICAS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_continuous_query_goes_to_the_leader_if_its_replica_has_nothing(
+    client, kind, monkeypatch
+):
+    monkeypatch.setattr(near_replicas, "LEASE_S", 2.0)
+    # One request for metadata may go to the replica, too.
+    options = {**NEAR, "kafka.default.api.timeout.ms": "3000"}
+    with _near_replica(kind) as broker, _streaming(client, broker, **options) as stream:
+        assert _read(stream) == RECORDS
 
 
 def _read(stream: StreamClient) -> int:

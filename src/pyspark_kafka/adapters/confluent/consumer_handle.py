@@ -54,6 +54,9 @@ TUNED: Final = {
 _RESPONSE_OVERHEAD_BYTES: Final = 512
 """librdkafka refuses less room for a response than so many bytes beyond ``fetch.max.bytes``."""
 
+RACK: Final = "client.rack"
+"""The setting by which a leader knows the replica to name (KIP-392)."""
+
 MAX_MESSAGES: Final = 2_048
 """The messages that are taken from a queue at once."""
 

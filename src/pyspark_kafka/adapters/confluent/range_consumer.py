@@ -124,10 +124,15 @@ class RangeConsumer:
     It is closed if librdkafka does not end a fetch in time.
     """
 
-    def __init__(self, cluster: Cluster, config: Mapping[str, str]) -> None:
-        """Create the handle; raise as ``ConsumerHandle`` does."""
+    def __init__(
+        self, cluster: Cluster, config: Mapping[str, str], topic_ids: TopicIds | None = None
+    ) -> None:
+        """Create the handle; raise as ``ConsumerHandle`` does.
+
+        ``topic_ids`` are those of a consumer whose ranges this one may read on.
+        """
         self.handle = ConsumerHandle(cluster, {**config, **topic_debug(config)})
-        self._topic_ids = TopicIds()
+        self._topic_ids = topic_ids or TopicIds()
         self._ahead = FetchesAhead(self.handle, self._topic_ids)
         self._topic = ""
         self._topics: set[str] = set()

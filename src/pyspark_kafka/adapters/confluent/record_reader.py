@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.reading.errors import TopicRecreatedError
+from ...domain.reading.near_replicas import NearReplicas
 from ...domain.reading.record_limits import OversizedRecords
 from ...domain.security.rights import Operation, topic_right
 from ...ports.clock import Deadline
@@ -16,15 +19,16 @@ from ..kafka_format import status
 from ..kafka_format.column_buffers import BatchBuilder, BufferPool, ColumnBuffers
 from ..process_local import ProcessLocal
 from .cluster import Cluster
-from .consumer_handle import FORCED, TUNED, response_limit
+from .consumer_handle import FORCED, RACK, TUNED, response_limit
 from .error_codes import OUT_OF_RANGE_ERRORS, REFUSED_RESOURCES
 from .idle_watch import IdleWatch
+from .log_lines import TopicIds
 from .message_gatherer import MessageGatherer, consumer_mask
 from .offset_fetcher import ConfluentOffsetFetcher
 from .range_consumer import MAX_OFFSETS, RangeConsumer, settings_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -32,10 +36,14 @@ if TYPE_CHECKING:
     from ...domain.reading.data_loss import DataLoss
     from ...domain.reading.ranges import OffsetRange
     from ...domain.reading.records import Projection
+    from ...domain.topic_partition import TopicPartition
     from .cluster_errors import ClusterErrors
 
 POLL_S: Final = 0.1
 """How long to wait for the next message before the rows are returned."""
+
+ANY: Final = -1
+"""Stands for the broker that librdkafka fetches from."""
 
 FETCH_S: Final = 0.5
 """How long a batch that is not full waits for more messages at most."""
@@ -110,14 +118,16 @@ class ConfluentRecordReader(RecordReader):
 
     def _new_client(self) -> RangeConsumers:
         config = self._cluster.settings.config(FORCED, self._tuned)
-        return RangeConsumers(self._cluster, config, self._watermarks, self._oversized)
+        near = NearReplicas(self._poll_timeout_ms / 1_000)
+        return RangeConsumers(self._cluster, config, self._watermarks, self._oversized, near)
 
 
 @final
 class RangeConsumers:
-    """Two consumers, which are created at first use.
+    """Up to three consumers, which are created at first use.
 
-    One fetches one range at a time. The other fetches many small ranges at once.
+    One fetches one range at a time, another many small ranges at once. The third has no rack, so
+    that leaders name no replica: librdkafka goes back to one that fails again and again.
     """
 
     def __init__(
@@ -126,14 +136,18 @@ class RangeConsumers:
         config: Mapping[str, str],
         watermarks: Watermarks,
         oversized: OversizedRecords,
+        near: NearReplicas,
     ) -> None:
         self._cluster = cluster
         self._config = config
+        self._near = near if config.get(RACK) else None
+        self._topic_ids = TopicIds()
         self._watermarks = watermarks
         self._oversized = oversized
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
         self._large: RangeConsumer | None = None
         self._small: RangeConsumer | None = None
+        self._leaders: RangeConsumer | None = None
         self._expected: frozenset[OffsetRange] = frozenset()
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
@@ -141,7 +155,7 @@ class RangeConsumers:
         small = [one for one in ranges if one.size <= MAX_OFFSETS]
         self._expected = frozenset(small if len(small) > 1 else ())
         if self._small not in self._consumers and self._expected:
-            self._small = RangeConsumer(self._cluster, settings_ahead(self._config))
+            self._small = self._new(settings_ahead(self._config))
         if self._small is not None:
             self._small.expect(small)
 
@@ -156,8 +170,11 @@ class RangeConsumers:
         gatherer = MessageGatherer(
             partition, builder, consumer_mask(projection), consumer.handle.calls, self._oversized
         )
+        replica = None
+        if self._near is not None and consumer is not self._leaders:
+            replica = Replica(self._near, partition, self._consumer_of_leaders)
         errors = self._cluster.errors
-        return RangeFetcher(consumer, errors, offset_range, gatherer, self._watermarks)
+        return RangeFetcher(consumer, errors, offset_range, gatherer, self._watermarks, replica)
 
     def handle_events(self) -> None:
         for consumer in self._consumers:
@@ -170,15 +187,48 @@ class RangeConsumers:
     @property
     def _consumers(self) -> list[RangeConsumer]:
         """Those that are open: librdkafka may not have ended a fetch of one."""
-        consumers = (self._large, self._small)
+        consumers = (self._large, self._small, self._leaders)
         return [each for each in consumers if each is not None and each.handle.is_open]
 
     def _consumer_of(self, offset_range: OffsetRange) -> RangeConsumer:
+        near = self._near
+        if near is not None and near.is_avoided(offset_range.partition, time.monotonic()):
+            return self._consumer_of_leaders()
         if self._small in self._consumers and offset_range in self._expected:
             return self._small
         if self._large is None or not self._large.handle.is_open:
-            self._large = RangeConsumer(self._cluster, self._config)
+            self._large = self._new(self._config)
         return self._large
+
+    def _consumer_of_leaders(self) -> RangeConsumer:
+        if self._leaders not in self._consumers or self._leaders is None:
+            self._leaders = self._new({**self._config, RACK: ""})
+        return self._leaders
+
+    def _new(self, config: Mapping[str, str]) -> RangeConsumer:
+        return RangeConsumer(self._cluster, config, self._topic_ids if self._near else None)
+
+
+@final
+@dataclass(slots=True)
+class Replica:
+    """What a partition is fetched from while its leader may name a replica."""
+
+    near: NearReplicas
+    partition: TopicPartition
+    consumer_of_leaders: Callable[[], RangeConsumer]
+
+    def start(self) -> None:
+        """Note that a fetch begins; librdkafka does not tell of whom it fetches."""
+        self.near.prefer(self.partition, ANY, time.monotonic())
+
+    def is_behind(self, *, is_empty: bool) -> bool:
+        """Note a fetch; return whether the replica has had nothing for too long."""
+        now = time.monotonic()
+        is_behind = self.near.has_answered(self.partition, now, is_empty=is_empty)
+        if is_behind:
+            self.near.fail(self.partition, now)
+        return is_behind
 
 
 @final
@@ -192,7 +242,10 @@ class RangeFetcher(FetchedPartition):
         offset_range: OffsetRange,
         gatherer: MessageGatherer,
         watermarks: Watermarks,
+        replica: Replica | None,
     ) -> None:
+        """Take a consumer, and what leaves the replica that its leader may name."""
+        self._replica = replica
         self._watermarks = watermarks
         self._consumer = consumer
         self._errors = errors
@@ -219,6 +272,8 @@ class RangeFetcher(FetchedPartition):
             return None
         if gatherer.next_offset == position:
             self._require_topic()
+        if self._replica is not None:
+            self._leave_replica(self._replica, is_empty=gatherer.next_offset == position)
         # An error of the next message is raised by the next fetch.
         return self._fetched(position)
 
@@ -235,6 +290,14 @@ class RangeFetcher(FetchedPartition):
             self._recreations = consumer.recreations(self._partition.topic)
         queue = consumer.start(self, self._partition, position, gatherer.last_epoch)
         gatherer.start(queue, position)
+        if self._replica is not None:
+            self._replica.start()
+
+    def _leave_replica(self, replica: Replica, *, is_empty: bool) -> None:
+        """Go on with the leader if a replica has nothing of the range for too long."""
+        if replica.is_behind(is_empty=is_empty):
+            self.leave()
+            self._consumer, self._replica = replica.consumer_of_leaders(), None
 
     def _is_recreated(self) -> bool:
         """Return whether rows that were gathered may be of another topic than those before."""

@@ -21,7 +21,7 @@ from ..kafka_format import status
 from ..kafka_format.column_buffers import BatchBuilder, BufferPool, ColumnBuffers
 from .cluster import Cluster
 from .cluster_settings import number_of
-from .consumer_handle import FORCED, TUNED, ConsumerHandle, response_limit
+from .consumer_handle import FORCED, RACK, TUNED, ConsumerHandle, response_limit
 from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
 from .log_lines import TopicIds, topic_debug
 from .message_gatherer import MessageGatherer, consumer_mask
@@ -53,6 +53,9 @@ _STREAM_TUNED: Final = {
 
 _RETRY_S: Final = 0.2
 """How long to wait before an offset is fetched again that the broker said it does not hold."""
+
+_LEADERS_S: Final = 600.0
+"""For how long no replica is fetched from, once a fetch has returned nothing of the log."""
 
 _PROBE_S: Final = 1.0
 """How long a broker has to answer after nothing came for the time-out, and the pause after that."""
@@ -91,6 +94,10 @@ class StreamFetcher:
         self._retries: dict[TopicPartition, Deadline] = {}
         self._failures: dict[TopicPartition, PysparkKafkaError] = {}
         self._outages = LeaderlessPartitions(self._cluster.settings.timeout_s)
+        self._leaders_only = Deadline.after(0)
+        """Until when leaders are asked without the rack, so that they name no replica."""
+
+        self._has_rack = False
         self._next_look = Deadline.after(0)
         """When to look for partitions from which nothing comes."""
 
@@ -168,8 +175,9 @@ class StreamFetcher:
         return self._oversized.take_skipped()
 
     def renew(self) -> None:
-        """Go on with a new consumer if certificates or keys were replaced."""
-        if self._cluster.settings.is_outdated and self._handle is not None:
+        """Go on with a new consumer if the settings changed: certificates, keys, or the rack."""
+        is_outdated = self._cluster.settings.is_outdated or self._has_rack is not self._names_rack
+        if is_outdated and self._handle is not None:
             self._replace(self._handle)
 
     def close(self) -> None:
@@ -179,6 +187,11 @@ class StreamFetcher:
         if handle is not None:
             handle.close()
 
+    @property
+    def _names_rack(self) -> bool:
+        """Whether leaders may name replicas: librdkafka goes back to one that fails."""
+        return self._leaders_only.has_passed and bool(self._cluster.settings.current().get(RACK))
+
     def _open_handle(self) -> ConsumerHandle | None:
         """Return the consumer; replace one that was closed since a fetch did not end in time."""
         if self._handle is not None and not self._handle.is_open:
@@ -186,8 +199,9 @@ class StreamFetcher:
         return self._handle
 
     def _start_fetches(self, handle: ConsumerHandle) -> ConsumerHandle:
-        """Fetch what was assigned, with another consumer if its queues would take too much."""
-        if self._starts and _queued_kilobytes(len(self._fetches)) < self._queued_kilobytes:
+        """Fetch what was assigned, with another consumer if this one's settings are others."""
+        takes_too_much = _queued_kilobytes(len(self._fetches)) < self._queued_kilobytes
+        if self._starts and (takes_too_much or self._has_rack is not self._names_rack):
             handle = self._replace(handle)
         for partition in tuple(self._starts):
             self._fetches[partition].start(handle, self._file, self._starts[partition])
@@ -211,6 +225,9 @@ class StreamFetcher:
         limit = response_limit(self._oversized.limits, settings.fetch_max_bytes)
         tuned = {**_STREAM_TUNED, **limit, "queued.max.messages.kbytes": str(queued)}
         config = settings.config(FORCED, tuned)
+        self._has_rack = self._names_rack
+        if not self._has_rack:
+            config[RACK] = ""
         handle = ConsumerHandle(self._cluster, {**config, **topic_debug(config)})
         handle.handle.notify(self._file)
         return handle
@@ -330,6 +347,7 @@ class StreamFetcher:
             )
             fetch.is_restarted = True
             self._starts[partition] = position
+            self._leaders_only = Deadline.after(_LEADERS_S)
 
     def _require_brokers(self, handle: ConsumerHandle) -> None:
         errors = self._cluster.errors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -16,6 +15,7 @@ from ...domain.options.option import INT64_MAX
 from ...domain.reading.cursor import Cursor
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.reading.leader_epochs import EpochEndOffset
+from ...domain.reading.near_replicas import NearReplicas
 from ...domain.reading.range_progress import RangeQueue
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.continuous import PolledRecords
@@ -72,7 +72,7 @@ _Partition = _Topic.OffsetForLeaderPartition
 class Brokers:
     """What the fetchers of one reader share: settings, connections, and what brokers said."""
 
-    def __init__(self, options: SourceOptions, *, with_rack: bool = True, **defaults: int) -> None:
+    def __init__(self, options: SourceOptions, **defaults: int) -> None:
         """Translate the options; nothing is connected yet.
 
         ``defaults`` are settings of kafka-python that hold unless the options have them.
@@ -88,7 +88,7 @@ class Brokers:
         }
         self.settings = FetchSettings(
             client_id=config["client_id"],
-            rack=config["client_rack"] if with_rack else "",
+            rack=config["client_rack"],
             isolation_level=int(options.reads_committed_only),
             min_bytes=config["fetch_min_bytes"],
             max_bytes=config["fetch_max_bytes"],
@@ -98,6 +98,9 @@ class Brokers:
         )
         self.retry_s: float = config["retry_backoff_ms"] / 1_000
         self.timeout_ms: int = min(config["request_timeout_ms"], self.errors.timeout_ms)
+        if self.settings.rack:
+            # There is time left for the leader if a replica does not answer.
+            self.timeout_ms = min(self.timeout_ms, options.poll_timeout_ms // 2)
         self.watermarks = Watermarks(partial(KafkaPythonOffsetFetcher, options), options)
         self.connections: dict[int, FetchConnection] = {}
         """Connections that no fetcher uses, without a request in flight."""
@@ -108,12 +111,14 @@ class Brokers:
         self.buffers: BufferPool[ReceiveBuffer] = BufferPool(ReceiveBuffer)
         self.expected = ExpectedRanges()
         self.oversized = OversizedRecords(options.record_limits)
+        self.near = NearReplicas(
+            options.poll_timeout_ms / 1_000, config["metadata_max_age_ms"] / 1_000
+        )
         self._config = config
         self._memory = DecoderMemory()
         self._metadata: ClusterMetadata | None = None
         self._opened: WeakSet[FetchConnection] = WeakSet()
         self._is_closed = False
-        self._replicas: dict[TopicPartition, tuple[int, float]] = {}
 
     @property
     def metadata(self) -> ClusterMetadata:
@@ -169,25 +174,10 @@ class Brokers:
         cursor.see(self.metadata)
         return held if held.position == cursor.position._replace(max_bytes=RANGE_BYTES) else None
 
-    def replica(self, partition: TopicPartition) -> int | None:
-        """Return the replica to fetch from, ``None`` for the leader."""
-        return self._replicas.get(partition, (None, 0.0))[0]
-
-    def prefer(self, partition: TopicPartition, replica: int) -> None:
-        """Fetch from a replica, as the Java client does: until the metadata expire."""
-        until = time.monotonic() + self._config["metadata_max_age_ms"] / 1_000
-        self._replicas[partition] = replica, until
-
-    def leave_replica(self, partition: TopicPartition) -> None:
-        """Fetch from the leader again."""
-        self._replicas.pop(partition, None)
-
-    def leave_expired_replicas(self, now: float) -> list[TopicPartition]:
-        """Return the partitions that are fetched from their leaders again."""
-        left = [each for each, (_, until) in self._replicas.items() if until <= now]
-        for partition in left:
-            self.leave_replica(partition)
-        return left
+    def node_of(self, partition: TopicPartition) -> int | None:
+        """Return the broker to fetch from by the last metadata; ``None`` without a leader."""
+        replica = self.near.of(partition)
+        return self.metadata.known_leader(partition) if replica is None else replica
 
     def close(self) -> None:
         """Close all connections, also of ranges that are read; a second call does nothing."""
@@ -323,8 +313,7 @@ def _is_whole(records: memoryview) -> bool:
 
 def _copy(data: FetchedData) -> FetchedData:
     """Return data that stay when the memory of the response is used again."""
-    records = memoryview(bytes(data.records))
-    return FetchedData(data.error, data.preferred_replica, data.aborted, records, data.diverging)
+    return data._replace(records=memoryview(bytes(data.records)))
 
 
 def append_epochs(epochs: FetchedEpochs, records: FetchedRecords) -> int | None:

@@ -268,7 +268,9 @@ class FetchConnection(RawConnection):
         """Whether the last request had topic ids for names."""
         return bool(self._sent_version == BY_ID_VERSION)
 
-    def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
+    def send(
+        self, positions: Mapping[TopicPartition, FetchPosition], *, with_rack: bool = True
+    ) -> None:
         """Request the records of partitions, each from a position on.
 
         Topics are requested by id if all ids are known, and the broker takes ids.
@@ -289,6 +291,7 @@ class FetchConnection(RawConnection):
             positions,
             version=self._sent_version,
             correlation_id=self._correlation_id,
+            with_rack=with_rack,
         )
         self._send(request)
         self.in_flight = positions

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -93,6 +92,7 @@ class Fetcher:
         self._brokers = brokers
         self._errors = brokers.errors
         self._watermarks = brokers.watermarks
+        self._near = brokers.near
         self._is_continuous = is_continuous
         self._cursors: dict[TopicPartition, PartitionCursor] = {}
         self._nodes: dict[int, _Node] = {}
@@ -130,7 +130,7 @@ class Fetcher:
         """
         now = time.monotonic()
         with self._errors.one_deadline(MAX_ATTEMPT_S if self._is_continuous else None):
-            self._leave_expired_replicas(now)
+            self._ask_leaders(self._near.expire(now))
             if any(cursor.retry_at <= now for cursor in self._leaderless.values()):
                 self._find_leaders(now)
             waits = [self._send_to(node, now) for node in list(self._nodes.values())]
@@ -241,20 +241,26 @@ class Fetcher:
         if not due:
             return min(cursor.retry_at for cursor in node.cursors.values()) - now
         try:
-            return math.inf if self._request(node, due, is_ahead=is_ahead) else 0.0
+            return math.inf if self._request(node, due, now, is_ahead=is_ahead) else 0.0
         except RETRIABLE_ERRORS as error:
             self._disconnect(node, error)
             return 0.0
 
     def _request(
-        self, node: _Node, due: Mapping[TopicPartition, FetchPosition], *, is_ahead: bool
+        self,
+        node: _Node,
+        due: Mapping[TopicPartition, FetchPosition],
+        now: float,
+        *,
+        is_ahead: bool,
     ) -> bool:
         """Send a request; return false if cursors must be compared with the log again first."""
         connection = self._connected(node)
         if not connection.compares_epochs and self._has_other_logs(node, due):
             return False
         node.together = {} if is_ahead else self._together_with(due, node)
-        connection.send({**due, **node.together})
+        must_answer = any(self._near.is_avoided(each, now) for each in due)
+        connection.send({**due, **node.together}, with_rack=not must_answer)
         for partition in due:
             node.cursors[partition].topic.is_fetched_by_id = connection.asks_by_id
         return True
@@ -265,7 +271,7 @@ class Fetcher:
         """Ask a leader that does not compare epochs itself whether its logs differ."""
         is_other = False
         for partition, position in positions.items():
-            if self._brokers.replica(partition) is not None:
+            if self._near.of(partition) is not None:
                 continue
             cursor = node.cursors[partition]
             found = find_other_log(
@@ -292,7 +298,7 @@ class Fetcher:
                 max_bytes=RANGE_BYTES,
             )
             for one in self._brokers.expected.next_on(
-                lambda other: metadata.known_leader(other) == node.node
+                lambda other: self._brokers.node_of(other) == node.node
             )
             if one.partition not in due
         }
@@ -311,7 +317,7 @@ class Fetcher:
 
     def _attempt(self, key: int | None = None) -> AbstractContextManager[object]:
         if not self._is_continuous:
-            return nullcontext()
+            return self._errors.one_deadline(self._brokers.timeout_ms / 1_000)
         return self._attempts.next(self._errors.one_deadline, key)
 
     def _receive(self, node: _Node) -> None:
@@ -334,9 +340,12 @@ class Fetcher:
         )
         for partition, (offset, *_) in sent.items():
             cursor = node.cursors.get(partition)
+            data = response.of_partition(partition)
             if cursor is not None and cursor.offset == offset:
                 cursor.failing_since = math.inf
-                self._handle(node, cursor, response.of_partition(partition))
+                self._handle(node, cursor, data)
+            elif partition in node.together and data.preferred_replica != NO_REPLICA:
+                self._near.prefer(partition, data.preferred_replica, now)
         size = sum(len(data.records) for data in response.partitions.values())
         if not self._is_continuous or size >= EAGER_BYTES:
             # The broker works while the records are decoded. A few records go out first: sending
@@ -344,21 +353,23 @@ class Fetcher:
             self._send_to(node, now, is_ahead=True)
 
     def _handle(self, node: _Node, cursor: PartitionCursor, data: FetchedData) -> None:
-        is_leader = self._brokers.replica(cursor.partition) is None
+        partition, now = cursor.partition, time.monotonic()
+        is_leader = self._near.of(partition) is None
         try:
-            error = self._class_of(data.error, cursor.partition)
+            error = self._class_of(data.error, partition)
             match cursor.answered(error, data.diverging, is_leader=is_leader):
                 case Step.TAKE_RECORDS:
                     self._handle_records(node, cursor, data)
                 case Step.FIND_LEADER:
                     self._lose_leader(node, cursor)
                 case Step.LEAVE_REPLICA:
-                    self._brokers.leave_replica(cursor.partition)
+                    self._near.fail(partition, now)
                     self._move(node, cursor)
         except PysparkKafkaError as stopped:
             self._stop(cursor, stopped)
         if data.preferred_replica != NO_REPLICA and not cursor.is_finished:
-            self._brokers.prefer(cursor.partition, data.preferred_replica)
+            has_more = data.end_offset > cursor.offset
+            self._near.prefer(partition, data.preferred_replica, now, has_more=has_more)
             self._move(node, cursor)
 
     def _class_of(
@@ -380,7 +391,13 @@ class Fetcher:
         if self._is_continuous or cursor.topic.is_fetched_by_id:
             # Otherwise the metadata may be older, and have the id of a deleted topic.
             cursor.topic.accept()
+        is_behind = self._near.has_answered(
+            cursor.partition, time.monotonic(), is_empty=not data.records
+        )
         if not data.records:
+            # At the end of a log there is nothing to wait for; a range has an end that was told.
+            if is_behind and not self._is_continuous:
+                self._lose_leader(node, cursor)
             return
         fetched = cursor.take(data)
         if fetched is None:
@@ -395,8 +412,7 @@ class Fetcher:
 
     # Leaders
 
-    def _leave_expired_replicas(self, now: float) -> None:
-        left = self._brokers.leave_expired_replicas(now)
+    def _ask_leaders(self, left: Collection[TopicPartition]) -> None:
         for node in self._nodes.values():
             for cursor in [node.cursors[each] for each in left if each in node.cursors]:
                 self._move(node, cursor)
@@ -407,7 +423,7 @@ class Fetcher:
         self._leaderless[cursor.partition] = cursor
 
     def _lose_leader(self, node: _Node, cursor: PartitionCursor) -> None:
-        self._brokers.leave_replica(cursor.partition)
+        self._near.fail(cursor.partition, time.monotonic())
         self._brokers.metadata.invalidate(cursor.partition)
         self._move(node, cursor)
         cursor.back_off(time.monotonic(), self._brokers.retry_s)
@@ -416,8 +432,9 @@ class Fetcher:
         node.disconnect()
         cursors = list(node.cursors.values())
         for cursor in cursors:
+            if self._near.of(cursor.partition) is None:
+                cursor.failing_since = min(cursor.failing_since, self._begun)
             self._lose_leader(node, cursor)
-            cursor.failing_since = min(cursor.failing_since, self._begun)
         # Each partition has its own clock: other brokers may answer all the time.
         since = min((cursor.failing_since for cursor in cursors), default=math.inf)
         self._raise_lasting(error, since)
@@ -444,7 +461,7 @@ class Fetcher:
         self._metadata_failing_since = math.inf
         for cursor in list(self._cursors.values()):
             self._check_topic(cursor)
-        nodes = [self._node_of(cursor.partition) for cursor in due]
+        nodes = [self._brokers.node_of(cursor.partition) for cursor in due]
         for cursor, node in zip(due, nodes, strict=True):
             self._brokers.metadata.check_right(cursor.partition.topic)
             self._note_outage(cursor, node, now)
@@ -469,12 +486,8 @@ class Fetcher:
             self._brokers.metadata.refresh_topics({partition.topic for partition in self._cursors})
             return
         for cursor in due:
-            if self._brokers.replica(cursor.partition) is None:
+            if self._near.of(cursor.partition) is None:
                 self._brokers.metadata.leader(cursor.partition)
-
-    def _node_of(self, partition: TopicPartition) -> int | None:
-        replica = self._brokers.replica(partition)
-        return self._brokers.metadata.known_leader(partition) if replica is None else replica
 
     def _drop_nodes(self) -> None:
         """Let go of brokers from which nothing is read any more."""

@@ -42,8 +42,7 @@ class KafkaPythonStreamClient(StreamClient):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        # The nearest replica would be behind the leader.
-        self._brokers = Brokers(source, with_rack=False, fetch_max_bytes=_RESPONSE_BYTES)
+        self._brokers = Brokers(source, fetch_max_bytes=_RESPONSE_BYTES)
         self._fetcher = Fetcher(self._brokers, is_continuous=True)
         self._projection = source.projection
         self._sink = _sink(sink, continuous)

@@ -78,10 +78,10 @@ _INT32: Final = struct.Struct(">i")
 _THROTTLE: Final = struct.Struct(">ih4x")
 """Its time, the error of the whole request, and the session."""
 
-_PARTITION: Final = struct.Struct(">ih24x")
+_PARTITION: Final = struct.Struct(">ihqq8x")
 """Its number and error, the high watermark, the last stable offset, and where the log begins."""
 
-_OLD_PARTITION: Final = struct.Struct(">ih16x")
+_OLD_PARTITION: Final = struct.Struct(">ihqq")
 _ABORTED: Final = struct.Struct(">qq")
 _EPOCH: Final = struct.Struct(">iq")
 
@@ -131,11 +131,12 @@ class FetchSettings:
         *,
         version: int,
         correlation_id: int,
+        with_rack: bool = True,
     ) -> bytes:
         """Return the bytes of a request for the records of partitions, each from a position on.
 
         Brokers fill a response in the order of its partitions. ``BY_ID_VERSION`` needs the topic id
-        of each position.
+        of each position. Without the rack, a leader names no replica.
         """
         is_compact = version >= DIVERGING_VERSION
         end = NO_TAGS if is_compact else b""
@@ -161,7 +162,8 @@ class FetchSettings:
             # Partitions that leave the session.
             parts.append(encode_count(0, is_compact=is_compact))
         if version >= 11:
-            parts.append(encode_text(self.rack, is_compact=is_compact))
+            rack = self.rack if with_rack else ""
+            parts.append(encode_text(rack, is_compact=is_compact))
         parts.append(end)
         size = sum(map(len, parts))
         return b"".join((struct.pack(">i", size), *parts))
@@ -197,6 +199,9 @@ class FetchedData(NamedTuple):
     records: memoryview
     diverging: EpochEndOffset | None = None
     """The answer of a broker whose log differs from what was read before the offset."""
+
+    end_offset: int = -1
+    """The offset after the last record that may be read, as far as this broker knows."""
 
 
 @final
@@ -255,15 +260,17 @@ def _partitions(
     for _ in range(fields.count()):
         topic = topics[fields.uuid()] if fields.version >= BY_ID_VERSION else fields.text()
         for _ in range(fields.count()):
-            number, partition_error = fields.unpack(head)
+            number, partition_error, high_watermark, last_stable = fields.unpack(head)
+            # It is -1 unless the request is for committed records.
+            end = high_watermark if last_stable < 0 else last_stable
             yield (
                 TopicPartition(topic, number),
-                _fetched_data(fields, error_code or partition_error),
+                _fetched_data(fields, error_code or partition_error, end),
             )
         fields.tags()
 
 
-def _fetched_data(fields: _Fields, error_code: int) -> FetchedData:
+def _fetched_data(fields: _Fields, error_code: int, end_offset: int) -> FetchedData:
     aborted = tuple([_aborted(fields) for _ in range(fields.count())])
     (replica,) = fields.unpack(_INT32) if fields.version >= 11 else (NO_REPLICA,)
     records = fields.bytes(fields.count())
@@ -271,7 +278,8 @@ def _fetched_data(fields: _Fields, error_code: int) -> FetchedData:
     epoch = None
     if diverging is not None and not error_code:
         epoch = EpochEndOffset(*_EPOCH.unpack_from(diverging))
-    return FetchedData(kafka_errors.for_code(error_code), replica, aborted, records, epoch)
+    error = kafka_errors.for_code(error_code)
+    return FetchedData(error, replica, aborted, records, epoch, end_offset)
 
 
 def _aborted(fields: _Fields) -> AbortedTransaction:

@@ -31,6 +31,7 @@ from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.adapters.confluent.stream_fetcher import StreamFetcher
 from pyspark_kafka.adapters.fetching import FetchedPartition, Watermarks
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.reading.near_replicas import NearReplicas
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -175,9 +176,8 @@ def range_consumers(unreached):
         return consumers.partition(offsets, OPTIONS.projection)
 
     watermarks = Watermarks(lambda: ConfluentOffsetFetcher(OPTIONS), OPTIONS)
-    consumers = RangeConsumers(
-        unreached, SERVERS, watermarks, OversizedRecords(OPTIONS.record_limits)
-    )
+    oversized = OversizedRecords(OPTIONS.record_limits)
+    consumers = RangeConsumers(unreached, SERVERS, watermarks, oversized, NearReplicas(1.0))
     with closing(consumers):
         yield partition
 

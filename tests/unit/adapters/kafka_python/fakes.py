@@ -58,6 +58,8 @@ class FakeConnection:
     is_closed: bool = False
     asked: list[tuple[int, int]] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
+    racks: list[bool] = field(default_factory=list)
+    """Whether each request named the reader's rack."""
 
     takes_ids = compares_epochs = True
     is_overdue = is_stale = has_decrypted = False
@@ -66,7 +68,8 @@ class FakeConnection:
         assert self.ready is not None
         return self.ready.fileno()
 
-    def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
+    def send(self, positions: Mapping[TopicPartition, FetchPosition], *, with_rack: bool) -> None:
+        self.racks.append(with_rack)
         if self.error is not None:
             raise self.error
         self.in_flight = positions

@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -16,6 +17,7 @@ from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData
+from pyspark_kafka.domain.reading import near_replicas
 from pyspark_kafka.domain.reading.errors import LogTruncatedError
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.reading.records import Projection
@@ -141,12 +143,43 @@ def test_a_broker_with_another_epoch_is_left(scripted, error):
     assert offset_after(script.range.fetch(position)) == 20
 
 
-def test_a_replica_that_lags_is_left_for_the_leader(scripted):
-    script = scripted(fetched(1, 0, 9), diverging(1, 4), fetched(1, 10, 19))
+@pytest.mark.parametrize(
+    "answer",
+    [
+        diverging(1, 4),
+        failed(kafka_errors.OffsetOutOfRangeError),
+        failed(kafka_errors.UnknownError),
+    ],
+    ids=["diverging", "out of range", "error"],
+)
+def test_a_replica_that_fails_is_left_for_the_leader(scripted, answer):
+    """A request without a rack follows: the leader would name the same replica again."""
+    script = scripted(fetched(1, 0, 9), answer, fetched(1, 10, 19))
     position = read(script.range, 1)
-    script.brokers.prefer(PARTITION, NODE)
+    script.brokers.near.prefer(PARTITION, NODE, time.monotonic())
     assert offset_after(script.range.fetch(position)) == position
     assert offset_after(script.range.fetch(position)) == 20
+    assert script.connection.racks[:3] == [True, True, False]
+
+
+def test_a_replica_that_has_nothing_of_a_range_is_left_for_the_leader(scripted, monkeypatch):
+    monkeypatch.setattr(near_replicas, "MAX_LAG_S", 0.0)
+    nothing = failed(kafka_errors.NoError)
+    script = scripted(fetched(1, 0, 9), nothing, nothing, fetched(1, 10, 19))
+    position = read(script.range, 1)
+    script.brokers.near.prefer(PARTITION, NODE, time.monotonic())
+    for _ in range(2):
+        assert offset_after(script.range.fetch(position)) == position
+    assert offset_after(script.range.fetch(position)) == 20
+    assert script.connection.racks[:4] == [True, True, True, False]
+
+
+def test_a_replica_that_a_leader_names_is_fetched_from(scripted):
+    named = FetchedData(kafka_errors.NoError, NODE, (), memoryview(b""))
+    script = scripted(named, fetched(1, 0, 9))
+    assert offset_after(script.range.fetch(0)) == 0
+    assert script.brokers.near.of(PARTITION) == NODE
+    assert offset_after(script.range.fetch(0)) == 10
 
 
 def test_an_answer_that_tells_nothing_moves_no_offset(scripted):

@@ -124,7 +124,7 @@ def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
     brokers.connections = cast("dict[int, FetchConnection]", dict(connections))
     leaders[FIRST] = 1
     if replica is not None:
-        brokers.prefer(FIRST, replica)
+        brokers.near.prefer(FIRST, replica, time.monotonic())
     fetcher = Fetcher(brokers)
     fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0, 9)])
     fetcher.begin()
@@ -132,7 +132,7 @@ def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
     failed = replica or 1
     assert {node for node, each in connections.items() if each.is_closed} == {failed}
     assert brokers.connections.keys() == {1, 2, 3} - {failed}
-    assert brokers.replica(FIRST) is None
+    assert brokers.near.of(FIRST) is None
 
 
 def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, leaders, monkeypatch):
@@ -140,7 +140,7 @@ def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, lead
     leader, replica = FakeConnection(), FakeConnection()
     brokers.connections = cast("dict[int, FetchConnection]", {1: leader, 2: replica})
     leaders[FIRST] = 1
-    brokers.prefer(FIRST, 2)
+    brokers.near.prefer(FIRST, 2, time.monotonic())
     fetcher = Fetcher(brokers)
     fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0, 9)])
     fetcher.send()
