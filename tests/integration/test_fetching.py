@@ -18,7 +18,7 @@ from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
-from pyspark_kafka.brokers.settings import Node, free_ports
+from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     LeaderUnavailableError,
@@ -32,6 +32,7 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask
 
 from ..servers.listeners import cluster_listening
+from ..servers.racked import RackedCluster
 
 RECORDS = 20_000
 SIZE = 1_000
@@ -69,20 +70,10 @@ LOGIN = {
 }
 
 
-class RackedCluster(KafkaCluster):
-    """Brokers in racks of their own: ``rack-0``, ``rack-1`` and so on."""
-
-    def _properties(self, node: Node) -> dict[str, str]:
-        return super()._properties(node) | {"broker.rack": f"rack-{node.id}"}
-
-
 @pytest.fixture(scope="module")
 def three_brokers():
-    config = KEPT | {
-        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
-        # Leaders are where a test puts them.
-        "auto.leader.rebalance.enable": "false",
-    }
+    # Leaders are where a test puts them.
+    config = KEPT | {"auto.leader.rebalance.enable": "false"}
     with RackedCluster(3, config=config) as cluster:
         yield cluster
 

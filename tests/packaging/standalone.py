@@ -3,14 +3,14 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from pyspark_kafka.brokers.settings import free_ports
 from tests.documents import DOCS
-from tests.servers.java_server import running
+from tests.servers.java_server import listens, running
 from tests.spark_home.home import java_options
 
 from .environments import output_of, see_dependencies
@@ -20,7 +20,7 @@ MASTER, WORKER = COMMANDS.findall((DOCS / "deploy" / "standalone.md").read_text(
 _INSTALL, PACK, SUBMIT, _ZIP = COMMANDS.findall((DOCS / "deploy" / "environment.md").read_text())
 
 _PLACE: Final = "master:7077"
-_WORKERS: Final = 2
+_TWO_WORKERS: Final[Sequence[Mapping[str, str]]] = ({}, {})
 _SETTINGS: Final = {
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_MASTER_WEBUI_PORT": "0",
@@ -33,20 +33,34 @@ _SETTINGS: Final = {
 
 
 @contextmanager
-def standalone_cluster(directory: Path) -> Iterator[str]:
-    """Run a master and its workers; yield the master's URL."""
+def standalone_cluster(
+    directory: Path, workers: Sequence[Mapping[str, str]] = _TWO_WORKERS
+) -> Iterator[str]:
+    """Run a master, and workers with variables of their own; yield the master's URL."""
     (port,) = free_ports(1)
-    variables = {**_SETTINGS, "SPARK_WORKER_DIR": str(directory / "work")}
     place = f"127.0.0.1:{port}"
     master = MASTER.replace("--host master --port 7077", f"--host 127.0.0.1 --port {port}")
-    commands = [master, *[WORKER.replace(_PLACE, place)] * _WORKERS]
-    given = [f"{name}={value}" for name, value in variables.items()]
+    variables = {**_SETTINGS, "SPARK_WORKER_DIR": str(directory / "work")}
     daemons = {
-        f"daemon{number}": ["/usr/bin/env", *given, "bash", "-c", command]
-        for number, command in enumerate(commands)
+        f"worker{number}": _daemon(WORKER.replace(_PLACE, place), {**variables, **own})
+        for number, own in enumerate(workers)
     }
-    with running("Spark's cluster", daemons, directory, lambda: True):
+    with (
+        # A worker that finds no master tries again after ten seconds or so.
+        running(
+            "Spark's master",
+            {"master": _daemon(master, variables)},
+            directory,
+            lambda: listens(port),
+        ),
+        running("Spark's workers", daemons, directory, lambda: True),
+    ):
         yield f"spark://{place}"
+
+
+def _daemon(command: str, variables: Mapping[str, str]) -> list[str]:
+    assignments = [f"{name}={value}" for name, value in variables.items()]
+    return ["/usr/bin/env", *assignments, "bash", "-c", command]
 
 
 def pack_environment(directory: Path, wheel: Path) -> None:

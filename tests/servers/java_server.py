@@ -1,5 +1,6 @@
 """Servers in Java that run for a block."""
 
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,3 +49,9 @@ def running(
     finally:
         for process in processes:
             process.kill()
+
+
+def listens(port: int) -> bool:
+    """Whether something listens on a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

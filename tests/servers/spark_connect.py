@@ -1,7 +1,6 @@
 """A real Spark Connect server on a loopback port, with a local master."""
 
 import os
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.security.policy import AllowList
 
-from .java_server import running
+from .java_server import listens, running
 
 DISALLOWED: Final = "client.rack"
 """The option of the Kafka client that the server's environment forbids."""
@@ -36,7 +35,7 @@ def run_connect_server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="spark-connect-") as name:
         directory = Path(name)
         command = _command(port, directory)
-        with running("Spark Connect", {"server": command}, directory, lambda: _listens(port)):
+        with running("Spark Connect", {"server": command}, directory, lambda: listens(port)):
             yield f"sc://127.0.0.1:{port}"
 
 
@@ -62,8 +61,3 @@ def _command(port: int, directory: Path) -> list[str]:
     submit = f"{os.environ['SPARK_HOME']}/bin/spark-submit"
     server = ("--class", _CLASS, "--master", "local[2]", *options, "spark-internal")
     return ["/usr/bin/env", *variables, submit, *server]
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
