@@ -28,6 +28,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.reading import RecordReader
 from pyspark_kafka.testing import KafkaWorld, Record, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask
 
@@ -129,6 +130,7 @@ def value(number: int) -> bytes:
 
 @dataclass
 class Reading:
+    reader: RecordReader
     batches: Iterator[pa.RecordBatch]
     offsets: list[int] = field(default_factory=list)
 
@@ -149,18 +151,16 @@ class Reading:
 
 @pytest.fixture
 def read(client):
-    worlds = []
+    worlds: list[KafkaWorld] = []
 
     def begin(
         cluster: KafkaCluster, partition: TopicPartition, end: int = RECORDS, **options: str
     ) -> Reading:
         worlds.append(KafkaWorld(client, str, cluster))
         container = worlds[-1].container(**{**LITTLE_AHEAD[client], **PATIENT, **options})
-        return Reading(
-            container.record_reader().read(
-                OffsetRange(partition, 0, end), Projection(("offset", "value"))
-            )
-        )
+        reader = container.record_reader()
+        columns = Projection(("offset", "value"))
+        return Reading(reader, reader.read(OffsetRange(partition, 0, end), columns))
 
     yield begin
     while worlds:
@@ -252,6 +252,10 @@ def test_the_near_replica_is_read_from(three_brokers, replicated, read):
     with frozen(three_brokers, 0):
         assert reading.read_rest() == ALL
         assert leader_of(three_brokers, replicated, asked=1) == 0
+    read_bytes = reading.reader.take_bytes_read()
+    assert sum(read_bytes.leaders.values()) < 0.01 * sum(read_bytes.replicas.values())
+    assert read_bytes.replicas.keys() == {"rack-1"}
+    assert not reading.reader.take_bytes_read()
 
 
 def test_a_near_replica_that_is_killed_is_left_for_the_leader(three_brokers, replicated, read):

@@ -1,5 +1,6 @@
 """A small HTTP server on the loopback interface, in a thread."""
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +42,23 @@ class Response:
 
 
 class _Server(ThreadingHTTPServer):
+    tls: ssl.SSLContext | None = None
+
+    def get_request(self) -> tuple[socket.socket, object]:
+        connection, address = super().get_request()
+        if self.tls is None:
+            return connection, address
+        try:
+            # Python leaves the socket of a client that is gone open (SSLSocket._create, 3.11).
+            connection.getpeername()
+            wrapped = self.tls.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
+        except OSError:
+            connection.close()
+            raise
+        return wrapped, address
+
     def handle_error(self, *_: object) -> None:
         """Write nothing to standard error if a client ends a connection."""
 
@@ -83,10 +101,7 @@ def serving(
             """Write nothing to standard error."""
 
     with _Server(("127.0.0.1", 0), Handler) as server:
-        if tls is not None:
-            server.socket = tls.wrap_socket(
-                server.socket, server_side=True, do_handshake_on_connect=False
-            )
+        server.tls = tls
         thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
         try:

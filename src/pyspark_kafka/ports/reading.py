@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from ..domain.reading.bytes_read import BytesRead
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
@@ -134,6 +136,10 @@ class RecordReader(ABC):
         """Return reports of the records that were skipped since the last call."""
         return ()
 
+    def take_bytes_read(self) -> BytesRead:
+        """Return the bytes that were read since the last call; nothing if a client cannot tell."""
+        return BytesRead()
+
     @abstractmethod
     def close(self) -> None:
         """Close connections and stop threads. A second call does nothing."""
@@ -173,6 +179,14 @@ class SourceEvents(ABC):
     @abstractmethod
     def lag_measured(self, lag: Lag) -> None:
         """Called with the lag between committed and latest offsets."""
+
+    @property
+    def takes_bytes_read(self) -> bool:
+        """Whether to tell of bytes, for which a client may have to ask which broker leads."""
+        return False
+
+    def bytes_read(self, read: BytesRead) -> None:  # noqa: B027  # it may be ignored
+        """Called with the bytes that a task has read, at its end."""
 
     @abstractmethod
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:

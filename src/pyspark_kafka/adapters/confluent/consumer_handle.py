@@ -57,6 +57,8 @@ _RESPONSE_OVERHEAD_BYTES: Final = 512
 RACK: Final = "client.rack"
 """The setting by which a leader knows the replica to name (KIP-392)."""
 
+NO_BROKER: Final = -1
+
 MAX_MESSAGES: Final = 2_048
 """The messages that are taken from a queue at once."""
 
@@ -87,6 +89,9 @@ class FetchQueue:
         self.last_epoch = NO_EPOCH
         """The leader epoch of the last record that was taken."""
 
+        self.last_broker = NO_BROKER
+        """The broker that sent it."""
+
     def notify(self, file: int) -> None:
         """Write a byte to a file when the queue is not empty any more."""
         notify(self._library, self._queue, file)
@@ -104,7 +109,7 @@ class FetchQueue:
         # (rd_kafka_purge_outdated_messages): ``release`` must not destroy them again.
         self.messages[count:] = 0
         if count:
-            self._keep_epoch(int(self.messages[count - 1]))
+            self._keep_source(int(self.messages[count - 1]))
         return count
 
     def event(self, place: int) -> tuple[KafkaError, int]:
@@ -129,9 +134,10 @@ class FetchQueue:
         self._library.rd_kafka_consume_stop(self._topic, self._partition)
         self._library.rd_kafka_queue_destroy(self._queue)
 
-    def _keep_epoch(self, message: int) -> None:
+    def _keep_source(self, message: int) -> None:
         if not Message.from_address(message).err:
             self.last_epoch = self._library.rd_kafka_message_leader_epoch(message)
+            self.last_broker = self._library.rd_kafka_message_broker_id(message)
 
     def _take(self, max_messages: int, timeout_ms: int) -> int:
         count: int = self._library.rd_kafka_consume_batch_queue(

@@ -74,8 +74,8 @@ class TopicMetadata:
 
     error: int
     partitions: int = 0
-    led: tuple[int, ...] = ()
-    """The partitions that have a leader."""
+    led: Mapping[int, int] = field(default_factory=dict)
+    """The leaders of the partitions that have one."""
 
 
 @final
@@ -242,7 +242,7 @@ class Handle:
             if found.err:
                 return TopicMetadata(found.err)
             partitions = found.partitions[: found.partition_cnt]
-            led = tuple(each.id for each in partitions if each.leader >= 0)
+            led = {each.id: each.leader for each in partitions if each.leader >= 0}
             return TopicMetadata(0, len(partitions), led)
 
     def reaches_broker(self, timeout_s: float) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..kafka_format.column_buffers import BatchBuilder
     from ..kernels.arrays import UInt64Array
     from .consumer_handle import FetchQueue
+    from .sources import Sources
 
 
 def consumer_mask(projection: Projection) -> int:
@@ -43,8 +44,10 @@ class MessageGatherer:
         mask: int,
         calls: UInt64Array,
         oversized: OversizedRecords,
+        sources: Sources,
     ) -> None:
         """Take a builder for the columns of ``consumer_mask``, and a consumer's functions."""
+        self._sources = sources
         self._oversized = oversized
         self._limits = oversized.limits.numbers
         self._partition = partition
@@ -105,7 +108,9 @@ class MessageGatherer:
 
     def finish(self) -> pa.RecordBatch:
         """Return the rows as a batch, and start the next one."""
-        return self._builder.finish()
+        batch = self._builder.finish()
+        self._sources.add(self._partition, self._fetch_queue.last_broker, batch.nbytes)
+        return batch
 
     def discard(self) -> None:
         """Forget the rows that no batch holds yet."""

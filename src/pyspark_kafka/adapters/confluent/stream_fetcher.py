@@ -27,11 +27,13 @@ from .log_lines import TopicIds, topic_debug
 from .message_gatherer import MessageGatherer, consumer_mask
 from .offset_fetcher import ConfluentOffsetFetcher
 from .settings import SOCKET_TIMEOUT_MS
+from .sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from ...domain.options.source import SourceOptions
+    from ...domain.reading.bytes_read import BytesRead
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from .cluster_errors import ClusterErrors
@@ -77,6 +79,7 @@ class StreamFetcher:
         self._file = file
         self._cluster = Cluster(options)
         self._oversized = OversizedRecords(options.record_limits)
+        self._sources = Sources(options)
         self._projection = options.projection
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         config = self._cluster.settings.current()
@@ -174,6 +177,12 @@ class StreamFetcher:
         """Yield reports of the records that were skipped since the last call."""
         return self._oversized.take_skipped()
 
+    def take_bytes_read(self) -> BytesRead:
+        """Return the bytes that were read since the last call."""
+        handle = self._open_handle()
+        used = None if handle is None else handle.handle
+        return self._sources.take(used, has_rack=bool(self._cluster.settings.current().get(RACK)))
+
     def renew(self) -> None:
         """Go on with a new consumer if the settings changed: certificates, keys, or the rack."""
         is_outdated = self._cluster.settings.is_outdated or self._has_rack is not self._names_rack
@@ -235,7 +244,9 @@ class StreamFetcher:
     def _new_fetch(self, handle: ConsumerHandle, partition: TopicPartition) -> PartitionFetch:
         builder = BatchBuilder(partition, self._projection, self._memory)
         mask = consumer_mask(self._projection)
-        gatherer = MessageGatherer(partition, builder, mask, handle.calls, self._oversized)
+        gatherer = MessageGatherer(
+            partition, builder, mask, handle.calls, self._oversized, self._sources
+        )
         return PartitionFetch(partition, gatherer, self._cluster.errors)
 
     def _poll(self, fetch: PartitionFetch) -> PolledRecords | None:

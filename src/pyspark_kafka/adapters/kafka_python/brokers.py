@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -12,6 +13,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
 from ...domain.options.option import INT64_MAX
+from ...domain.reading.bytes_read import BytesRead
 from ...domain.reading.cursor import Cursor
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.reading.leader_epochs import EpochEndOffset
@@ -27,7 +29,7 @@ from .connections import FetchConnection, ReceiveBuffer
 from .offset_fetcher import KafkaPythonOffsetFetcher
 from .settings import client_settings
 from .transports import MAX_FRAME_BYTES
-from .wire import FetchedData, FetchPosition, FetchSettings
+from .wire import FetchedData, FetchPosition, FetchResponse, FetchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -114,6 +116,7 @@ class Brokers:
         self.near = NearReplicas(
             options.poll_timeout_ms / 1_000, config["metadata_max_age_ms"] / 1_000
         )
+        self._sent: Counter[tuple[int, bool]] = Counter()
         self._config = config
         self._memory = DecoderMemory()
         self._metadata: ClusterMetadata | None = None
@@ -173,6 +176,19 @@ class Brokers:
             return None
         cursor.see(self.metadata)
         return held if held.position == cursor.position._replace(max_bytes=RANGE_BYTES) else None
+
+    def note_sent(self, node: int, response: FetchResponse) -> None:
+        """Count the bytes of records in a response."""
+        for partition, data in response.partitions.items():
+            self._sent[node, self.near.of(partition) is None] += len(data.records)
+
+    def take_bytes_read(self) -> BytesRead:
+        """Return the bytes that brokers have sent since the last call."""
+        sent, self._sent = self._sent, Counter()
+        by_role: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        for (node, is_leader), size in sent.items():
+            by_role[is_leader][self.metadata.rack(node)] += size
+        return BytesRead(+by_role[True], +by_role[False])
 
     def node_of(self, partition: TopicPartition) -> int | None:
         """Return the broker to fetch from by the last metadata; ``None`` without a leader."""

@@ -315,6 +315,11 @@ class ClusterMetadata:
         leader: int | None = self._manager.cluster.leader_for_partition(client_partition)
         return None if leader in NO_LEADER else leader
 
+    def rack(self, node: int) -> str:
+        """Return the rack of a broker by the last metadata; ``""`` if they have none."""
+        found = self._manager.cluster.broker_metadata(node)
+        return (found and found.rack) or ""
+
     def is_leaderless(self, partition: TopicPartition) -> bool:
         """Return whether a partition exists and has no leader, by the last metadata."""
         client_partition = ClientPartition(partition.topic, partition.partition)

@@ -333,6 +333,7 @@ class Fetcher:
             self._disconnect(node, error)
             return
         now = time.monotonic()
+        self._brokers.note_sent(node.node, response)
         pause_s = min(response.throttle_s, self._errors.timeout_ms / 1_000)
         self._brokers.not_before[node.node] = now + pause_s
         self._brokers.expected.hold(

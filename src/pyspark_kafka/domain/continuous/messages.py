@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
 from ..partition_offsets import PartitionOffsets
+from ..reading.bytes_read import BytesRead
 from ..reading.data_loss import DataLoss
 from ..values.errors import BadRecordStats
 from .progress import LatencyHistogram, TaskProgress
@@ -131,6 +132,8 @@ def write_message(message: TaskMessage) -> str:
                 "latency": {str(bucket): n for bucket, n in progress.latency.counts.items()},
                 "badRecords": progress.bad_records.by_name(),
                 "deadLetters": progress.bad_records.dead_letters,
+                "bytesFromLeaders": dict(progress.bytes_read.leaders),
+                "bytesFromReplicas": dict(progress.bytes_read.replicas),
             }
         case TaskLostData(_, loss):
             content |= {
@@ -208,15 +211,19 @@ def _offsets(content: Mapping[str, Any]) -> PartitionOffsets:
 
 def _progress(content: Mapping[str, Any]) -> TaskProgress:
     latency = _typed(content, "latency", dict)
-    bad = _typed(content, "badRecords", dict)
+    bad = _counts(content, "badRecords")
     return TaskProgress(
         _typed(content, "inputRows", int),
         _typed(content, "outputRows", int),
         LatencyHistogram({int(bucket): _typed(latency, bucket, int) for bucket in latency}),
-        BadRecordStats.from_names(
-            {name: _typed(bad, name, int) for name in bad}, _typed(content, "deadLetters", int)
-        ),
+        BadRecordStats.from_names(bad, _typed(content, "deadLetters", int)),
+        BytesRead(_counts(content, "bytesFromLeaders"), _counts(content, "bytesFromReplicas")),
     )
+
+
+def _counts(content: Mapping[str, Any], name: str) -> dict[str, int]:
+    counts = _typed(content, name, dict)
+    return {each: _typed(counts, each, int) for each in counts}
 
 
 _LOSS_FIELDS: Final = ("condition", "reason", "warning", "advice")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from ..json_text import utc_text
 from ..lag.lag import Lag
+from ..reading.bytes_read import BytesRead
 from ..values.errors import BadRecordStats
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class TaskProgress:
     output_rows: int = 0
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
     bad_records: BadRecordStats = field(default_factory=BadRecordStats)
+    bytes_read: BytesRead = field(default_factory=BytesRead)
 
     def __add__(self, other: TaskProgress) -> TaskProgress:
         return TaskProgress(
@@ -101,6 +103,7 @@ class TaskProgress:
             self.output_rows + other.output_rows,
             self.latency.merge(other.latency),
             self.bad_records + other.bad_records,
+            self.bytes_read + other.bytes_read,
         )
 
 
@@ -121,7 +124,7 @@ class EpochProgress:
 
     ``latest`` are the latest offsets at the report before, or later ones where they are consumed
     already; for an idle query, the current ones. It is ``None`` while no broker answers.
-    ``restarts`` and ``bad_records`` are of the whole run.
+    ``restarts``, ``bad_records`` and ``bytes_read`` are of the whole run.
     """
 
     query: QueryIdentity
@@ -137,6 +140,7 @@ class EpochProgress:
     tasks: int
     restarts: int
     bad_records: BadRecordStats = field(default_factory=BadRecordStats)
+    bytes_read: BytesRead = field(default_factory=BytesRead)
 
     @property
     def input_rows_per_second(self) -> float:
@@ -176,6 +180,10 @@ class EpochProgress:
             },
             "badRecords": self.work.bad_records.by_name(),
             "deadLetters": self.work.bad_records.dead_letters,
+            "bytesRead": {
+                "leaders": dict(self.work.bytes_read.leaders),
+                "replicas": dict(self.work.bytes_read.replicas),
+            },
             "tasks": self.tasks,
             "restarts": self.restarts,
             "sources": [

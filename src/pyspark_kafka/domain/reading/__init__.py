@@ -2,6 +2,7 @@
 
 __all__ = [
     "admission",
+    "bytes_read",
     "data_loss",
     "errors",
     "offset_limits",

@@ -173,7 +173,7 @@ def test_an_endpoints_certificate_has_to_be_trusted(tmp_path):
         for trusted in ({"ca_location": str(tmp_path / "ca.pem")}, {"ca_pem": authority.pem}):
             assert OidcTokenProvider(source(url, **trusted)).token().value == "t"
         with pytest.raises(TokenUnavailableError, match="certificate verify failed"):
-            OidcTokenProvider(source(url), timeout_s=0.3).token()
+            OidcTokenProvider(source(url), timeout_s=3).token()
         with pytest.raises(ValueError, match=r"Option 'kafka\.https\.ca\.location' cannot be read"):
             OidcTokenProvider(source(url, ca_location="/no/such.pem"))
         with pytest.raises(ValueError, match=r"Option 'kafka\.https\.ca\.pem' cannot be read"):

@@ -46,11 +46,19 @@ def test_commands_survive_json(command):
         ),
         (
             '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{},'
-            '"inputRows":1,"outputRows":1,"latency":{},"badRecords":{"HUNGRY":1},"deadLetters":0}'
+            '"inputRows":1,"outputRows":1,"latency":{},"badRecords":{"HUNGRY":1},"deadLetters":0,'
+            '"bytesFromLeaders":{},"bytesFromReplicas":{}}'
         ),
         (
             '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{},'
-            '"inputRows":1,"outputRows":1,"latency":{},"badRecords":{},"deadLetters":null}'
+            '"inputRows":1,"outputRows":1,"latency":{},"badRecords":{},"deadLetters":null,'
+            '"bytesFromLeaders":{},"bytesFromReplicas":{}}'
+        ),
+        *(
+            '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{},'
+            '"inputRows":1,"outputRows":1,"latency":{},"badRecords":{},"deadLetters":0,'
+            f'"bytesFromLeaders":{sizes},"bytesFromReplicas":{{}}}}'
+            for sizes in ("[]", '{"a":-1}', '{"a":"1"}', '{"a":true}')
         ),
     ],
 )
