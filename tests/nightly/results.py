@@ -98,6 +98,7 @@ PARTS: Final = (
     Part("soak-continuous", "tests.soak --continuous --rounds 10"),
     Part("soak-secured", "tests.soak --secured --minutes 10"),
     Part("soak-hostile", "tests.soak --hostile --rounds 15 --keep-going"),
+    Part("soak-racks", "tests.soak --hostile continuous --racks --rounds 15 --keep-going"),
     Part("trials-differential", "tests.trials differential --minutes 15"),
     Part("trials-secrets", "tests.trials secrets --minutes 10"),
     *(

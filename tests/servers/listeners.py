@@ -9,8 +9,14 @@ from typing import Final, final
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
 from pyspark_kafka.brokers.settings import Node
+from pyspark_kafka.domain.cluster.topics import REPLICA_SELECTOR
 
 HOST: Final = "127.0.0.1"
+
+
+def rack_of(broker: int) -> str:
+    """Return the rack of a broker in a cluster whose leaders name replicas to read from."""
+    return f"rack-{broker}"
 
 
 @final
@@ -58,7 +64,10 @@ def brokers_listening(
 
 
 class _ListeningCluster(KafkaCluster):
-    """A cluster with further listeners; ``held`` is closed once its ports are chosen."""
+    """A cluster with further listeners; ``held`` is closed once its ports are chosen.
+
+    If leaders name replicas to read from, each broker is in a rack of its own.
+    """
 
     def __init__(
         self,
@@ -76,6 +85,8 @@ class _ListeningCluster(KafkaCluster):
     def _properties(self, node: Node) -> dict[str, str]:
         self.held.close()
         properties = super()._properties(node)
+        if REPLICA_SELECTOR in properties:
+            properties.setdefault("broker.rack", rack_of(node.id))
         for listener, places in self._listeners.items():
             name, _, protocol = listener.partition(":")
             place = places[node.id]

@@ -7,13 +7,15 @@
     python -m tests.soak --hostile --rounds 20 --seed 7 --faults 'black hole' --keep-going
     python -m tests.soak --hostile --storages s3 hdfs 'small disk' --faults 's3 fails'
     python -m tests.soak --hostile --kafka 3.9.1 --faults 'brokers upgraded' --rounds 1
+    python -m tests.soak --hostile continuous --racks --faults 'near replica behind'
     python -m tests.soak --write-stage --rounds 40 --seed 3 --first 10 --keep-going
 
 Each round is a line of JSON. A round that fails ends the run, and says what was done when. With
 ``--continuous`` the queries are continuous ones, and each round has one fault. With ``--secured``
 nothing is killed: queries log in, and sessions of 10 s, tokens and tickets of 60 s end under them.
 With ``--hostile``, networks and brokers fail under readers and writers that outlive all rounds, and
-each round has a fault or two. Checkpoints are in each of the storages in turn. Faults that this
+each round has a fault or two. With ``--racks``, they read from the replicas of one broker (KIP-392)
+instead of the leaders'. Checkpoints are in each of the storages in turn. Faults that this
 machine or these brokers cannot have are left out; ``python -m tests.servers.faketime`` downloads
 what clocks need. With ``--write-stage``, executors are lost while they write a micro-batch.
 """
@@ -32,16 +34,27 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar
 
+from pyspark_kafka.adapters.racks.environment import VARIABLE
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
+from ..servers.listeners import rack_of
 from ..servers.proxied import run_proxied
 from ..servers.secured import MECHANISMS, run_secured
 from ..spark_home import make_spark_home
+from .continuous_driver import THREADS
 from .continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
 from .faults import FAULTS
+from .hostile.broker_faults import NEAR, RACKS
 from .hostile.checkpoints import STORAGES, run_checkpoints
-from .hostile.hostile_soak import HOSTILE_QUERIES, HostileSettings, HostileSoak
+from .hostile.hostile_soak import (
+    CONTINUOUS,
+    CONTINUOUS_HOSTILE_QUERIES,
+    HOSTILE_QUERIES,
+    SPARK,
+    HostileSettings,
+    HostileSoak,
+)
 from .hostile.registry import FAULTS as HOSTILE_FAULTS
 from .hostile.topic_faults import CLEANING
 from .numbers import SoakError
@@ -61,7 +74,7 @@ NamedT = TypeVar("NamedT", bound=_Named)
 
 _ROUNDS: Final = 20
 _MINUTES: Final = 5.0
-_SPARK_EVENT_S: Final = 400.0
+_DRIVER_EVENT_S: Final = 400.0
 """More than the five minutes for which a refused login is remembered."""
 
 
@@ -98,12 +111,21 @@ def _options() -> argparse.ArgumentParser:
     kinds = options.add_mutually_exclusive_group()
     kinds.add_argument("--continuous", action="store_true", help="soak continuous queries")
     kinds.add_argument("--secured", action="store_true", help="soak queries that log in")
-    kinds.add_argument("--hostile", action="store_true", help="let networks and brokers fail")
+    kinds.add_argument(
+        "--hostile",
+        nargs="?",
+        const=THREADS,
+        choices=(THREADS, SPARK, CONTINUOUS),
+        help=f"let networks and brokers fail under micro-batches in {THREADS} or {SPARK}, "
+        f"or under {CONTINUOUS} queries",
+    )
     kinds.add_argument("--write-stage", action="store_true", help="lose executors that write")
     options.add_argument("--first", type=int, default=0, help="number of the rounds")
     options.add_argument("--queries", nargs="+", help="such as at-least-once-confluent")
     options.add_argument("--faults", nargs="+", help="of continuous and hostile soaks")
-    options.add_argument("--spark", action="store_true", help="hostile soaks: batches in Spark")
+    options.add_argument(
+        "--racks", action="store_true", help="hostile soaks: read from replicas in one rack"
+    )
     options.add_argument(
         "--storages", nargs="+", choices=STORAGES, default=(), help="hostile soaks: of checkpoints"
     )
@@ -143,12 +165,18 @@ def _run_logins(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
 
 
 def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
-    queries = _named(chosen.queries, HOSTILE_QUERIES)
+    is_continuous = chosen.hostile == CONTINUOUS
+    known = CONTINUOUS_HOSTILE_QUERIES if is_continuous else HOSTILE_QUERIES
+    queries = _named(chosen.queries, known)
     faults = _named(chosen.faults, HOSTILE_FAULTS)
-    settings = HostileSettings(in_spark=chosen.spark)
-    if chosen.spark:
-        settings = replace(settings, event_s=_SPARK_EVENT_S)
-    proxied = stack.enter_context(run_proxied(BROKERS, CLEANING, chosen.kafka))
+    settings = HostileSettings(queries=chosen.hostile)
+    if chosen.hostile != THREADS:
+        settings = replace(settings, event_s=_DRIVER_EVENT_S)
+    if chosen.racks:
+        queries = [replace(query, in_own_rack=True) for query in queries]
+        os.environ[VARIABLE] = rack_of(NEAR)
+    config = CLEANING | (RACKS if chosen.racks else {})
+    proxied = stack.enter_context(run_proxied(BROKERS, config, chosen.kafka))
     checkpoints = stack.enter_context(run_checkpoints(chosen.storages, chosen.seed))
     soak = HostileSoak(proxied, queries, chosen.seed, say, faults, settings, checkpoints)
     stack.enter_context(soak).run(_rounds(chosen), goes_on=chosen.keep_going)

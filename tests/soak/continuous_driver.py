@@ -1,7 +1,7 @@
 """A driver of continuous queries: one process, from its start to its end."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -67,7 +67,7 @@ class ContinuousDriver(DriverProcess):
         queries: Sequence[QueryPlan],
         setup: DriverSetup,
         source: str,
-        cluster: Mapping[str, str],
+        options_of: Callable[[QueryPlan], Mapping[str, str]],
         checkpoints: Path,
     ) -> None:
         """Start the queries, each after the last epoch of its checkpoint."""
@@ -76,7 +76,8 @@ class ContinuousDriver(DriverProcess):
             "settings": {**_SPARK, **dict(setup.settings)},
             "channel": setup.channel,
             "queries": [
-                query_options(query, setup, source, cluster, checkpoints) for query in queries
+                query_options(query, setup, source, options_of(query), checkpoints)
+                for query in queries
             ],
         }
         self.launch(config)

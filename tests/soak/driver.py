@@ -26,6 +26,9 @@ class QueryPlan:
     login: str = ""
     """The mechanism by which it logs in, if the broker asks for one."""
 
+    in_own_rack: bool = False
+    """Whether it reads from the replicas in the rack that ``KAFKA_CLIENT_RACK`` names (KIP-392)."""
+
     @property
     def name(self) -> str:
         return "-".join(filter(None, (self.guarantee, self.client, self.login)))
@@ -46,6 +49,7 @@ class QueryPlan:
         """Return the options of a read from the beginning of a topic."""
         return {
             **cluster,
+            **({"clientRackFrom": "environment"} if self.in_own_rack else {}),
             "client": self.client,
             "subscribe": topic,
             "startingOffsets": "earliest",

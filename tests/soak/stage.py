@@ -88,7 +88,11 @@ class Stage(Opened):
         self._driver = driver or self.new_driver()
         self.setup = setup or DriverSetup()
         self._driver.start(
-            self.queries, self.setup, SOURCE, self.cluster.options, self.directory / "checkpoints"
+            self.queries,
+            self.setup,
+            SOURCE,
+            lambda _: self.cluster.options,
+            self.directory / "checkpoints",
         )
         return self._driver
 

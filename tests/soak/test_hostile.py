@@ -48,6 +48,10 @@ LEFT_OUT: Final = {
     "unclean elections allowed": _STARTS,
     "disk of a broker full": f"{_STARTS}; only root may mount its disk",
     "clock an hour off": f"{_STARTS}; libfaketime is another download",
+    **dict.fromkeys(
+        ("near replica killed", "near replica suspended", "near replica behind"),
+        "its queries read from leaders",
+    ),
     "brokers upgraded": f"{_STARTS}; an older Kafka is another download, of 45 MB",
     **({} if _DISK else {"disk of checkpoints full": "this user may not mount a small disk"}),
 }

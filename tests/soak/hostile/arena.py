@@ -70,6 +70,10 @@ class Arena:
     def pid_of(self, broker: int) -> int:
         return self.cluster._process(broker).pid
 
+    def port_of(self, broker: int) -> int:
+        """Return the port of its plain listener."""
+        return self.cluster._nodes[broker].port
+
     def leader_of(self, topic: str, partition: int) -> int:
         """Return the broker that leads a partition, -1 if none does."""
         return self.leaders_of(topic).get(partition, -1)

@@ -8,24 +8,43 @@ from typing import Any, Final
 
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from pyspark_kafka.brokers.admin import admin_client
+from pyspark_kafka.brokers.admin import _metadata, admin_client
+from pyspark_kafka.domain.options.option import INT64_MAX
 
 from ...servers.fault_proxy import Rules, Traffic
 from ...servers.proxied import SECURED_LISTENER
 from ...servers.secured import PASSWORD
+from ..ledger import SOURCE
 from ..numbers import SoakError
 from .arena import Arena
 from .fault import Faults
+from .topic_settings import is_set, topic_configured
 
 BROKER_FAULTS: Final = Faults()
 
 THREE_BROKERS: Final = "three brokers"
 """What an arena offers whose partitions have leaders without any one broker."""
 
+NEAR_REPLICA: Final = "near replica"
+"""What an arena offers whose queries read from the replicas of the broker ``NEAR`` (KIP-392)."""
+
+NEAR: Final = 0
+"""The broker in whose rack these queries are."""
+
+RACKS: Final = {
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    # A replica that is behind is throttled only after it has fetched as much of a partition.
+    "replica.fetch.max.bytes": "16384",
+}
+"""What brokers need so that leaders name this broker."""
+
 _ADMIN_S: Final = 30.0
 _PREFERRED: Final = 0
 _HANDSHAKE_S: Final = 0.02
 _NEEDS: Final = frozenset({THREE_BROKERS})
+_NEEDS_NEAR: Final = frozenset({THREE_BROKERS, NEAR_REPLICA})
+_RATE: Final = "follower.replication.throttled.rate"
+_THROTTLED: Final = "follower.replication.throttled.replicas"
 
 
 @contextmanager
@@ -117,6 +136,60 @@ def move_group_coordinator(arena: Arena) -> Iterator[None]:
     yield
 
 
+@BROKER_FAULTS.add("near replica killed", needs=_NEEDS_NEAR, joins_others=False, restarts=True)
+def kill_near_replica(arena: Arena) -> Iterator[None]:
+    """The broker is killed that is read from, and that leads nothing of it."""
+    _move_leaders(arena, SOURCE, from_broker=NEAR)
+    arena.note(f"broker {NEAR} killed, which leads no numbers")
+    with _down(arena, NEAR, arena.cluster.kill_broker):
+        yield
+
+
+@BROKER_FAULTS.add("near replica suspended", needs=_NEEDS_NEAR, joins_others=False)
+def suspend_near_replica(arena: Arena) -> Iterator[None]:
+    """The broker is stopped by a signal that is read from, and that leads nothing of it."""
+    _move_leaders(arena, SOURCE, from_broker=NEAR)
+    arena.note(f"broker {NEAR} stopped, which leads no numbers")
+    with _stopped(arena, NEAR):
+        yield
+
+
+@BROKER_FAULTS.add("near replica behind", needs=_NEEDS_NEAR, joins_others=False)
+def hold_near_replica_back(arena: Arena) -> Iterator[None]:
+    """The replica that is read from leaves the in-sync ones, and is throttled for a while."""
+    _move_leaders(arena, SOURCE, from_broker=NEAR)
+    with _throttled(arena):
+        # Only what is out of sync is throttled (ReplicaFetcherThread): a short stop makes it so,
+        # and clients, which wait for longer, read on from it.
+        with _stopped(arena, NEAR):
+            arena.await_event(lambda: not any(_are_in_sync(arena)), "replicas out of sync")
+        arena.note(f"the replicas of broker {NEAR} are out of sync, and throttled")
+        yield
+        arena.note(f"in sync are {sum(_are_in_sync(arena))} of them")
+    arena.await_event(lambda: all(_are_in_sync(arena)), "replicas in sync")
+    arena.note(f"the replicas of broker {NEAR} are in sync")
+
+
+@contextmanager
+def _throttled(arena: Arena) -> Iterator[None]:
+    """Let the broker ``NEAR`` fetch numbers at a byte a second once it is behind."""
+    _configure(arena, NEAR, _RATE, "1")
+    try:
+        with topic_configured(arena.cluster, SOURCE, {_THROTTLED: "*"}, arena.await_event):
+            arena.await_event(
+                lambda: is_set(arena.port_of(NEAR), SOURCE, _THROTTLED), "throttled replicas"
+            )
+            yield
+    finally:
+        _configure(arena, NEAR, _RATE, str(INT64_MAX))
+
+
+def _are_in_sync(arena: Arena) -> list[bool]:
+    """Return of each partition of numbers whether the replica of ``NEAR`` is in sync."""
+    [topic] = _metadata(arena.port_of((NEAR + 1) % arena.brokers), [SOURCE]).topics
+    return [NEAR in partition.isr_nodes for partition in topic.partitions]
+
+
 @BROKER_FAULTS.add("certificates rotated")
 def rotate_certificates(arena: Arena) -> Iterator[None]:
     """Each broker gets a new key, one after another, and loads it while it runs."""
@@ -124,11 +197,7 @@ def rotate_certificates(arena: Arena) -> Iterator[None]:
     for broker in range(arena.brokers):
         path = arena.proxied.issue_certificate(f"broker-{broker}-{number}")
         setting = f"listener.name.{SECURED_LISTENER.lower()}.ssl.keystore.location"
-        resource = ConfigResource(ConfigResourceType.BROKER, str(broker), {setting: str(path)})
-        with _admin(arena) as admin:
-            told = admin.alter_configs([resource], incremental=True, raise_on_unknown=False)
-            if told != {"broker": {str(broker): "OK"}}:
-                raise SoakError(f"the certificate of broker {broker} was not rotated: {told}")
+        _configure(arena, broker, setting, str(path))
         for proxy in arena.proxies_of(broker):
             proxy.reset_all()
         arena.note(f"certificate of broker {broker} rotated")
@@ -169,8 +238,11 @@ def change_protocol(arena: Arena) -> Iterator[None]:
         arena.note(f"broker {broker} listens with TLS")
 
 
-def _move_leaders(arena: Arena, *topics: str) -> None:
-    """Let another broker lead each partition of some topics, which every broker has."""
+def _move_leaders(arena: Arena, *topics: str, from_broker: int | None = None) -> None:
+    """Let another broker lead each partition of some topics, which every broker has.
+
+    Or, if it is given, let others than one broker lead them.
+    """
     everyone = range(arena.brokers)
     leaders = {
         (topic, partition): leader
@@ -179,7 +251,8 @@ def _move_leaders(arena: Arena, *topics: str) -> None:
     }
     moved = {}
     for key, leader in leaders.items():
-        first = arena.chance.choice([broker for broker in everyone if broker != leader])
+        left = leader if from_broker is None else from_broker
+        first = arena.chance.choice([broker for broker in everyone if broker != left])
         moved[key] = [first, *(broker for broker in everyone if broker != first)]
     with _admin(arena) as admin:
         _reassign(admin, moved)
@@ -204,6 +277,15 @@ def _down(arena: Arena, broker: int, end: Callable[[int], None]) -> Iterator[Non
     finally:
         arena.cluster.start_broker(broker)
         arena.note(f"broker {broker} is back")
+
+
+def _configure(arena: Arena, broker: int, name: str, value: str) -> None:
+    """Change a setting of a broker while it runs."""
+    resource = ConfigResource(ConfigResourceType.BROKER, str(broker), {name: value})
+    with _admin(arena) as admin:
+        told = admin.alter_configs([resource], incremental=True, raise_on_unknown=False)
+    if told != {"broker": {str(broker): "OK"}}:
+        raise SoakError(f"{name} of broker {broker} is not changed: {told}")
 
 
 @contextmanager

@@ -30,7 +30,7 @@ _THREE: Final = frozenset({THREE_BROKERS})
 _ADMIN_S: Final = 30.0
 _COPY_S: Final = 60.0
 _UNCLEAN: Final = 1
-_MAX_PARTITIONS: Final = 12
+MAX_PARTITIONS: Final = 12
 _DISK_MB: Final = 256
 _SKEWS_S: Final = (3_600, -3_540)
 """A broker refuses records that are more than an hour ahead of its clock, so not -3600."""
@@ -94,7 +94,7 @@ def reassign_partitions(arena: Arena) -> Iterator[None]:
 def add_partition(arena: Arena) -> Iterator[None]:
     producer = arena.ledger.producer
     total = producer.partitions + 1
-    if total <= _MAX_PARTITIONS:
+    if total <= MAX_PARTITIONS:
         arena.cluster.add_partitions(SOURCE, total)
         producer.spread_over(total)
         arena.note(f"partition {total - 1} added")

@@ -4,7 +4,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,20 +19,21 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ...servers.proxied import MECHANISM, ProxiedCluster
-from ..driver import QueryPlan
-from ..ledger import REPLICATED, Ledger
+from ..continuous_driver import THREADS, ContinuousDriver, DriverSetup
+from ..driver import Driver, QueryPlan
+from ..ledger import REPLICATED, SOURCE, Ledger
 from ..numbers import SoakError
 from ..rounds import Round, Rounds, temporary_directory
 from .arena import Arena
-from .broker_faults import THREE_BROKERS
+from .broker_faults import NEAR_REPLICA, THREE_BROKERS
 from .checkpoints import Checkpoints
-from .cluster_faults import machine_offers
+from .cluster_faults import MAX_PARTITIONS, machine_offers
+from .driver_queries import DriverQueries
 from .fault import Fault
 from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery, committed
 from .registry import FAULTS, fitting
 from .resources import Resources
-from .spark_queries import SparkQueries
-from .topic_faults import OWN_THREADS
+from .topic_faults import OWN_THREADS, TOLERANCE
 
 HOSTILE_QUERIES: Final = tuple(
     QueryPlan(client, guarantee, login)
@@ -43,6 +44,14 @@ HOSTILE_QUERIES: Final = tuple(
         ("confluent", "at-least-once"),
     )
 )
+CONTINUOUS_HOSTILE_QUERIES: Final = (
+    QueryPlan("kafka-python", "exactly-once", MECHANISM),
+    QueryPlan("kafka-python", "at-least-once"),
+    QueryPlan("confluent", "exactly-once"),
+    QueryPlan("confluent", "at-least-once", MECHANISM),
+)
+SPARK: Final = "spark"
+CONTINUOUS: Final = "continuous"
 PARTITIONS: Final = 4
 MIN_BROKERS: Final = 3
 
@@ -90,8 +99,11 @@ class HostileSettings:
     event_s: float = 180.0
     """How long an event is waited for; the first flow waits for kernels, too."""
 
-    in_spark: bool = False
-    """Whether micro-batches run in Spark, in processes of its own."""
+    queries: str = THREADS
+    """Micro-batches in threads of this process, or in ``SPARK``, or ``CONTINUOUS`` queries.
+
+    The latter two have processes of their own.
+    """
 
 
 class HostileSoak(Rounds):
@@ -122,12 +134,22 @@ class HostileSoak(Rounds):
         brokers = len(next(iter(self._proxied.proxies.values())))
         config = REPLICATED if brokers >= MIN_BROKERS else {}
         ledger = Ledger(
-            self._proxied.cluster, self._plans, PARTITIONS, self._settings.rate, config=config
+            self._proxied.cluster,
+            self._plans,
+            PARTITIONS,
+            self._settings.rate,
+            max_partitions=MAX_PARTITIONS if self._settings.queries == CONTINUOUS else None,
+            config=config,
         )
         closing.enter_context(ledger)
         queries = list(self._new_queries(ledger, directory))
         offers = frozenset({THREE_BROKERS} if brokers >= MIN_BROKERS else ())
-        offers |= frozenset(() if self._settings.in_spark else {OWN_THREADS})
+        offers |= {
+            THREADS: frozenset({OWN_THREADS, TOLERANCE}),
+            SPARK: frozenset[str](),
+            CONTINUOUS: frozenset({TOLERANCE}),
+        }[self._settings.queries]
+        offers |= frozenset({NEAR_REPLICA} if any(plan.in_own_rack for plan in self._plans) else ())
         offers |= machine_offers(self._proxied.cluster) | self._checkpoints.paths.keys()
         self._arena = Arena(
             self._proxied,
@@ -197,8 +219,12 @@ class HostileSoak(Rounds):
         event_s = self._settings.event_s
         arena.ledger.check(time.monotonic() + event_s, lambda: None, event_s)
         arena.note("all numbers are there")
-        self._check_groups()
-        wrong = self._take_wrong()
+        wrong = []
+        if self._settings.queries == CONTINUOUS:
+            wrong += list(self._out_of_order())
+        else:
+            self._check_groups()
+        wrong += self._take_wrong()
         allowed = frozenset().union(*(fault.conditions for fault in faults))
         limit = 2 * self._settings.timeout_s + _SLACK_S
         for query in arena.queries:
@@ -211,6 +237,15 @@ class HostileSoak(Rounds):
 
     def _take_wrong(self) -> list[str]:
         return [told for query in self._arena.queries for told in query.take_wrong()]
+
+    def _out_of_order(self) -> Iterator[str]:
+        """Tell of exactly-once queries that have not kept the order of a partition.
+
+        Others may: a task that is replaced can write on beside its replacement.
+        """
+        for plan, reader in self._arena.ledger.readers.items():
+            if plan.is_exactly_once and reader.out_of_order:
+                yield f"{plan.name}: {reader.out_of_order} numbers out of order"
 
     def _check_groups(self) -> None:
         """Compare the committed offsets of each group with the query's checkpoint."""
@@ -294,9 +329,9 @@ class HostileSoak(Rounds):
     def _count_resources(self) -> Resources:
         """Return what there is, without the connections of the ledger, which come and go.
 
-        Connections of Spark's processes go through proxies of this one, and are kept by pools.
+        Connections of other processes go through proxies of this one, and are kept by pools.
         """
-        if self._settings.in_spark:
+        if self._settings.queries != THREADS:
             return Resources.count().without_sockets()
         servers = self._arena.cluster.bootstrap_servers.split(",")
         return Resources.count().without_peers(int(each.rpartition(":")[2]) for each in servers)
@@ -308,15 +343,20 @@ class HostileSoak(Rounds):
             "counts": ledger.counts(),
             "longest": {query.name: str(query.waits.longest()) for query in queries},
             "errors": {query.name: dict(query.errors) for query in queries if query.errors},
+            "ends": [
+                query.last_error
+                for query in queries
+                if query.errors and isinstance(query, DriverQueries)
+            ],
         }
 
     def _new_queries(self, ledger: Ledger, directory: Path) -> Iterable[HostileQuery]:
-        if self._settings.in_spark:
-            yield SparkQueries(self._plans, self._options, directory, ledger)
+        if self._settings.queries != THREADS:
+            yield self._new_driver(ledger, directory)
         readers = set()
         for plan in self._plans:
             options = self._options(plan)
-            if not self._settings.in_spark:
+            if self._settings.queries == THREADS:
                 yield MicroBatchQuery(plan, options, self._checkpoint(plan, directory), ledger)
             # Readers have no guarantee.
             if (key := (plan.client, plan.login)) not in readers:
@@ -325,8 +365,17 @@ class HostileSoak(Rounds):
                 yield BatchQuery(plan, options, ledger, chance)
                 yield LagQuery(plan, options, ledger, chance)
 
+    def _new_driver(self, ledger: Ledger, directory: Path) -> DriverQueries:
+        if self._settings.queries == SPARK:
+            spark = Driver(directory, self._plans, SOURCE, self._options, uses_groups=True)
+            return DriverQueries(SPARK, spark, spark.start, ledger)
+        driver = ContinuousDriver(directory)
+        setup, checkpoints = DriverSetup(THREADS), directory / "checkpoints"
+        start = partial(driver.start, self._plans, setup, SOURCE, self._options, checkpoints)
+        return DriverQueries(CONTINUOUS, driver, start, ledger)
+
     def _checkpoint(self, plan: QueryPlan, directory: Path) -> StoragePath:
-        if self._settings.in_spark:
+        if self._settings.queries == SPARK:
             return StoragePath(str(plan.checkpoint(directory)))
         return self._checkpoints.path_of(self._plans.index(plan), plan.name, directory)
 

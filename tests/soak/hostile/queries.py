@@ -21,6 +21,7 @@ from pyspark_kafka.bootstrap.container import (
     Container,
     SinkContainer,
     container_for,
+    in_own_rack,
     metadata_log_at,
     sink_container_for,
 )
@@ -268,7 +269,7 @@ class ReadingQuery(HostileQuery):
     ) -> None:
         super().__init__(f"{self.kind}-{plan.name}")
         self._options = parse_source_options(
-            {**options, **_polls(options), "client": plan.client, "subscribe": SOURCE},
+            plan.source(options, SOURCE) | _polls(options),
             QueryKind.STREAM if self.kind == "lag" else QueryKind.BATCH,
         )
         self._producer = ledger.producer
@@ -375,6 +376,7 @@ def _logs(checkpoint: StoragePath) -> tuple[MetadataLog, MetadataLog]:
 
 
 def timed_container(options: Any, waits: Waits) -> Container:
+    options = in_own_rack(options)
     container = container_for(options)
     client = container.client()
     _override(container.offset_fetcher, client.offset_fetcher, options, waits)

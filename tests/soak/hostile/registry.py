@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..numbers import SoakError
-from .broker_faults import BROKER_FAULTS, THREE_BROKERS
+from .broker_faults import BROKER_FAULTS, NEAR_REPLICA, THREE_BROKERS
 from .checkpoints import HDFS, S3, SMALL_DISK
 from .cluster_faults import CLUSTER_FAULTS, FAKETIME, MOUNTS, OLDER_BROKERS
 from .fault import Fault
 from .network_faults import NETWORK_FAULTS
 from .storage_faults import STORAGE_FAULTS
-from .topic_faults import OWN_THREADS, TOPIC_FAULTS
+from .topic_faults import OWN_THREADS, TOLERANCE, TOPIC_FAULTS
 
 FAULTS: Final[tuple[Fault, ...]] = (
     *NETWORK_FAULTS,
@@ -25,7 +25,9 @@ NEEDS: Final[Mapping[str, str]] = {
     MOUNTS: "a user who may mount file systems",
     FAKETIME: "libfaketime (python -m tests.servers.faketime)",
     OLDER_BROKERS: "--kafka 3.9.1",
-    OWN_THREADS: "no --spark",
+    NEAR_REPLICA: "--racks",
+    OWN_THREADS: "--hostile threads",
+    TOLERANCE: "--hostile threads or continuous",
     S3: "--storages s3",
     HDFS: "--storages hdfs",
     SMALL_DISK: "--storages 'small disk' (and a user who may mount file systems)",

@@ -12,6 +12,9 @@ from .topic_settings import topic_configured
 TOPIC_FAULTS: Final = Faults()
 
 OWN_THREADS: Final = "queries in threads"
+"""What an arena offers whose queries tell when they have gone over to a new topic."""
+
+TOLERANCE: Final = "queries that tolerate a loss"
 """What an arena offers whose queries go on behind a loss of data."""
 
 CLEANING: Final = {
@@ -26,7 +29,6 @@ _COMPACTED: Final = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "
 _DELETED: Final = {"retention.ms": "1000", **_SEGMENTS}
 _CHECKPOINT: Final = "cleaner-offset-checkpoint"
 _MAX_PAUSE_S: Final = 2.0
-_NEEDS: Final = frozenset({OWN_THREADS})
 
 
 @TOPIC_FAULTS.add("compaction", begins_first=True)
@@ -42,7 +44,7 @@ def compact(arena: Arena) -> Iterator[None]:
         yield
 
 
-@TOPIC_FAULTS.add("retention", "KAFKA_DATA_LOSS", needs=_NEEDS, begins_first=True)
+@TOPIC_FAULTS.add("retention", "KAFKA_DATA_LOSS", needs=frozenset({TOLERANCE}), begins_first=True)
 def retain_briefly(arena: Arena) -> Iterator[None]:
     """Segments are deleted after a second, also those that some query has not read."""
     producer, before = arena.ledger.producer, _first_segments(arena)
@@ -63,7 +65,7 @@ def retain_briefly(arena: Arena) -> Iterator[None]:
     "topic created again",
     "KAFKA_DATA_LOSS",
     "KAFKA_TOPIC_RECREATED",
-    needs=_NEEDS,
+    needs=frozenset({OWN_THREADS}),
     joins_others=False,
 )
 def recreate(arena: Arena) -> Iterator[None]:
