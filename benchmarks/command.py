@@ -19,6 +19,7 @@ from .continuous import measure_continuous
 from .decoder import measure_decoder
 from .first_second import measure_first_second
 from .memory import measure_memory
+from .near_replica import measure_near_replica
 from .one_core import measure_one_core
 from .plan import FULL, QUICK, Plan
 from .planning import measure_planning
@@ -54,6 +55,7 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Measured]]] = {
     "thousands": measure_thousands_of_partitions,
     "first-second": measure_first_second,
     "continuous": measure_continuous,
+    "near-replica": measure_near_replica,
     "catch-up": measure_catch_up,
     "memory": measure_memory,
     "write-memory": measure_write_memory,
@@ -125,7 +127,7 @@ def _publish(sections: Sequence[Section | LatencySection], plan: Plan) -> None:
 
     write_plot([one for one in sections if isinstance(one, Section)], PLOT)
     for section in sections:
-        if isinstance(section, LatencySection):
+        if isinstance(section, LatencySection) and section.is_plotted:
             write_latency_plot(section, LATENCY_PLOT)
     command = " ".join(("python -m benchmarks", *sys.argv[1:]))
     plots = Plots(PLOT.name, LATENCY_PLOT.name)

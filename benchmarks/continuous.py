@@ -53,7 +53,7 @@ def measure_continuous(bench: Bench) -> LatencySection:
         for rate in plan.rates
     )
     return LatencySection(
-        "continuous", "Continuous processing, latency", ABOUT, comparisons, peers=PEERS
+        "continuous", "Continuous processing, latency", ABOUT, comparisons, PEERS, is_plotted=True
     )
 
 

@@ -115,6 +115,6 @@ def _machine(machine: Mapping[str, str]) -> str:
 
 def _section(section: Section | LatencySection, plots: Plots) -> str:
     parts = [f"## {section.title}", section.about, as_markdown(section)]
-    if isinstance(section, LatencySection):
+    if isinstance(section, LatencySection) and section.is_plotted:
         parts.insert(2, f"![Latency from topic to topic]({plots.latency})")
     return "\n\n".join(parts)

@@ -7,6 +7,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -33,6 +34,7 @@ JVM_REAL_TIME: Final = "JVM, real-time"
 
 END_SECONDS: Final = 30.0
 COLUMNS: Final = ["key", "value", "partition"]
+NO_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @final
@@ -139,8 +141,10 @@ def temporary_checkpoint() -> Iterator[str]:
         yield directory
 
 
-def continuous_query(client: str, guarantee: str = "at-least-once") -> Open:
-    """Return how a continuous query of this library is opened."""
+def continuous_query(
+    client: str, guarantee: str = "at-least-once", near: Mapping[str, str] = NO_OPTIONS
+) -> Open:
+    """Return how a continuous query of this library is opened; ``near`` are options to read."""
 
     @contextmanager
     def opened(route: Route) -> Iterator[None]:
@@ -149,7 +153,12 @@ def continuous_query(client: str, guarantee: str = "at-least-once") -> Open:
             query = continuous.start(
                 spark,
                 select_columns,
-                source={**options, "subscribe": route.source, "startingOffsets": "earliest"},
+                source={
+                    **options,
+                    **near,
+                    "subscribe": route.source,
+                    "startingOffsets": "earliest",
+                },
                 sink={**options, "topic": route.sink, "deliveryGuarantee": guarantee},
                 checkpointLocation=checkpoint,
                 epoch="1 second",

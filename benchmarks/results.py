@@ -109,6 +109,8 @@ class LatencySection:
     peers: tuple[str, ...] = ()
     """The competitors whose p50 others are compared with."""
 
+    is_plotted: bool = False
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -46,4 +46,5 @@ LATENCY = LatencySection(
         ),
     ),
     peers=("peer",),
+    is_plotted=True,
 )
