@@ -130,7 +130,6 @@ class Fetcher:
         """
         now = time.monotonic()
         with self._errors.one_deadline(MAX_ATTEMPT_S if self._is_continuous else None):
-            self._ask_leaders(self._near.expire(now))
             if any(cursor.retry_at <= now for cursor in self._leaderless.values()):
                 self._find_leaders(now)
             waits = [self._send_to(node, now) for node in list(self._nodes.values())]
@@ -228,6 +227,9 @@ class Fetcher:
             self._disconnect(node, TimeoutError("no response to a fetch"))
         if node.connection is not None and node.connection.in_flight:
             return math.inf
+        # Only between requests: a response to one in flight would be dropped.
+        for partition in self._near.expire(node.cursors, now):
+            self._move(node, node.cursors[partition])
         if not node.cursors:
             return math.inf
         not_before = self._brokers.not_before.get(node.node, 0)
@@ -412,11 +414,6 @@ class Fetcher:
             node.cursors[cursor.partition] = cursor
 
     # Leaders
-
-    def _ask_leaders(self, left: Collection[TopicPartition]) -> None:
-        for node in self._nodes.values():
-            for cursor in [node.cursors[each] for each in left if each in node.cursors]:
-                self._move(node, cursor)
 
     def _move(self, node: _Node, cursor: PartitionCursor) -> None:
         """Find another broker for a cursor, at once."""

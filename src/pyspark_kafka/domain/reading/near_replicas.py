@@ -6,9 +6,12 @@ replica answers or not. Times are monotonic, in seconds.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..topic_partition import TopicPartition
 
 LEASE_S: Final = 30.0
@@ -19,6 +22,7 @@ MAX_LAG_S: Final = 5.0
 """How long a replica may have nothing of a range whose end the leader has told."""
 
 _MAX_PAUSE_S: Final = 600.0
+_NO_LEASE: Final = (None, math.inf)
 
 
 @final
@@ -75,9 +79,9 @@ class NearReplicas:
             return False
         return now - self._empty_since.setdefault(partition, now) > self._max_lag_s
 
-    def expire(self, now: float) -> list[TopicPartition]:
-        """Return the partitions whose lease has ended: their leaders are asked again."""
-        ended = [each for each, (_, until) in self._replicas.items() if until <= now]
+    def expire(self, partitions: Iterable[TopicPartition], now: float) -> list[TopicPartition]:
+        """Return those of some partitions whose lease has ended: their leaders are asked again."""
+        ended = [each for each in partitions if self._replicas.get(each, _NO_LEASE)[1] <= now]
         for partition in ended:
             del self._replicas[partition]
         return ended

@@ -148,6 +148,7 @@ def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, lead
     replica.in_flight = None
     now = time.monotonic() + 1_000
     monkeypatch.setattr(time, "monotonic", lambda: now)
+    assert fetcher.send() == 0
     fetcher.send()
     assert leader.in_flight
     assert not replica.in_flight

@@ -16,14 +16,14 @@ def near(poll_timeout_s: float = 120.0, lease_s: float = 300.0) -> NearReplicas:
 def test_a_replica_is_fetched_from_until_its_lease_ends():
     replicas = near()
     assert (replicas.of(FIRST), replicas.of(SECOND)) == (REPLICA, None)
-    assert replicas.expire(NOW + LEASE_S - 1) == []
-    assert replicas.expire(NOW + LEASE_S) == [FIRST]
+    assert replicas.expire([FIRST, SECOND], NOW + LEASE_S - 1) == []
+    assert replicas.expire([FIRST, SECOND], NOW + LEASE_S) == [FIRST]
     assert replicas.of(FIRST) is None
     assert not replicas.is_avoided(FIRST, NOW + LEASE_S)
 
 
 def test_a_lease_ends_with_the_metadata():
-    assert near(lease_s=2.0).expire(NOW + 2) == [FIRST]
+    assert near(lease_s=2.0).expire([FIRST, SECOND], NOW + 2) == [FIRST]
 
 
 def test_after_each_failure_the_leader_answers_for_longer():
@@ -82,7 +82,7 @@ def test_a_replica_that_had_nothing_of_its_leaders_records_is_avoided():
     replicas = near()
     replicas.has_answered(FIRST, NOW, is_empty=True)
     after = NOW + LEASE_S
-    assert replicas.expire(after) == [FIRST]
+    assert replicas.expire([FIRST, SECOND], after) == [FIRST]
     replicas.prefer(FIRST, REPLICA, after, has_more=True)
     assert replicas.of(FIRST) is None
     assert replicas.is_avoided(FIRST, after)
