@@ -191,10 +191,16 @@ class TransactionalProducer:
         library, client = self._library, self._producer.client
         group = library.rd_kafka_consumer_group_metadata_new(self._group_id)
         try:
-            with partition_list(library, partition.topic, {partition.partition: offset}) as sent:
+            with (
+                partition_list(library, partition.topic, {partition.partition: offset}) as sent,
+                self._settings.one_deadline() as deadline,
+            ):
+                # Unlike the others, this call is not resumed: another one sends a second request.
+                # The first one's failure comes later, and where it meets no transaction, librdkafka
+                # ends the process (rd_kafka_txn_set_abortable_error0, rd_kafka_txn_set_state).
                 self._complete(
-                    lambda ms: library.rd_kafka_send_offsets_to_transaction(
-                        client, sent, group, ms
+                    lambda _: library.rd_kafka_send_offsets_to_transaction(
+                        client, sent, group, int(deadline.remaining * 1_000)
                     ),
                     self._right,
                     group_right(Operation.READ, self._group_id.decode()),
@@ -204,7 +210,7 @@ class TransactionalProducer:
             library.rd_kafka_consumer_group_metadata_destroy(group)
 
     def _complete(self, call: Callable[[int], int | None], *rights: Right) -> None:
-        """Call a function until it has succeeded; after a time-out librdkafka resumes it.
+        """Call a function until it has succeeded; after a time-out librdkafka may resume it.
 
         ``rights`` are all that it needs.
         """

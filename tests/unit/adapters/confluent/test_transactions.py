@@ -76,6 +76,17 @@ def test_a_transaction_goes_on_after_idle_connections_ended(cluster):
     transactions.await_end()
 
 
+def test_a_coordinator_that_answers_late_is_waited_for(cluster):
+    """Each offset is sent once: librdkafka takes a second call for another request."""
+    transactions = transactions_of(cluster, default_api_timeout_ms="30000")
+    transactions.await_fenced()
+    cluster.answer_after(0.5)
+    for offset in range(1, 3):
+        transactions.add(PendingOutputs([], offset, 0))
+        await_commit(transactions, offset)
+    transactions.await_end()
+
+
 def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster):
     timeouts = {"default_api_timeout_ms": "400", "request_timeout_ms": "400"}
     before = threads()
