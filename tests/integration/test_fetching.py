@@ -258,6 +258,34 @@ def test_the_near_replica_is_read_from(three_brokers, replicated, read):
     assert not reading.reader.take_bytes_read()
 
 
+def test_a_near_replica_skips_aborted_transactions(three_brokers, client, fresh_name):
+    """It knows them by its own log, and the last stable offset as well."""
+    partition = TopicPartition(fresh_name(), 0)
+    three_brokers.create_topic(partition.topic, replication_factor=3)
+    lead_in_rack_0(three_brokers, partition)
+    writer = Producer(
+        {"bootstrap.servers": three_brokers.bootstrap_servers, "transactional.id": fresh_name()}
+    )
+    writer.init_transactions(30)
+    for end in (writer.commit_transaction, writer.abort_transaction) * 2:
+        writer.begin_transaction()
+        for number in range(10):
+            writer.produce(partition.topic, f"{end.__name__} {number}", partition=0)
+        writer.flush(30)
+        end(30)
+    world = KafkaWorld(client, fresh_name, three_brokers)
+    found = []
+    options = {"kafka__isolation__level": "read_committed", "kafka__client__rack": "rack-1"}
+    reader = world.container(**PATIENT, **options).record_reader()
+    # A record before them, and the end of each transaction.
+    for batch in reader.read(OffsetRange(partition, 0, 45), Projection(("value",))):
+        found += batch.column("value").to_pylist()
+    committed = [b"commit_transaction %d" % number for number in range(10)]
+    assert found == [b"behind the range", *committed, *committed]
+    assert reader.take_bytes_read().replicas.keys() == {"rack-1"}
+    world.close()
+
+
 def test_a_near_replica_that_is_killed_is_left_for_the_leader(three_brokers, replicated, read):
     lead_in_rack_0(three_brokers, replicated)
     reading = read(three_brokers, replicated, kafka__client__rack="rack-1")
