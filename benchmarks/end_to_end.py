@@ -72,6 +72,7 @@ class Load:
     rate: float
     seconds: float
     warm_up_seconds: float
+    min_warm_up_rate: float = MIN_WARM_UP_RATE
 
     @property
     def count(self) -> int:
@@ -113,8 +114,8 @@ def send(route: Route, load: Load, flowing: Event) -> None:
     while not flowing.wait(PROBE_SECONDS):
         if deadline.has_passed:
             raise TimeoutError("no record arrived")
-        sender.send([UNCOUNTED] * route.partitions, MIN_WARM_UP_RATE)
-    warm_up_rate = max(load.rate, MIN_WARM_UP_RATE)
+        sender.send([UNCOUNTED] * route.partitions, load.min_warm_up_rate)
+    warm_up_rate = max(load.rate, load.min_warm_up_rate)
     sender.send([UNCOUNTED] * round(warm_up_rate * load.warm_up_seconds), warm_up_rate)
     sender.send([UNCOUNTED] * round(load.rate * SETTLING_SECONDS), load.rate)
     sender.send(range(load.count), load.rate)
