@@ -11,7 +11,7 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
 
 from .bench import CLIENTS
-from .end_to_end import Load, Route, measure
+from .end_to_end import VALUE_BYTES, Load, Route, measure
 from .pipelines import Pipeline, continuous_query
 from .results import Latencies, LatencyComparison, LatencySection, Percentiles
 from .rounds import run_rounds
@@ -35,10 +35,10 @@ DISTANCES: Final = {"leader": 0, "follower": 1}
 """What is read from, and how many brokers further than the leader it is."""
 
 ABOUT: Final = (
-    "Continuous queries as above on three brokers, each in a rack of its own, on one machine: its "
-    "processors have three times as much to do as with one broker, and no network is between them. "
-    "The topic that is read has three replicas, and one partition. `kafka.client.rack` is that of "
-    "its leader, or of a follower."
+    f"Continuous queries pass records of {VALUE_BYTES} B on from one topic to another; the latency is "
+    "the time from a sender to a receiver, by one clock. The three brokers are each in a rack of "
+    "their own, on one machine without a network between them. The topic that is read has three "
+    "replicas, and one partition. `kafka.client.rack` is that of its leader, or of a follower."
 )
 
 _NUMBERS: Final = itertools.count()
