@@ -35,9 +35,9 @@ DISTANCES: Final = {"leader": 0, "follower": 1}
 """What is read from, and how many brokers further than the leader it is."""
 
 ABOUT: Final = (
-    f"Continuous queries pass records of {VALUE_BYTES} B on from one topic to another; the latency is "
-    "the time from a sender to a receiver, by one clock. The three brokers are each in a rack of "
-    "their own, on one machine without a network between them. The topic that is read has three "
+    f"Continuous queries pass records of {VALUE_BYTES} B on from one topic to another; the latency "
+    "is the time from a sender to a receiver, by one clock. The three brokers are each in a rack "
+    "of their own, on one machine without a network between them. The topic that is read has three "
     "replicas, and one partition. `kafka.client.rack` is that of its leader, or of a follower."
 )
 
