@@ -74,8 +74,8 @@ def test_small_ranges_of_several_topics_are_fetched_by_one_request(world, monkey
 def _counted(owner: type, method: str, requests: list[str]) -> Callable[..., object]:
     call = getattr(owner, method)
 
-    def counted(*arguments: object) -> object:
+    def counted(*arguments: object, **named: object) -> object:
         requests.append(method)
-        return call(*arguments)
+        return call(*arguments, **named)
 
     return counted
