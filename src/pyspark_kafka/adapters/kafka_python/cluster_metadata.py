@@ -85,6 +85,10 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
             self._silent.clear()
         return next(iter(others), node)
 
+    def ask_others_first(self, node: int) -> None:
+        """Send what any broker may answer to others than this one."""
+        self._silent.add(node)
+
     def leave_silent(self) -> None:
         """Close all connections with a request in flight, and ask other brokers first.
 
@@ -350,6 +354,10 @@ class ClusterMetadata:
         with self._errors.one_deadline():
             self._bootstrap()
             self.refresh()
+
+    def ask_others_first(self, node: int) -> None:
+        """Request metadata of other brokers than one that did not answer a fetch."""
+        self._manager.ask_others_first(node)
 
     def connection_delay(self, node: int) -> float:
         """Return for how many seconds ``connect`` would wait, after failures to connect."""

@@ -366,8 +366,7 @@ class Fetcher:
                 case Step.FIND_LEADER:
                     self._lose_leader(node, cursor)
                 case Step.LEAVE_REPLICA:
-                    self._near.fail(partition, now)
-                    self._move(node, cursor)
+                    self._leave_replica(node, cursor)
         except PysparkKafkaError as stopped:
             self._stop(cursor, stopped)
         if data.preferred_replica != NO_REPLICA and not cursor.is_finished:
@@ -420,6 +419,10 @@ class Fetcher:
         node.cursors.pop(cursor.partition, None)
         self._leaderless[cursor.partition] = cursor
 
+    def _leave_replica(self, node: _Node, cursor: PartitionCursor) -> None:
+        self._near.fail(cursor.partition, time.monotonic())
+        self._move(node, cursor)
+
     def _lose_leader(self, node: _Node, cursor: PartitionCursor) -> None:
         self._near.fail(cursor.partition, time.monotonic())
         self._brokers.metadata.invalidate(cursor.partition)
@@ -428,11 +431,15 @@ class Fetcher:
 
     def _disconnect(self, node: _Node, error: Exception) -> None:
         node.disconnect()
+        self._brokers.metadata.ask_others_first(node.node)
         cursors = list(node.cursors.values())
         for cursor in cursors:
             if self._near.of(cursor.partition) is None:
                 cursor.failing_since = min(cursor.failing_since, self._begun)
-            self._lose_leader(node, cursor)
+                self._lose_leader(node, cursor)
+            else:
+                # The leader is known: a request for metadata could take the rest of the time.
+                self._leave_replica(node, cursor)
         # Each partition has its own clock: other brokers may answer all the time.
         since = min((cursor.failing_since for cursor in cursors), default=math.inf)
         self._raise_lasting(error, since)

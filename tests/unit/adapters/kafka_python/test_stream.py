@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any, Final, cast
+from unittest.mock import call
 
 import pyarrow as pa
 import pytest
@@ -133,6 +134,10 @@ def test_a_partition_that_failed_closes_the_connection_to_its_broker_only(
     assert {node for node, each in connections.items() if each.is_closed} == {failed}
     assert brokers.connections.keys() == {1, 2, 3} - {failed}
     assert brokers.near.of(FIRST) is None
+    metadata: Any = brokers.metadata
+    assert metadata.ask_others_first.call_args_list == [call(failed)]
+    # The leader is known, and asking for it again could take all of the time.
+    assert metadata.invalidate.call_count == (replica is None)
 
 
 def test_a_replica_is_left_for_the_leader_when_the_metadata_expire(brokers, leaders, monkeypatch):
