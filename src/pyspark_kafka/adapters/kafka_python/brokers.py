@@ -187,7 +187,9 @@ class Brokers:
         sent, self._sent = self._sent, Counter()
         by_role: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
         for (node, is_leader), size in sent.items():
-            by_role[is_leader][self.metadata.rack(node)] += size
+            # A range may end after the reader: it must not connect again.
+            rack = "" if self._metadata is None else self._metadata.rack(node)
+            by_role[is_leader][rack] += size
         return BytesRead(+by_role[True], +by_role[False])
 
     def node_of(self, partition: TopicPartition) -> int | None:
