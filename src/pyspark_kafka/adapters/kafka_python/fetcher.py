@@ -399,7 +399,7 @@ class Fetcher:
         if not data.records:
             # At the end of a log there is nothing to wait for; a range has an end that was told.
             if is_behind and not self._is_continuous:
-                self._lose_leader(node, cursor)
+                self._leave_replica(node, cursor)
             return
         fetched = cursor.take(data)
         if fetched is None:
@@ -420,13 +420,13 @@ class Fetcher:
         self._leaderless[cursor.partition] = cursor
 
     def _leave_replica(self, node: _Node, cursor: PartitionCursor) -> None:
+        """Go to the leader that is known: a request for metadata could take the time of a read."""
         self._near.fail(cursor.partition, time.monotonic())
         self._move(node, cursor)
 
     def _lose_leader(self, node: _Node, cursor: PartitionCursor) -> None:
-        self._near.fail(cursor.partition, time.monotonic())
+        self._leave_replica(node, cursor)
         self._brokers.metadata.invalidate(cursor.partition)
-        self._move(node, cursor)
         cursor.back_off(time.monotonic(), self._brokers.retry_s)
 
     def _disconnect(self, node: _Node, error: Exception) -> None:
@@ -438,7 +438,6 @@ class Fetcher:
                 cursor.failing_since = min(cursor.failing_since, self._begun)
                 self._lose_leader(node, cursor)
             else:
-                # The leader is known: a request for metadata could take the rest of the time.
                 self._leave_replica(node, cursor)
         # Each partition has its own clock: other brokers may answer all the time.
         since = min((cursor.failing_since for cursor in cursors), default=math.inf)
