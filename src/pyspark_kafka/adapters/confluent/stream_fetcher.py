@@ -83,6 +83,7 @@ class StreamFetcher:
         self._projection = options.projection
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         config = self._cluster.settings.current()
+        self._is_in_rack = bool(config.get(RACK))
         request_ms = number_of(config, "socket.timeout.ms", SOCKET_TIMEOUT_MS)
         self._patience_s = max(self._cluster.settings.timeout_s, request_ms / 1_000)
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
@@ -179,9 +180,10 @@ class StreamFetcher:
 
     def take_bytes_read(self) -> BytesRead:
         """Return the bytes that were read since the last call."""
-        handle = self._open_handle()
-        used = None if handle is None else handle.handle
-        return self._sources.take(used, has_rack=bool(self._cluster.settings.current().get(RACK)))
+        handle = self._handle
+        # A closed one is replaced by the next poll, which may raise.
+        used = handle.handle if handle is not None and handle.is_open else None
+        return self._sources.take(used, has_rack=self._is_in_rack)
 
     def renew(self) -> None:
         """Go on with a new consumer if the settings changed: certificates, keys, or the rack."""
@@ -199,7 +201,7 @@ class StreamFetcher:
     @property
     def _names_rack(self) -> bool:
         """Whether leaders may name replicas: librdkafka goes back to one that fails."""
-        return self._leaders_only.has_passed and bool(self._cluster.settings.current().get(RACK))
+        return self._is_in_rack and self._leaders_only.has_passed
 
     def _open_handle(self) -> ConsumerHandle | None:
         """Return the consumer; replace one that was closed since a fetch did not end in time."""
@@ -209,8 +211,10 @@ class StreamFetcher:
 
     def _start_fetches(self, handle: ConsumerHandle) -> ConsumerHandle:
         """Fetch what was assigned, with another consumer if this one's settings are others."""
-        takes_too_much = _queued_kilobytes(len(self._fetches)) < self._queued_kilobytes
-        if self._starts and (takes_too_much or self._has_rack is not self._names_rack):
+        if self._starts and (
+            _queued_kilobytes(len(self._fetches)) < self._queued_kilobytes
+            or self._has_rack is not self._names_rack
+        ):
             handle = self._replace(handle)
         for partition in tuple(self._starts):
             self._fetches[partition].start(handle, self._file, self._starts[partition])
