@@ -25,7 +25,6 @@ from pyspark_kafka.adapters.kafka_format import (
     status,
 )
 from pyspark_kafka.adapters.kafka_format import decode_cursor as at
-from pyspark_kafka.adapters.kafka_format.batch_headers import HEADER_BYTES
 from pyspark_kafka.adapters.kafka_format.column_mask import column_mask
 from pyspark_kafka.adapters.kafka_format.compression import Compressor
 from pyspark_kafka.domain.reading.record_limits import RecordLimits
@@ -77,7 +76,7 @@ _LITTLE: Final[dict[ModuleType, dict[str, Any]]] = {
     gather_kernel: {},
     produce_kernel: {"MESSAGES": 5},
     producer_columns: {},
-    record_encoder: {"MAX_BUFFERED": HEADER_BYTES + 500},
+    record_encoder: {},
 }
 
 

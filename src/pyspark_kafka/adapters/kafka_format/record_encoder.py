@@ -14,16 +14,13 @@ from ...domain.writing.errors import InvalidRecordError
 from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2
 from .column_buffers import MAX_BYTES
 from .compression import Codec, Compressor
-from .encode_kernel import NO_ROOM, encode_records, split_rows, sum_sizes
+from .encode_kernel import encode_records, split_rows, sum_sizes
 from .producer_columns import checked
 
 if TYPE_CHECKING:
     from ...domain.writing.batch import ProducerIdAndEpoch
     from ..kernels.arrays import Int64Array, UInt8Array
     from .producer_columns import ProducerColumns
-
-MAX_BUFFERED: Final = 4 * 1024 * 1024
-"""The bytes of the buffer that is reused; a larger batch gets its own."""
 
 _TRANSACTIONAL: Final = 0x10
 _NO_PARTITION_LEADER_EPOCH: Final = -1
@@ -40,12 +37,11 @@ _CHECKED_HEADER: Final = struct.Struct(">hiqqqhii")
 class RecordEncoder:
     """Encodes batches of format 2, as Java's ``DefaultRecordBatch`` and ``DefaultRecord`` do.
 
-    It reuses its memory, so it is not thread-safe.
+    Not thread-safe, as its compressor.
     """
 
     def __init__(self, compressor: Compressor) -> None:
         self._compressor = compressor
-        self._scratch: UInt8Array = np.empty(MAX_BUFFERED, np.uint8)
 
     def chunks(
         self, columns: ProducerColumns, rows: Int64Array, max_bytes: int
@@ -69,7 +65,7 @@ class RecordEncoder:
         rows: Int64Array,
         producer: ProducerIdAndEpoch,
         base_sequence: int,
-    ) -> bytes:
+    ) -> bytes | memoryview:
         """Return one batch of rows, in their order, with base offset 0.
 
         :raises IndexError: if a row does not exist, or there are more rows than the columns have.
@@ -99,25 +95,23 @@ class RecordEncoder:
             _finish_header(view, len(compressed), crc32c.crc32c(compressed, checksum))
             return b"".join((view[:HEADER_BYTES], compressed))
         _finish_header(view, end - HEADER_BYTES, crc32c.crc32c(view[_UP_TO_CHECKSUM.size : end]))
-        return bytes(view[:end])
+        return view[:end]
 
-    def _records(
-        self, columns: ProducerColumns, rows: Int64Array
-    ) -> tuple[UInt8Array, int, int, int]:
+    @staticmethod
+    def _records(columns: ProducerColumns, rows: Int64Array) -> tuple[UInt8Array, int, int, int]:
         """Write records after the space for a header.
 
         Return their buffer, where they end, and the first and the largest timestamp.
         """
-        buffer, source = self._scratch, (columns.arrays, columns.sizes, rows)
-        end, first, largest = encode_records(*source, buffer, HEADER_BYTES)
-        if end == NO_ROOM:
-            size = HEADER_BYTES + checked(sum_sizes(columns.sizes, rows))
-            if size > MAX_BYTES:
-                raise InvalidRecordError(
-                    f"its {size} bytes are more than a batch can have", "Make it smaller."
-                )
-            buffer = np.empty(size, np.uint8)
-            end, first, largest = encode_records(*source, buffer, HEADER_BYTES)
+        size = HEADER_BYTES + checked(sum_sizes(columns.sizes, rows))
+        if size > MAX_BYTES:
+            raise InvalidRecordError(
+                f"its {size} bytes are more than a batch can have", "Make it smaller."
+            )
+        buffer: UInt8Array = np.empty(size, np.uint8)
+        end, first, largest = encode_records(
+            columns.arrays, columns.sizes, rows, buffer, HEADER_BYTES
+        )
         return buffer, checked(end), first, largest
 
 

@@ -338,7 +338,9 @@ class ProduceConnection(RawConnection):
         self._received = 0
         super().__init__(connected, timeout_ms)
 
-    def send(self, batches: Mapping[TopicPartition, bytes], transactional_id: str | None) -> None:
+    def send(
+        self, batches: Mapping[TopicPartition, bytes | memoryview], transactional_id: str | None
+    ) -> None:
         """Send one batch for each of some partitions.
 
         :raises OSError: if the connection is lost.

@@ -373,17 +373,17 @@ class ProduceSettings:
 
     def request(
         self,
-        batches: Mapping[TopicPartition, bytes],
+        batches: Mapping[TopicPartition, bytes | memoryview],
         transactional_id: str | None,
         *,
         version: int,
         correlation_id: int,
     ) -> bytes:
         """Return the bytes of a request with one batch for each partition."""
-        by_topic: dict[str, list[tuple[int, bytes]]] = {}
+        by_topic: dict[str, list[tuple[int, bytes | memoryview]]] = {}
         for partition, records in batches.items():
             by_topic.setdefault(partition.topic, []).append((partition.partition, records))
-        parts = [
+        parts: list[bytes | memoryview] = [
             struct.pack(">hhi", _PRODUCE, version, correlation_id),
             encode_text(self.client_id),
             encode_text(transactional_id),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Gathered: TypeAlias = tuple[pa.RecordBatch, str | None]
 
-BYTES_PER_PARTITION: Final = 32 * 1024
+BYTES_PER_PARTITION: Final = 256 * 1024
 FEW_BYTES: Final = 1024 * 1024
 MANY_BYTES: Final = 16 * 1024 * 1024
 

@@ -60,7 +60,7 @@ class ProducerBatch(Generic[R]):
     partition: TopicPartition
     records: R
     sequence: int = 0
-    encoded: bytes = b""
+    encoded: bytes | memoryview = b""
 
     @property
     def next_sequence(self) -> int:

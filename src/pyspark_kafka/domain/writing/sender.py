@@ -198,7 +198,7 @@ class Sender(Generic[R]):
         """Go on as a new producer, where there is none or its sequence numbers are lost."""
         self._producer = producer
 
-    def encoded(self, batch: ProducerBatch[R], encoded: bytes) -> None:
+    def encoded(self, batch: ProducerBatch[R], encoded: bytes | memoryview) -> None:
         """Take the bytes of a batch."""
         del self._unencoded[batch]
         self._memory += len(encoded) - len(batch.encoded)

@@ -50,7 +50,7 @@ def test_only_batches_that_belong_together_are_combined():
     assert numbers(gatherer.take(), "key") == [([2], "u")]
 
 
-@pytest.mark.parametrize(("partitions", "batches"), [(32, 1), (96, 31), (1_000_000, 164)])
+@pytest.mark.parametrize(("partitions", "batches"), [(4, 1), (5, 13), (32, 82), (1_000_000, 164)])
 def test_many_partitions_need_more_bytes(partitions, batches):
     gatherer = BatchGatherer()
     gatherer.adapt(partitions)

@@ -276,7 +276,9 @@ class ProducerMachine(RuleBasedStateMachine):
                 self.in_transaction |= set(added)
             case Produce(node, batches, transactional_id):
                 self._produce(
-                    node, {batch.partition: batch.encoded for batch in batches}, transactional_id
+                    node,
+                    {batch.partition: bytes(batch.encoded) for batch in batches},
+                    transactional_id,
                 )
             case Receive(owing):
                 for node in owing:
