@@ -79,6 +79,8 @@ class Run:
         command = [sys.executable, "-m", "tests.fuzz.guided", self.target, str(self.findings)]
         limits = [
             f"-timeout={_HUNG_S}",
+            # By the wall clock, which other programs slow down; parsers have a limit of their own.
+            f"-report_slow_units={_HUNG_S}",
             "-rss_limit_mb=0",
             f"-max_len={_MAX_BYTES.get(self.target, MAX_BYTES)}",
             f"-artifact_prefix={self.findings}/ended-",
