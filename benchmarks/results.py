@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import astuple, dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @final
@@ -111,6 +114,22 @@ class LatencySection:
 
     is_plotted: bool = False
 
+    @property
+    def unit(self) -> Unit:
+        """The unit of latencies."""
+        return MILLISECONDS
+
+    @property
+    def medians(self) -> Mapping[str, Mapping[str, float]]:
+        """The median p50 and p99 of each competitor, by case."""
+        return {
+            f"{comparison.case}; {name}": {
+                one.competitor: getattr(one.median, name) for one in comparison.latencies
+            }
+            for comparison in self.comparisons
+            for name in ("p50", "p99")
+        }
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -142,3 +161,14 @@ class Section:
 
     limit: str | None = None
     """The competitor without Kafka, whose rate is what Spark allows."""
+
+    @property
+    def medians(self) -> Mapping[str, Mapping[str, float]]:
+        """The median of each competitor, by case."""
+        return {
+            comparison.case: {one.competitor: one.median for one in comparison.samples}
+            for comparison in self.comparisons
+        }
+
+
+AnySection: TypeAlias = Section | LatencySection
