@@ -73,7 +73,7 @@ check: $(READY) $(KERNELS) ## check style, spelling, types, layers and generated
 coverage: $(READY) $(KERNELS) ## check that its unit tests run every line and branch of the domain
 	$(BIN)/python -m pytest -q --numprocesses auto tests/unit/domain tests/unit/test_errors.py tests/unit/test_imports.py --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
 
-bench: $(BENCH_READY) $(KERNELS) ## run the benchmarks and write docs/reference/benchmarks.md
+bench: $(BENCH_READY) $(KERNELS) ## run the benchmarks, and write the pages that have figures: make bench ARGS='--only batch --runs 3'
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY) $(KERNELS) ## regenerate the generated pages

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -17,13 +20,17 @@ from .bench import Bench
 from .catch_up import measure_catch_up
 from .continuous import measure_continuous
 from .decoder import measure_decoder
+from .finished_parts import join_parts, load_part, save_part
 from .first_second import measure_first_second
+from .machine import describe_machine
 from .memory import measure_memory
 from .near_replica import measure_near_replica
 from .one_core import measure_one_core
+from .page import LATENCY_PLOT, PLOT
 from .plan import FULL, QUICK, Plan
 from .planning import measure_planning
 from .results import LatencySection, Section
+from .run import Run
 from .tables import as_text
 from .thousands_of_partitions import measure_thousands_of_partitions
 from .topics import Topics
@@ -36,6 +43,8 @@ from .write_memory import measure_write_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from .results import AnySection
 
 
 Measured: TypeAlias = Section | LatencySection | tuple[Section, ...]
@@ -62,30 +71,41 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Measured]]] = {
     "planning": measure_planning,
 }
 
-DOCS: Final = Path(__file__).parents[1] / "docs" / "reference"
-PAGE: Final = DOCS / "benchmarks.md"
-PLOT: Final = DOCS / "benchmarks.svg"
-LATENCY_PLOT: Final = DOCS / "latency.svg"
+ROOT: Final = Path(__file__).parents[1]
+DOCS: Final = ROOT / "docs"
+RESULTS: Final = DOCS / "reference" / "benchmarks.json"
+PARTS: Final = ROOT / "build" / "benchmarks"
+"""Where the results of finished measurements are until all are."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the measurements, print the tables, and write the page after a full run."""
+    """Run the measurements, print the tables, and publish the results if they are all."""
     chosen = parser().parse_args(arguments)
     plan = plan_of(chosen)
-    sections = []
-    with KafkaCluster() as kafka:
-        for section in _measured(Bench(kafka, Topics(kafka, plan.records), plan), chosen.only):
-            print(as_text(section), flush=True)
-            sections.append(section)
-    if not chosen.quick and set(chosen.only) == set(MEASURES):
-        _publish(sections, plan)
+    names = [name for name in MEASURES if name in chosen.only]
+    if chosen.quick or len(names) < len(MEASURES):
+        for _ in _measured(plan, names):
+            pass
+        return
+    command = " ".join(("python -m benchmarks", *sys.argv[1:]))
+    run = Run(command, plan, describe_machine(), (now(),))
+    found = {name: load_part(PARTS, name, run) for name in names}
+    parts = {name: part for name, part in found.items() if part is not None}
+    if parts:
+        print(f"measured before, in {PARTS}: {', '.join(parts)}", file=sys.stderr, flush=True)
+    for name, sections in _measured(plan, [name for name in names if name not in parts]):
+        parts[name] = replace(run, sections=sections)
+        save_part(PARTS, name, parts[name])
+    publish(join_parts(run, [parts[name] for name in names]))
+    shutil.rmtree(PARTS)
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
     made = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Print ratios to the peers; a run of all measurements writes the page.",
+        description="Print ratios to the peers; a run of all measurements writes the results and "
+        "the pages, and goes on where it was interrupted.",
     )
     made.add_argument("--quick", action="store_true", help="check that everything runs")
     made.add_argument(
@@ -110,25 +130,33 @@ def _positive(text: str) -> int:
     return number
 
 
-def _measured(bench: Bench, names: Sequence[str]) -> Iterator[Section | LatencySection]:
+def _measured(plan: Plan, names: Sequence[str]) -> Iterator[tuple[str, tuple[AnySection, ...]]]:
+    """Yield the sections of each measurement, printed."""
     began = time.monotonic()
-    for name, measure in MEASURES.items():
-        if name in names:
+    with KafkaCluster() as kafka:
+        bench = Bench(kafka, Topics(kafka, plan.records), plan)
+        for name in names:
             print(f"{time.monotonic() - began:4.0f} s: {name} ...", file=sys.stderr, flush=True)
-            measured = measure(bench)
-            yield from measured if isinstance(measured, tuple) else (measured,)
+            measured = MEASURES[name](bench)
+            sections = measured if isinstance(measured, tuple) else (measured,)
+            for section in sections:
+                print(as_text(section), flush=True)
+            yield name, sections
     print(f"{time.monotonic() - began:4.0f} s: done", file=sys.stderr, flush=True)
 
 
-def _publish(sections: Sequence[Section | LatencySection], plan: Plan) -> None:
-    from .machine import describe_machine
-    from .page import Plots, page
+def now() -> str:
+    """Return the time, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def publish(run: Run) -> None:
+    """Write the results and the plots, and the pages that are made from the results."""
     from .plot import write_latency_plot, write_plot
 
-    write_plot([one for one in sections if isinstance(one, Section)], PLOT)
-    for section in sections:
+    RESULTS.write_text(run.to_json())
+    write_plot([one for one in run.sections if isinstance(one, Section)], RESULTS.parent / PLOT)
+    for section in run.sections:
         if isinstance(section, LatencySection) and section.is_plotted:
-            write_latency_plot(section, LATENCY_PLOT)
-    command = " ".join(("python -m benchmarks", *sys.argv[1:]))
-    plots = Plots(PLOT.name, LATENCY_PLOT.name)
-    PAGE.write_text(page(sections, describe_machine(), plan, command, plots))
+            write_latency_plot(section, RESULTS.parent / LATENCY_PLOT)
+    subprocess.run([sys.executable, str(DOCS / "generate.py")], check=True)  # noqa: S603

@@ -11,31 +11,31 @@ from .results import MILLISECONDS, LatencySection
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .results import Comparison, Samples, Section
+    from .results import AnySection, Comparison, Samples, Section
 
 PERCENTILES: Final = ("p50", "p90", "p99", "max")
 
 
-def as_text(section: Section | LatencySection) -> str:
+def as_text(section: AnySection) -> str:
     """Return a section as aligned columns; the first two are left-aligned."""
     lines = [headings(section), *rows(section)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join((section.title, "", *(_aligned(line, widths) for line in lines), ""))
 
 
-def as_markdown(section: Section | LatencySection) -> str:
+def as_markdown(section: AnySection) -> str:
     """Return a section's table in Markdown."""
     return markdown_table([headings(section), *rows(section)])
 
 
-def markdown_table(lines: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown; the first line is its head, and two columns are left-aligned."""
+def markdown_table(lines: Sequence[Sequence[str]], texts: int = 2) -> str:
+    """Return a table in Markdown; its first line is the head, and columns of text come first."""
     head, *others = lines
-    rule = ["---", "---", *["---:"] * (len(head) - 2)]
+    rule = [*["---"] * texts, *["---:"] * (len(head) - texts)]
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *others))
 
 
-def headings(section: Section | LatencySection) -> list[str]:
+def headings(section: AnySection) -> list[str]:
     """Return the names of a section's columns."""
     if isinstance(section, LatencySection):
         ratios = [f"p50 to {peer}" for peer in section.peers]
@@ -51,7 +51,7 @@ def headings(section: Section | LatencySection) -> list[str]:
     return ["case", "client", section.unit.name, "min..max", *rate, *ratios]
 
 
-def rows(section: Section | LatencySection) -> Iterator[list[str]]:
+def rows(section: AnySection) -> Iterator[list[str]]:
     """Yield a row for each competitor of each case, whose name is in its first row only."""
     if isinstance(section, LatencySection):
         yield from _latency_rows(section)
@@ -71,6 +71,16 @@ def figure(value: float) -> str:
 def times(ratio: float) -> str:
     """Return a ratio with two decimals, or two significant digits."""
     return f"{ratio:,.2f}x" if ratio >= 0.1 else f"{ratio:.2g}x"
+
+
+def is_worse(ratio: float) -> bool:
+    """Return whether a ratio to a peer is below 1, as it is shown."""
+    return round(ratio, 2) < 1
+
+
+def stressed(ratio: float) -> str:
+    """Return a ratio in Markdown, in bold type if it is below 1."""
+    return f"**{times(ratio)}**" if is_worse(ratio) else times(ratio)
 
 
 def _latency_rows(section: LatencySection) -> Iterator[list[str]]:

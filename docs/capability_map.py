@@ -5,41 +5,29 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyspark_kafka
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 PAGE: Final = Path(__file__).parent / "project" / "architecture.md"
 LAYERS: Final = ("domain", "ports", "application", "adapters", "bootstrap", "cli", "testing")
 OTHERS: Final = "others"
-_MAP: Final = re.compile(
-    r"(?<=<!-- make docs makes this map -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL
-)
 
 
-def architecture_page() -> str:
-    """Return the page with a map of the code as it is."""
-    page = PAGE.read_text()
-    names = re.findall(r"^\| `(\w+)` \|.*\| `[\w/]+\.py` \|$", page, re.MULTILINE)
-    return _MAP.sub(lambda _: _map(names), page)
-
-
-def _map(capabilities: Iterable[str]) -> str:
+def capability_map() -> str:
     """Return a table with a row for each capability, and for each other folder of adapters."""
+    names = re.findall(r"^\| `(\w+)` \|.*\| `[\w/]+\.py` \|$", PAGE.read_text(), re.MULTILINE)
     rooms: defaultdict[str, dict[str, list[Path]]] = defaultdict(dict)
-    order = {name: place for place, name in enumerate(capabilities)}
+    order = {name: place for place, name in enumerate(names)}
     for layer in LAYERS:
         for path in sorted((SOURCE / layer).rglob("*.py")):
             first = path.relative_to(SOURCE / layer).parts[0].removesuffix(".py")
             is_room = first in order or (layer == "adapters" and path.parent != SOURCE / layer)
             rooms[first if is_room else OTHERS].setdefault(layer, []).append(path)
     head = f"| | {' | '.join(f'`{layer}`' for layer in LAYERS)} | total |\n|---{'|---' * 8}|\n"
-    names = sorted(rooms.keys() - {OTHERS}, key=lambda name: (order.get(name, len(order)), name))
-    return head + "\n".join(_row(name, rooms[name]) for name in (*names, OTHERS))
+    rows = sorted(rooms.keys() - {OTHERS}, key=lambda name: (order.get(name, len(order)), name))
+    return head + "\n".join(_row(name, rooms[name]) for name in (*rows, OTHERS))
 
 
 def _row(name: str, room: dict[str, list[Path]]) -> str:

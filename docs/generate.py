@@ -1,13 +1,14 @@
-"""Write the pages that are made from the code; ``--check`` only says whether they are current."""
+"""Write what is made from the code and from results; ``--check`` says whether it is current."""
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from capability_map import architecture_page
+from capability_map import capability_map
 from command_page import cli_page
 from error_page import errors_page
 
@@ -37,7 +38,10 @@ from pyspark_kafka.domain.values.registry import REGISTRY_SETTINGS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from benchmarks.run import Run
+
 DOCS: Final = Path(__file__).parent
+BENCHMARKS: Final = DOCS / "reference" / "benchmarks.json"
 
 HEAD: Final = """\
 <!-- make docs makes this page from the tables in pyspark_kafka.domain; do not edit it. -->
@@ -325,30 +329,76 @@ def logins_page() -> str:
     return secured_matrix.logins_page()
 
 
+def benchmarks_page() -> str:
+    """Return the page of the last run of all benchmarks."""
+    from benchmarks.page import page
+
+    return page(_run())
+
+
+def benchmarks_table() -> str:
+    """Return the README's table of the benchmarks."""
+    from benchmarks.quotes import readme_table
+
+    return readme_table(_run())
+
+
+def benchmarks_sentence() -> str:
+    """Return what the first page says of the benchmarks."""
+    from benchmarks.quotes import index_sentence
+
+    return index_sentence(_run())
+
+
+def _run() -> Run:
+    from benchmarks.run import Run
+
+    return Run.from_json(BENCHMARKS.read_text())
+
+
 PAGES: Final = {
-    "troubleshoot/errors.md": errors_page,
-    "reference/options.md": options_page,
-    "reference/cli.md": cli_page,
-    "reference/compatibility.md": compatibility_page,
-    "reference/conformance.md": conformance_page,
-    "project/nightly.md": nightly_page,
-    "connect/logins.md": logins_page,
-    "project/architecture.md": architecture_page,
+    "docs/troubleshoot/errors.md": errors_page,
+    "docs/reference/benchmarks.md": benchmarks_page,
+    "docs/reference/options.md": options_page,
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/compatibility.md": compatibility_page,
+    "docs/reference/conformance.md": conformance_page,
+    "docs/project/nightly.md": nightly_page,
+    "docs/connect/logins.md": logins_page,
 }
 
+PARTS: Final = {
+    "README.md": benchmarks_table,
+    "docs/index.md": benchmarks_sentence,
+    "docs/project/architecture.md": capability_map,
+}
+"""What is made of pages that are otherwise written by hand: one part of each, between comments."""
 
-def main(arguments: list[str]) -> int:
+_PART: Final = re.compile(
+    r"(<!-- make docs makes this \w+ -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL
+)
+
+
+def main(arguments: list[str], root: Path = DOCS.parent) -> int:
     """Write the pages, or report which are not current."""
     sys.path.insert(0, str(DOCS.parent))
-    pages = {DOCS / name: make() for name, make in PAGES.items()}
+    pages = {root / name: make() for name, make in PAGES.items()}
+    pages |= {root / name: _with_part(root / name, make()) for name, make in PARTS.items()}
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if "--check" in arguments:
         for path in stale:
-            sys.stderr.write(f"{path.relative_to(DOCS)} is not current: run make docs\n")
+            sys.stderr.write(f"{path.relative_to(root)} is not current: run make docs\n")
         return 1 if stale else 0
     for path in stale:
         path.write_text(pages[path])
     return 0
+
+
+def _with_part(path: Path, text: str) -> str:
+    page, count = _PART.subn(lambda found: f"{found[1]}{text}{found[2]}", path.read_text())
+    if count != 1:
+        raise ValueError(f"{path} has {count} parts that are made, not 1")
+    return page
 
 
 if __name__ == "__main__":

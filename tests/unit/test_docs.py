@@ -1,9 +1,11 @@
 """The documents: their examples, links and generated pages, and the picture of the layers."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -59,3 +61,42 @@ def test_the_picture_shows_the_layers():
         layers = contract["layers"] if contract["type"] == "layers" and is_shown else []
         rows = [{heights[name] for name in re.findall(r"\w+", layer)} for layer in layers]
         assert all(max(upper) < min(lower) for upper, lower in pairwise(rows))
+
+
+@pytest.fixture
+def generate(monkeypatch, tmp_path):
+    """Generate what has figures of benchmarks, in copies of the documents."""
+    monkeypatch.syspath_prepend(DOCS)
+    program = import_module("generate")
+    page = "docs/reference/benchmarks.md"
+    monkeypatch.setattr(program, "PAGES", {page: program.PAGES[page]})
+    for name in (page, *program.PARTS):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return lambda *arguments: program.main([*arguments], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("docs/reference/benchmarks.md", "\n\n## Machine"),
+        ("docs/index.md", "\n\n<!-- end -->"),
+        ("README.md", "\n\n<!-- end -->"),
+    ],
+)
+def test_a_document_with_other_figures_than_the_results(generate, tmp_path, capsys, name, before):
+    assert generate("--check") == 0
+    path = tmp_path / name
+    right = path.read_text()
+    path.write_text(right.replace(before, f" 9{before}", 1))
+    assert generate("--check") == 1
+    assert capsys.readouterr().err == f"{name} is not current: run make docs\n"
+    assert generate() == 0
+    assert path.read_text() == right
+
+
+def test_a_document_whose_generated_part_has_no_end(generate, tmp_path):
+    path = tmp_path / "README.md"
+    path.write_text(path.read_text().replace("<!-- end -->", ""))
+    with pytest.raises(ValueError, match=r"README\.md has 0 parts that are made, not 1"):
+        generate("--check")
