@@ -33,11 +33,19 @@ def describe_machine() -> Mapping[str, str]:
         "system": f"{platform.system()} {platform.release()}",
         "Java": _java(),
         "Python": platform.python_version(),
-        "pyspark-kafka": _commit(),
+        "pyspark-kafka": describe_commit(),
         **{package: version(package) for package in PACKAGES},
         "broker": f"Apache Kafka {KAFKA_VERSION}, one, on the same machine",
         "JVM connector": ", ".join(f"`{jar.stem}`" for jar in connector_jars()),
     }
+
+
+def describe_commit() -> str:
+    """Return the commit, and a digest of what has changed in the code since."""
+    commit = _git("rev-parse", "--short=12", "HEAD").decode().strip()
+    changes = _git("diff", "HEAD", "--", *CODE)
+    digest = hashlib.sha256(changes).hexdigest()[:12]
+    return f"commit `{commit}`" + (f" with changes `{digest}`" if changes else "")
 
 
 def _processor() -> str:
@@ -51,13 +59,6 @@ def _java() -> str:
     )
     # It prints its version to stderr.
     return answer.stderr.splitlines()[0]
-
-
-def _commit() -> str:
-    commit = _git("rev-parse", "--short=12", "HEAD").decode().strip()
-    changes = _git("diff", "HEAD", "--", *CODE)
-    digest = hashlib.sha256(changes).hexdigest()[:12]
-    return f"commit `{commit}`" + (f" with changes `{digest}`" if changes else "")
 
 
 def _git(*arguments: str) -> bytes:

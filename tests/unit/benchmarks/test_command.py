@@ -1,9 +1,10 @@
+import subprocess
 from contextlib import nullcontext
 from itertools import count
 
 import pytest
 
-from benchmarks import command
+from benchmarks import command, machine
 
 from .sections import LATENCY, ONCE, RATES
 
@@ -98,3 +99,22 @@ def test_a_damaged_file_is_measured_again(bench, damage):
     path = bench.parts / "two.json"
     path.write_text(damage(path.read_text()))
     assert bench.run() == ["two", "latency"]
+
+
+def test_changed_code_is_another_commit(monkeypatch, tmp_path):
+    def git(*arguments):
+        who = ("-c", "user.name=x", "-c", "user.email=x")
+        subprocess.run(("git", *who, *arguments), cwd=tmp_path, check=True, capture_output=True)
+
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    code = tmp_path / "src" / "code.py"
+    code.parent.mkdir()
+    code.touch()
+    for arguments in (["init"], ["add", "."], ["commit", "-m", "x"]):
+        git(*arguments)
+    clean = machine.describe_commit()
+    code.write_text("one")
+    first = machine.describe_commit()
+    assert first == machine.describe_commit()
+    code.write_text("two")
+    assert len({clean, first, machine.describe_commit()}) == 3
