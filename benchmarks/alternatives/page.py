@@ -1,0 +1,203 @@
+"""The page that a run of all competitors writes."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from benchmarks.results import RECORDS_PER_SECOND, Comparison, Samples, Section
+from benchmarks.tables import as_markdown, markdown_table
+
+from .task import COPY, READ
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .competitors import Competitor
+    from .rounds import Outcome
+
+    Measured = tuple[str, int, Outcome]
+    """What the competitors did, the bytes of a value, and how it went."""
+
+TITLES: Final = {READ: "Reading a topic", COPY: "Copying a topic"}
+ABOUT: Final = {
+    READ: (
+        "Each reads key, value, partition, offset and timestamp of all records, from the beginning "
+        "to the end. What they end in differs: see the settings."
+    ),
+    COPY: (
+        "Each writes the keys and values of a topic to another one with four partitions. The time "
+        "ends when all records are acknowledged, and the end offsets of the other topic are "
+        "compared with the records that were read. Partitions are chosen by each tool's default."
+    ),
+}
+
+SUITED: Final = """\
+## What suits which work
+
+- **Flink** is an engine for streams with state: event time, joins, windows, and checkpoints that
+  include its Kafka transactions. For such work, or where a cluster of it runs, use it. It gives
+  Python no Arrow of a topic except through its Python functions, and needs Java.
+- **Ray Data** brings a topic to Python functions on GPUs or many machines, next to a training job.
+  It reads bounded ranges only, and the program stores offsets itself.
+- **Quix Streams** and **Bytewax** call Python for each record and need no cluster and no Java. They
+  are simpler where a record needs Python anyway and some ten thousand records a second suffice.
+- **Polars** or **DuckDB** with confluent-kafka's consumer need two packages and thirty lines. Where
+  one process is enough and you store the offsets yourself, there is less to install and to learn.
+  They start in a second or less.
+- **The JVM connector** comes from the Spark project. It is the reference for semantics, it takes
+  Scala and SQL on the JVM, and rows that stay in the JVM need no Python workers.
+- **This library** is for topics that go to Spark, or to Arrow in Python, with Spark's options and
+  checkpoints and without jars."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of a run."""
+
+    records: int
+    runs: int
+
+
+def page(
+    measured: Sequence[Measured],
+    competitors: Sequence[Competitor],
+    machine: Mapping[str, str],
+    size: Size,
+    command: str,
+) -> str:
+    """Return the page: tables of what was measured, settings, and the programs."""
+    outcomes = [outcome for _, _, outcome in measured]
+    works = dict.fromkeys(work for work, _, _ in measured)
+    tables = (
+        _table(work, [(size, outcome) for of, size, outcome in measured if of == work], competitors)
+        for work in works
+    )
+    rows = "".join(f"| {name} | {value} |\n" for name, value in machine.items())
+    return "\n\n".join(
+        (
+            _introduction(size, command),
+            *tables,
+            SUITED,
+            _settings(competitors, outcomes),
+            f"## Machine and versions\n\n| | |\n|---|---|\n{rows}".rstrip(),
+            _programs(competitors),
+        )
+    )
+
+
+def section_of(work: str, cases: Sequence[tuple[int, Outcome]]) -> Section:
+    """Return the results of a kind of work: a case for each size of values."""
+    return Section(
+        work,
+        TITLES[work],
+        ABOUT[work],
+        RECORDS_PER_SECOND,
+        tuple(
+            Comparison(
+                outcome.case,
+                tuple(
+                    Samples(name, tuple(run.rate for run in runs))
+                    for name, runs in outcome.runs.items()
+                ),
+                value_bytes,
+            )
+            for value_bytes, outcome in cases
+        ),
+    )
+
+
+def _introduction(size: Size, command: str) -> str:
+    rounds = "1 round" if size.runs == 1 else f"{size.runs} rounds"
+    return f"""\
+# Alternatives
+
+Written by `python -m benchmarks.alternatives`; do not edit. This library beside what else reads
+Kafka from Python: on the same topics, with the same broker, on one machine, in one run of
+
+```console
+{command}
+```
+
+In each of {rounds} every competitor runs once, as a process of its own with the environment that
+it needs; the tables have medians. It first does the same with a small topic, so that it has
+started all that it starts. Then the time begins, and it ends when the last record is there. The
+time of the start and of the small topic is in the column *start* of the settings.
+
+The topics have four partitions and {size.records:,} records with values of 100 B, or three times as
+many bytes in values of 1 kB, and keys of 8 B. The slower tools read fewer: see the settings. The
+broker is on the same machine and shares its cores with what is measured."""
+
+
+def _table(
+    work: str, cases: Sequence[tuple[int, Outcome]], competitors: Sequence[Competitor]
+) -> str:
+    ours = {one.name for one in competitors if one.is_ours}
+    notes = [
+        *(note for _, outcome in cases for note in _failures(outcome)),
+        *(note for _, outcome in cases for note in _faster(outcome, ours)),
+    ]
+    table = as_markdown(section_of(work, cases)).rstrip()
+    return "\n\n".join((f"## {TITLES[work]}", ABOUT[work], table, *notes))
+
+
+def _failures(outcome: Outcome) -> Iterator[str]:
+    for name, reason in outcome.failures.items():
+        yield f"{outcome.case}: **{name}** has no figure: `{reason.replace('`', '')}`"
+
+
+def _faster(outcome: Outcome, ours: set[str]) -> Iterator[str]:
+    """Yield who is faster than our fastest reader or writer, with and without Spark."""
+    medians = {
+        name: statistics.median(run.rate for run in runs) for name, runs in outcome.runs.items()
+    }
+    for form, names in {
+        "in Spark": [name for name in medians if name in ours and name.startswith("Spark")],
+        "without Spark": [name for name in medians if name in ours and name.startswith("No ")],
+    }.items():
+        if not names:
+            continue
+        best = max(names, key=medians.__getitem__)
+        faster = [
+            name for name, rate in medians.items() if rate > medians[best] and name not in ours
+        ]
+        said = f"faster: {', '.join(faster)}" if faster else "no alternative was faster"
+        yield f"{outcome.case}, beside this library {form} ({best}): {said}."
+
+
+def _settings(competitors: Sequence[Competitor], outcomes: Sequence[Outcome]) -> str:
+    lines = [("competitor", "settings", "a read ends in", "packages", "records", "start, s")]
+    lines += [
+        (
+            one.name,
+            one.settings,
+            one.result,
+            ", ".join(f"`{name}`" for name in one.environment.requirements) or "this project's",
+            "all" if one.share == 1 else f"1 of {one.share}",
+            _start(one.name, outcomes),
+        )
+        for one in competitors
+    ]
+    return f"## Settings\n\n{markdown_table(lines).rstrip()}"
+
+
+def _start(name: str, outcomes: Sequence[Outcome]) -> str:
+    starts = [run.start for outcome in outcomes for run in outcome.runs.get(name, ())]
+    return f"{statistics.median(starts):.1f}" if starts else ""
+
+
+def _programs(competitors: Sequence[Competitor]) -> str:
+    names = list(dict.fromkeys(one.program for one in competitors))
+    folder = "../../benchmarks/alternatives"
+    included = [
+        *((f"programs/{name}.py", "") for name in names),
+        ("programs/consumed.py", "What the loops of Polars and DuckDB share:"),
+        ("task.py", "What all of them share:"),
+    ]
+    parts = [
+        f"{text or f'`{path}`:'}\n\n```{{literalinclude}} {folder}/{path}\n:language: python\n```"
+        for path, text in included
+    ]
+    return "\n\n".join(("## Programs", *parts)) + "\n"

@@ -1,0 +1,146 @@
+"""What a program does, how it is timed, and what it answers.
+
+It runs in the environment of any tool, so it imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.connection import Connection
+
+CORES: Final = 2
+READ: Final = "read"
+COPY: Final = "copy"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A topic to read to its end, or to copy to another topic."""
+
+    bootstrap_servers: str
+    source: str
+    target: str
+    records: int
+    variant: str = ""
+    """What the program is to use, where it has a choice."""
+
+    jars: str = ""
+    """The jars that its environment has beside Python packages, separated by commas."""
+
+    partitions: tuple[int, ...] = ()
+    """The partitions of this process's share."""
+
+    process: int = 0
+    ports: tuple[int, ...] = ()
+    """A free port for each process, if they talk to each other."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a program is told: its work, in so many processes, after a small one of the same kind.
+
+    The small one starts what a tool starts on first use.
+    """
+
+    work: str
+    processes: int
+    warm_up: Task
+    task: Task
+
+    def to_json(self) -> str:
+        """Return the order as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Order:
+        """Parse an order."""
+        given = json.loads(text)
+        warm_up, task = (_task(given[name]) for name in ("warm_up", "task"))
+        return cls(given["work"], given["processes"], warm_up, task)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The records of a task and its time, and when it began: seconds since 1970."""
+
+    records: int
+    seconds: float
+    began_at: float
+
+    def to_json(self) -> str:
+        """Return the answer as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Answer:
+        """Parse an answer."""
+        return cls(**json.loads(text))
+
+
+Work: TypeAlias = "Callable[[Task], int]"
+"""Does a task, and returns how many records it read or acknowledged."""
+
+
+def main(read: Work, copy: Work) -> None:
+    """Do the work of the command line, and write the answer to the file that it names."""
+    order = Order.from_json(sys.argv[1])
+    work = {READ: read, COPY: copy}[order.work]
+    answer = _alone(work, order) if order.processes == 1 else _together(work, order)
+    Path(sys.argv[2]).write_text(answer.to_json())
+
+
+def share(task: Task, process: int, processes: int) -> Task:
+    """Return the task of one of several processes, which share its partitions."""
+    given = {**asdict(task), "partitions": task.partitions[process::processes]}
+    return Task(**{**given, "process": process})
+
+
+def _alone(work: Work, order: Order) -> Answer:
+    work(order.warm_up)
+    began_at, began = time.time(), time.perf_counter()
+    records = work(order.task)
+    return Answer(records, time.perf_counter() - began, began_at)
+
+
+def _together(work: Work, order: Order) -> Answer:
+    context = get_context("spawn")
+    ends = []
+    for number in range(order.processes):
+        here, there = context.Pipe()
+        tasks = [share(each, number, order.processes) for each in (order.warm_up, order.task)]
+        context.Process(target=_do, args=(work, tasks, there), daemon=True).start()
+        there.close()
+        ends.append(here)
+    for end in ends:
+        end.recv()
+    began_at, began = time.time(), time.perf_counter()
+    for end in ends:
+        end.send(None)
+    records = sum(end.recv() for end in ends)
+    return Answer(records, time.perf_counter() - began, began_at)
+
+
+def _do(work: Work, tasks: list[Task], end: Connection) -> None:
+    warm_up, task = tasks
+    end.send(work(warm_up))
+    end.recv()
+    end.send(work(task))
+    # The results of this process stay until all have theirs.
+    end.poll(None)
+
+
+def _task(given: dict[str, object]) -> Task:
+    tuples = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    return Task(**{**given, **tuples})  # type: ignore[arg-type]  # as `asdict` made it

@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from benchmarks.alternatives.competitors import COMPETITORS, PROJECT, Competitor, Environment
+from benchmarks.alternatives.page import Size, page
+from benchmarks.alternatives.rounds import Outcome, Run, RunError, run_rounds
+from benchmarks.alternatives.task import COPY, READ, Order, Task, share
+
+ROOT = Path(__file__).parents[3]
+OTHERS = Environment("other", ("other==1.0",))
+
+
+def competitor(name: str, *, is_ours: bool = False, share: int = 1) -> Competitor:
+    environment = PROJECT if is_ours else OTHERS
+    return Competitor(
+        name, "quix", environment, "objects", "defaults", share=share, is_ours=is_ours
+    )
+
+
+OURS = competitor("Spark, kafka-python", is_ours=True)
+FAST, SLOW = competitor("fast"), competitor("slow", share=20)
+TASK = Task("localhost:9092", "source", "target", 8, partitions=(0, 1, 2, 3))
+
+
+def written(*measured: tuple[str, int, Outcome]) -> str:
+    return page(measured, (OURS, FAST, SLOW), {"cores": "2"}, Size(1_000, 3), "the command")
+
+
+def outcome(**rates: float) -> Outcome:
+    names = {"ours": OURS.name}
+    runs = {names.get(name, name): [Run(rate, 2.0)] for name, rate in rates.items()}
+    return Outcome("100 B", runs)
+
+
+def test_the_page_has_tables_settings_and_the_programs():
+    text = written((READ, 100, outcome(ours=3e6, slow=1e3)), (COPY, 100, outcome(ours=1e6)))
+    assert "| 100 B | Spark, kafka-python | 3,000,000 |  | 300 |" in text
+    assert "## Copying a topic" in text
+    assert "| slow | defaults | objects | `other==1.0` | 1 of 20 | 2.0 |" in text
+    assert "{literalinclude} ../../benchmarks/alternatives/programs/quix.py" in text
+
+
+@pytest.mark.parametrize(
+    ("fast", "said"), [(4e6, "faster: fast."), (2e6, "no alternative was faster.")]
+)
+def test_the_page_names_who_is_faster(fast, said):
+    text = written((READ, 100, outcome(ours=3e6, fast=fast)))
+    assert f"100 B, beside this library in Spark (Spark, kafka-python): {said}" in text
+
+
+def test_the_page_says_why_a_competitor_has_no_figure():
+    failed = outcome(ours=3e6)
+    failed.failures["fast"] = "could not be installed: no `wheel`"
+    text = written((READ, 100, failed))
+    assert "100 B: **fast** has no figure: `could not be installed: no wheel`" in text
+
+
+def test_a_competitor_that_fails_once_has_no_figure_and_is_not_run_again():
+    ran = []
+
+    def measure(one: Competitor) -> Run:
+        ran.append(one.name)
+        if one is SLOW and ran.count(one.name) == 2:
+            raise RunError("too slow")
+        return Run(1.0, 0.5)
+
+    found = run_rounds("100 B", (FAST, SLOW), 3, measure)
+    assert ran == ["fast", "slow", "fast", "slow", "fast"]
+    assert found.runs == {"fast": [Run(1.0, 0.5)] * 3}
+    assert found.failures == {"slow": "too slow"}
+
+
+def test_processes_share_the_partitions():
+    shares = [share(TASK, process, 2) for process in range(2)]
+    assert [(each.process, each.partitions) for each in shares] == [(0, (0, 2)), (1, (1, 3))]
+
+
+def test_an_order_in_json():
+    order = Order(READ, 2, TASK, TASK)
+    assert Order.from_json(order.to_json()) == order
+
+
+@pytest.mark.parametrize("program", sorted({one.program for one in COMPETITORS}))
+def test_each_competitor_has_a_program(program):
+    assert (ROOT / "benchmarks" / "alternatives" / "programs" / f"{program}.py").is_file()
