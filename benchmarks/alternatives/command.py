@@ -6,7 +6,6 @@ import argparse
 import itertools
 import sys
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
@@ -34,7 +33,11 @@ PARTITIONS: Final = 4
 WARM_UP_RECORDS: Final = 20_000
 
 KB1_KEYS: Final = Shape("1 kB, 8 B keys", 1_000, has_keys=True, volume=3)
-CASES: Final = ((READ, B100_KEYS), (READ, KB1_KEYS), (COPY, B100_KEYS))
+CASES: Final[Mapping[str, tuple[str, Shape]]] = {
+    "read-100": (READ, B100_KEYS),
+    "read-1000": (READ, KB1_KEYS),
+    "copy-100": (COPY, B100_KEYS),
+}
 
 
 @final
@@ -115,20 +118,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pythons, missing = _environments(competitors)
     with KafkaCluster() as kafka:
         measurement = Measurement(kafka, size, chosen.limit)
-        outcomes = [
-            _measure(measurement, work, shape, competitors, pythons, missing)
-            for work, shape in CASES
+        measured = [
+            (work, shape.value_bytes, _measure(measurement, work, shape, pythons, missing))
+            for work, shape in (CASES[name] for name in chosen.cases)
         ]
-    for (work, shape), outcome in zip(CASES, outcomes, strict=True):
-        print(as_text(section_of(work, [(shape.value_bytes, outcome)])))
+    for work, value_bytes, outcome in measured:
+        print(as_text(section_of(work, [(value_bytes, outcome)])))
         for name, reason in outcome.failures.items():
             print(f"{name}: {reason}")
     if len(competitors) == len(COMPETITORS):
         command = " ".join(("python -m benchmarks.alternatives", *sys.argv[1:]))
-        measured = [
-            (work, shape.value_bytes, outcome)
-            for (work, shape), outcome in zip(CASES, outcomes, strict=True)
-        ]
         PAGE.write_text(page(measured, COMPETITORS, describe_machine(), size, command))
 
 
@@ -139,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure this library beside other tools; a run of all writes the page.",
     )
     made.add_argument("--only", nargs="+", choices=names, default=names, help="competitors to run")
+    made.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), help="what they do")
     made.add_argument("--runs", type=int, default=3, help="rounds (3)")
     made.add_argument("--records", type=int, default=2_000_000, help="records of 100 B (2,000,000)")
     made.add_argument("--limit", type=float, default=180, help="seconds of a run at most (180)")
@@ -147,12 +147,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _environments(
     competitors: Sequence[Competitor],
-) -> tuple[Mapping[str, Path], Mapping[str, str]]:
+) -> tuple[Mapping[Competitor, Path], Mapping[str, str]]:
     """Return the Python of each competitor, and why some have none."""
     pythons, missing = {}, {}
     for one in competitors:
         try:
-            pythons[one.name] = python_of(one.environment)
+            pythons[one] = python_of(one.environment)
         except InstallError as error:
             missing[one.name] = f"could not be installed: {error}"
     return pythons, missing
@@ -162,16 +162,14 @@ def _measure(
     measurement: Measurement,
     work: str,
     shape: Shape,
-    competitors: Sequence[Competitor],
-    pythons: Mapping[str, Path],
+    pythons: Mapping[Competitor, Path],
     missing: Mapping[str, str],
 ) -> Outcome:
-    measure = partial(measurement.run, work, shape)
     outcome = run_rounds(
         shape.name,
-        [one for one in competitors if one.name in pythons],
+        list(pythons),
         measurement.size.runs,
-        lambda one: measure(pythons[one.name], one),
+        lambda one: measurement.run(work, shape, pythons[one], one),
     )
     outcome.failures.update(missing)
     return outcome

@@ -30,6 +30,7 @@ def python_of(environment: Environment) -> Path:
     python, installed = folder / "bin" / "python", folder / "installed.txt"
     wanted = "\n".join(environment.requirements)
     if not (installed.exists() and installed.read_text() == wanted):
+        print(f"installing {', '.join(environment.requirements)} ...", file=sys.stderr, flush=True)
         _run(sys.executable, "-m", "venv", "--clear", str(folder))
         _run(str(python), "-m", "pip", "install", "--quiet", *environment.requirements)
         installed.write_text(wanted)
@@ -37,8 +38,11 @@ def python_of(environment: Environment) -> Path:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(  # noqa: S603 - Python and pip, with requirements of our own
-        command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - Python and pip, with requirements of our own
+            command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise InstallError(f"took more than {INSTALL_SECONDS:.0f} s") from None
     if done.returncode:
         raise InstallError((done.stderr or done.stdout).strip().splitlines()[-1])

@@ -37,18 +37,17 @@ SUITED: Final = """\
 ## What suits which work
 
 - **Flink** is an engine for streams with state: event time, joins, windows, and checkpoints that
-  include its Kafka transactions. For such work, or where a cluster of it runs, use it. It gives
-  Python no Arrow of a topic except through its Python functions, and needs Java.
-- **Ray Data** brings a topic to Python functions on GPUs or many machines, next to a training job.
-  It reads bounded ranges only, and the program stores offsets itself.
-- **Quix Streams** and **Bytewax** call Python for each record and need no cluster and no Java. They
-  are simpler where a record needs Python anyway and some ten thousand records a second suffice.
-- **Polars** or **DuckDB** with confluent-kafka's consumer need two packages and thirty lines. Where
-  one process is enough and you store the offsets yourself, there is less to install and to learn.
-  They start in a second or less.
-- **The JVM connector** comes from the Spark project. It is the reference for semantics, it takes
-  Scala and SQL on the JVM, and rows that stay in the JVM need no Python workers.
-- **This library** is for topics that go to Spark, or to Arrow in Python, with Spark's options and
+  include its Kafka transactions. Use it for such work, or where you already run a cluster. It needs
+  Java, and a jar for Kafka.
+- **Ray Data** brings a topic to Python functions on many machines or GPUs, next to a training job.
+  It reads bounded ranges only, and your program stores offsets.
+- **Quix Streams** and **Bytewax** call Python for each record, without a cluster and without Java.
+  They are simpler where each record needs Python anyway and their rates suffice.
+- **Polars** or **DuckDB** with confluent-kafka's consumer need two packages and a short program.
+  They are simpler where your program stores offsets and you need no Spark.
+- **The JVM connector** is part of the Spark project and defines the semantics. Rows that stay in
+  the JVM need no Python workers.
+- **This library** reads topics into Spark, or into Arrow in Python, with Spark's options and
   checkpoints and without jars."""
 
 
