@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -19,13 +20,13 @@ from pyspark_kafka.brokers import KafkaCluster
 from .competitors import COMPETITORS, Competitor, jars_of
 from .environments import InstallError, python_of
 from .page import Size, page, section_of
-from .rounds import Run, RunError, run_program, run_rounds, with_ports
-from .task import COPY, READ, Order, Task
+from .rounds import Run, run_program, run_rounds, with_ports
+from .task import COPY, READ, Order, Orders, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .rounds import Outcome
+    from .task import Answer
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "alternatives.md"
 
@@ -33,7 +34,9 @@ PARTITIONS: Final = 4
 WARM_UP_RECORDS: Final = 20_000
 
 KB1_KEYS: Final = Shape("1 kB, 8 B keys", 1_000, has_keys=True, volume=3)
-CASES: Final[Mapping[str, tuple[str, Shape]]] = {
+Case: TypeAlias = tuple[str, Shape]
+
+CASES: Final[Mapping[str, Case]] = {
     "read-100": (READ, B100_KEYS),
     "read-1000": (READ, KB1_KEYS),
     "copy-100": (COPY, B100_KEYS),
@@ -51,39 +54,47 @@ class Measurement:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
     _topics: dict[int, Topics] = field(default_factory=dict)
 
-    def run(self, work: str, shape: Shape, python: Path, competitor: Competitor) -> Run:
-        """Run a competitor once, and check what it did.
-
-        :raises RunError: if it failed, or if records are missing.
-        """
-        warm_up = self._filled(shape, WARM_UP_RECORDS)
-        topic = self._filled(shape, self.size.records // competitor.share)
-        number = next(self._numbers)
-        targets = [f"copies-{number}-{name}" for name in ("warm-up", "task")]
-        for target in targets:
-            self.kafka.create_topic(target, PARTITIONS)
-        tasks = [
-            self._task(competitor, each, target)
-            for each, target in zip((warm_up, topic), targets, strict=True)
-        ]
+    def run(
+        self, cases: Sequence[Case], python: Path, competitor: Competitor
+    ) -> Sequence[Run | str]:
+        """Run a competitor in each case, check what it did, and return its runs or reasons."""
+        orders = [self._order(competitor, work, shape) for work, shape in cases]
         try:
-            order = Order(work, competitor.processes, *tasks)
-            answer, start = run_program(python, competitor.program, order, self.limit)
-            found = self._count(targets[-1]) if work == COPY else answer.records
-            if not found == answer.records == topic.records:
-                raise RunError(
-                    f"{found:,} of {topic.records:,} records, and it says {answer.records:,}"
-                )
+            answers, launched, reason = run_program(
+                python, competitor.program, Orders(competitor.processes, tuple(orders)), self.limit
+            )
+            found: list[Run | str] = [
+                self._missing(order, answer) or Run(answer.records / answer.seconds)
+                for order, answer in zip(orders, answers, strict=False)
+            ]
         finally:
-            for target in targets:
-                self.kafka.delete_topic(target)
-        return Run(answer.records / answer.seconds, start)
+            for order in orders:
+                self.kafka.delete_topic(order.warm_up.target)
+                self.kafka.delete_topic(order.task.target)
+        if found and isinstance(first := found[0], Run):
+            found[0] = replace(first, start=answers[0].began_at - launched)
+        return [*found, *[reason] * (len(orders) - len(found))]
+
+    def _order(self, competitor: Competitor, work: str, shape: Shape) -> Order:
+        records = (WARM_UP_RECORDS, self.size.records // competitor.share)
+        warm_up, task = (self._task(competitor, self._filled(shape, each)) for each in records)
+        return Order(work, warm_up, task)
+
+    def _missing(self, order: Order, answer: Answer) -> str:
+        """Return what is wrong with an answer, if anything is."""
+        wanted = order.task.records
+        found = self._count(order.task.target) if order.work == COPY else answer.records
+        if found == answer.records == wanted:
+            return ""
+        return f"{found:,} of {wanted:,} records, and it says {answer.records:,}"
 
     def _filled(self, shape: Shape, records: int) -> Topic:
         topics = self._topics.setdefault(records, Topics(self.kafka, records))
         return topics.filled(shape, PARTITIONS)
 
-    def _task(self, competitor: Competitor, topic: Topic, target: str) -> Task:
+    def _task(self, competitor: Competitor, topic: Topic) -> Task:
+        target = f"copies-{next(self._numbers)}"
+        self.kafka.create_topic(target, PARTITIONS)
         task = Task(
             self.kafka.bootstrap_servers,
             topic.name,
@@ -114,21 +125,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the competitors, print the tables, and write the page after a run of all."""
     chosen = _parser().parse_args(arguments)
     size = Size(chosen.records, chosen.runs)
+    load = os.getloadavg()[0]
+    cases = [CASES[name] for name in chosen.cases]
     competitors = [one for one in COMPETITORS if one.name in chosen.only]
     pythons, missing = _environments(competitors)
     with KafkaCluster() as kafka:
         measurement = Measurement(kafka, size, chosen.limit)
-        measured = [
-            (work, shape.value_bytes, _measure(measurement, work, shape, pythons, missing))
-            for work, shape in (CASES[name] for name in chosen.cases)
-        ]
+        outcomes = run_rounds(
+            [shape.name for _, shape in cases],
+            list(pythons),
+            size.runs,
+            lambda one: measurement.run(cases, pythons[one], one),
+        )
+    measured = []
+    for (work, shape), outcome in zip(cases, outcomes, strict=True):
+        outcome.failures.update(missing)
+        measured.append((work, shape.value_bytes, outcome))
     for work, value_bytes, outcome in measured:
         print(as_text(section_of(work, [(value_bytes, outcome)])))
         for name, reason in outcome.failures.items():
             print(f"{name}: {reason}")
     if len(competitors) == len(COMPETITORS):
         command = " ".join(("python -m benchmarks.alternatives", *sys.argv[1:]))
-        PAGE.write_text(page(measured, COMPETITORS, describe_machine(), size, command))
+        machine = {**describe_machine(), "load average before the run": f"{load:.1f}"}
+        PAGE.write_text(page(measured, COMPETITORS, machine, size, command))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), help="what they do")
     made.add_argument("--runs", type=int, default=3, help="rounds (3)")
     made.add_argument("--records", type=int, default=2_000_000, help="records of 100 B (2,000,000)")
-    made.add_argument("--limit", type=float, default=180, help="seconds of a run at most (180)")
+    made.add_argument("--limit", type=float, default=600, help="seconds of a program at most (600)")
     return made
 
 
@@ -156,23 +176,6 @@ def _environments(
         except InstallError as error:
             missing[one.name] = f"could not be installed: {error}"
     return pythons, missing
-
-
-def _measure(
-    measurement: Measurement,
-    work: str,
-    shape: Shape,
-    pythons: Mapping[Competitor, Path],
-    missing: Mapping[str, str],
-) -> Outcome:
-    outcome = run_rounds(
-        shape.name,
-        list(pythons),
-        measurement.size.runs,
-        lambda one: measurement.run(work, shape, pythons[one], one),
-    )
-    outcome.failures.update(missing)
-    return outcome
 
 
 def _end(consumer: Consumer, partition: TopicPartition) -> int:

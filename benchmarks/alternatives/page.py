@@ -121,9 +121,10 @@ Kafka from Python: on the same topics, with the same broker, on one machine, in 
 ```
 
 In each of {rounds} every competitor runs once, as a process of its own with the environment that
-it needs; the tables have medians. It first does the same with a small topic, so that it has
-started all that it starts. Then the time begins, and it ends when the last record is there. The
-time of the start and of the small topic is in the column *start* of the settings.
+it needs; the tables have medians. It does the cases one after another, and before each of them
+the same with a small topic, which starts what a tool starts late. Then the time begins, and it
+ends when the last record is there. The time of the start and of the first small topic is in the
+column *start* of the settings.
 
 The topics have four partitions and {size.records:,} records with values of 100 B, or three times as
 many bytes in values of 1 kB, and keys of 8 B. The slower tools read fewer: see the settings. The
@@ -183,7 +184,8 @@ def _settings(competitors: Sequence[Competitor], outcomes: Sequence[Outcome]) ->
 
 
 def _start(name: str, outcomes: Sequence[Outcome]) -> str:
-    starts = [run.start for outcome in outcomes for run in outcome.runs.get(name, ())]
+    runs = (run for outcome in outcomes for run in outcome.runs.get(name, ()))
+    starts = [run.start for run in runs if run.start is not None]
     return f"{statistics.median(starts):.1f}" if starts else ""
 
 

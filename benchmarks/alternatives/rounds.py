@@ -1,4 +1,4 @@
-"""Alternating rounds of programs in processes of their own; a program that fails leaves a case."""
+"""Alternating rounds of programs, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from .environments import FOLDER, ROOT
-from .task import Answer, Order, Task
+from .task import Answer, Orders, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,73 +25,70 @@ if TYPE_CHECKING:
 LAST_CHARACTERS: Final = 300
 
 
-class RunError(Exception):
-    """A program failed, did not end in time, or did not do its task."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a program: records per second, and the seconds before it began to read."""
+    """Records per second, and for a program's first case the seconds before it began."""
 
     rate: float
-    start: float
+    start: float | None = None
 
 
 @final
 @dataclass(slots=True)
 class Outcome:
-    """The runs of the competitors of a case, and why some have none."""
+    """The runs of the competitors in a case, and why some have none."""
 
     case: str
     runs: dict[str, list[Run]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
+    def add(self, competitor: str, found: Run | str) -> None:
+        """Add a run, or the reason why there is none, which drops the competitor's other runs."""
+        if isinstance(found, str):
+            self.failures[competitor] = found
+            self.runs.pop(competitor, None)
+        elif competitor not in self.failures:
+            self.runs.setdefault(competitor, []).append(found)
 
-Measure: TypeAlias = "Callable[[Competitor], Run]"
+
+Measure: TypeAlias = "Callable[[Competitor], Sequence[Run | str]]"
+"""Runs a competitor in each case, and returns its runs, or the reasons why there are none."""
 
 
 def run_rounds(
-    case: str, competitors: Sequence[Competitor], rounds: int, measure: Measure
-) -> Outcome:
-    """Run each competitor once per round; one that fails is not run again.
-
-    It is reported with what it says, and its runs are dropped.
-    """
-    outcome = Outcome(case)
+    cases: Sequence[str], competitors: Sequence[Competitor], rounds: int, measure: Measure
+) -> tuple[Outcome, ...]:
+    """Run each competitor once per round, unless it failed in all cases."""
+    outcomes = tuple(Outcome(case) for case in cases)
     for number in range(rounds):
         for one in competitors:
-            if one.name in outcome.failures:
+            if all(one.name in outcome.failures for outcome in outcomes):
                 continue
-            try:
-                run = measure(one)
-            except RunError as error:
-                outcome.failures[one.name] = str(error)
-                outcome.runs.pop(one.name, None)
-            else:
-                outcome.runs.setdefault(one.name, []).append(run)
+            for outcome, found in zip(outcomes, measure(one), strict=True):
+                outcome.add(one.name, found)
+                said = found if isinstance(found, str) else f"{found.rate:,.0f} records/s"
                 print(
-                    f"{case}, {number + 1}/{rounds}: {one.name}: {run.rate:,.0f} records/s, "
-                    f"start {run.start:.1f} s",
+                    f"{number + 1}/{rounds}: {one.name}, {outcome.case}: {said}",
                     file=sys.stderr,
                     flush=True,
                 )
-    return outcome
+    return outcomes
 
 
-def run_program(python: Path, program: str, order: Order, limit: float) -> tuple[Answer, float]:
-    """Run a program to its end, and return its answer and the seconds until it began.
-
-    :raises RunError: if it fails, or does not end within the limit.
-    """
+def run_program(
+    python: Path, program: str, orders: Orders, limit: float
+) -> tuple[Sequence[Answer], float, str]:
+    """Run a program; return its answers, when it was launched, and why it has no more answers."""
     name = f"benchmarks.alternatives.programs.{program}"
     log = FOLDER / f"{program}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="alternatives-") as directory, log.open("wb") as output:
-        answer = Path(directory) / "answer.json"
+        answers = Path(directory) / "answers"
+        answers.touch()
         launched = time.time()
         process = subprocess.Popen(  # noqa: S603 - a program of ours
-            [str(python), "-m", name, order.to_json(), str(answer)],
+            [str(python), "-m", name, orders.to_json(), str(answers)],
             stdout=output,
             stderr=output,
             cwd=ROOT,
@@ -100,14 +97,13 @@ def run_program(python: Path, program: str, order: Order, limit: float) -> tuple
         )
         try:
             code = process.wait(limit)
+            reason = f"ended with {code}: {_last_line(log)}"
         except subprocess.TimeoutExpired:
-            raise RunError(f"did not end within {limit:.0f} s") from None
+            reason = f"did not end within {limit:.0f} s"
         finally:
             _end_group(process)
-        if code:
-            raise RunError(f"ended with {code}: {_last_line(log)}")
-        found = Answer.from_json(answer.read_text())
-    return found, found.began_at - launched
+        found = [Answer.from_json(line) for line in answers.read_text().splitlines()]
+    return found, launched, reason
 
 
 def with_ports(task: Task, processes: int) -> Task:

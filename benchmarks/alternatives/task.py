@@ -48,26 +48,34 @@ class Task:
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a program is told: its work, in so many processes, after a small one of the same kind.
-
-    The small one starts what a tool starts on first use.
-    """
+    """Work on a task, after a small one of the same kind, which starts what a tool starts late."""
 
     work: str
-    processes: int
     warm_up: Task
     task: Task
 
+
+@final
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a program is told to do, one after another, in so many processes."""
+
+    processes: int
+    orders: tuple[Order, ...]
+
     def to_json(self) -> str:
-        """Return the order as JSON."""
+        """Return the orders as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Order:
-        """Parse an order."""
+    def from_json(cls, text: str) -> Orders:
+        """Parse orders."""
         given = json.loads(text)
-        warm_up, task = (_task(given[name]) for name in ("warm_up", "task"))
-        return cls(given["work"], given["processes"], warm_up, task)
+        orders = (
+            Order(each["work"], _task(each["warm_up"]), _task(each["task"]))
+            for each in given["orders"]
+        )
+        return cls(given["processes"], tuple(orders))
 
 
 @final
@@ -94,11 +102,14 @@ Work: TypeAlias = "Callable[[Task], int]"
 
 
 def main(read: Work, copy: Work) -> None:
-    """Do the work of the command line, and write the answer to the file that it names."""
-    order = Order.from_json(sys.argv[1])
-    work = {READ: read, COPY: copy}[order.work]
-    answer = _alone(work, order) if order.processes == 1 else _together(work, order)
-    Path(sys.argv[2]).write_text(answer.to_json())
+    """Do the work of the command line, and add each answer to the file that it names."""
+    given = Orders.from_json(sys.argv[1])
+    for order in given.orders:
+        work = {READ: read, COPY: copy}[order.work]
+        several = given.processes > 1
+        answer = _together(work, order, given.processes) if several else _alone(work, order)
+        with Path(sys.argv[2]).open("a") as answers:
+            print(answer.to_json(), file=answers)
 
 
 def share(task: Task, process: int, processes: int) -> Task:
@@ -114,12 +125,12 @@ def _alone(work: Work, order: Order) -> Answer:
     return Answer(records, time.perf_counter() - began, began_at)
 
 
-def _together(work: Work, order: Order) -> Answer:
+def _together(work: Work, order: Order, processes: int) -> Answer:
     context = get_context("spawn")
     ends = []
-    for number in range(order.processes):
+    for number in range(processes):
         here, there = context.Pipe()
-        tasks = [share(each, number, order.processes) for each in (order.warm_up, order.task)]
+        tasks = [share(each, number, processes) for each in (order.warm_up, order.task)]
         context.Process(target=_do, args=(work, tasks, there), daemon=True).start()
         there.close()
         ends.append(here)
