@@ -16,6 +16,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.tables import as_text
 from benchmarks.topics import B100_KEYS, Shape, Topic, Topics
 from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers.errors import JarsError
 
 from .competitors import COMPETITORS, Competitor, jars_of
 from .environments import InstallError, python_of
@@ -172,9 +173,12 @@ def _environments(
     pythons, missing = {}, {}
     for one in competitors:
         try:
-            pythons[one] = python_of(one.environment)
-        except InstallError as error:
+            python = python_of(one.environment)
+            jars_of(one.program)
+        except (InstallError, JarsError) as error:
             missing[one.name] = f"could not be installed: {error}"
+        else:
+            pythons[one] = python
     return pythons, missing
 
 

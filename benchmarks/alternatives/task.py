@@ -127,11 +127,12 @@ def _alone(work: Work, order: Order) -> Answer:
 
 def _together(work: Work, order: Order, processes: int) -> Answer:
     context = get_context("spawn")
-    ends = []
+    ends, started = [], []
     for number in range(processes):
         here, there = context.Pipe()
         tasks = [share(each, number, processes) for each in (order.warm_up, order.task)]
-        context.Process(target=_do, args=(work, tasks, there), daemon=True).start()
+        started.append(context.Process(target=_do, args=(work, tasks, there), daemon=True))
+        started[-1].start()
         there.close()
         ends.append(here)
     for end in ends:
@@ -140,7 +141,10 @@ def _together(work: Work, order: Order, processes: int) -> Answer:
     for end in ends:
         end.send(None)
     records = sum(end.recv() for end in ends)
-    return Answer(records, time.perf_counter() - began, began_at)
+    answer = Answer(records, time.perf_counter() - began, began_at)
+    for process in started:
+        process.join()
+    return answer
 
 
 def _do(work: Work, tasks: list[Task], end: Connection) -> None:
@@ -148,8 +152,6 @@ def _do(work: Work, tasks: list[Task], end: Connection) -> None:
     end.send(work(warm_up))
     end.recv()
     end.send(work(task))
-    # The results of this process stay until all have theirs.
-    end.poll(None)
 
 
 def _task(given: dict[str, object]) -> Task:
