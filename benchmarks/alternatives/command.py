@@ -125,8 +125,7 @@ class Measurement:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the competitors, print the tables, and write the page after a run of all."""
     chosen = _parser().parse_args(arguments)
-    size = Size(chosen.records, chosen.runs)
-    load = os.getloadavg()[0]
+    size = Size(chosen.records, chosen.runs, os.getloadavg()[0])
     cases = [CASES[name] for name in chosen.cases]
     competitors = [one for one in COMPETITORS if one.name in chosen.only]
     pythons, missing = _environments(competitors)
@@ -148,8 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{name}: {reason}")
     if len(competitors) == len(COMPETITORS):
         command = " ".join(("python -m benchmarks.alternatives", *sys.argv[1:]))
-        machine = {**describe_machine(), "load average before the run": f"{load:.1f}"}
-        PAGE.write_text(page(measured, COMPETITORS, machine, size, command))
+        PAGE.write_text(page(measured, COMPETITORS, describe_machine(), size, command))
 
 
 def _parser() -> argparse.ArgumentParser:

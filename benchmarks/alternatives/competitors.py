@@ -141,7 +141,8 @@ COMPETITORS: Final = (
         "flink_sql",
         FLINK,
         "Flink's rows, dropped",
-        f"a local cluster, parallelism {CORES}, batch mode, `pipeline.object-reuse`, format `raw`; "
+        f"a local cluster, parallelism {CORES}, batch mode, `pipeline.object-reuse`, format `raw`, "
+        f"`{FLINK_CONNECTOR.name}.jar`; "
         "at least once, `acks=all`",
     ),
     Competitor(

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     Measured = tuple[str, int, Outcome]
     """What the competitors did, the bytes of a value, and how it went."""
 
+MAX_LOAD: Final = 1.0
+BUSY: Final = """
+
+The machine was busy with other work, as its load average below shows: figures are low, starts are
+long, and ratios are uncertain, most of all of what runs in a JVM and of short runs."""
+
 TITLES: Final = {READ: "Reading a topic", COPY: "Copying a topic"}
 ABOUT: Final = {
     READ: (
@@ -54,10 +60,12 @@ SUITED: Final = """\
 @final
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a run."""
+    """The size of a run, and how busy the machine was before it."""
 
     records: int
     runs: int
+    load: float
+    """The load average."""
 
 
 def page(
@@ -74,7 +82,8 @@ def page(
         _table(work, [(size, outcome) for of, size, outcome in measured if of == work], competitors)
         for work in works
     )
-    rows = "".join(f"| {name} | {value} |\n" for name, value in machine.items())
+    described = {**machine, "load average before the run": f"{size.load:.1f}"}
+    rows = "".join(f"| {name} | {value} |\n" for name, value in described.items())
     return "\n\n".join(
         (
             _introduction(size, command),
@@ -109,7 +118,8 @@ def section_of(work: str, cases: Sequence[tuple[int, Outcome]]) -> Section:
 
 
 def _introduction(size: Size, command: str) -> str:
-    rounds = "1 round" if size.runs == 1 else f"{size.runs} rounds"
+    busy = BUSY if size.load > MAX_LOAD else ""
+    rounds = "one round" if size.runs == 1 else f"each of {size.runs} rounds"
     return f"""\
 # Alternatives
 
@@ -120,7 +130,7 @@ Kafka from Python: on the same topics, with the same broker, on one machine, in 
 {command}
 ```
 
-In each of {rounds} every competitor runs once, as a process of its own with the environment that
+In {rounds} every competitor runs once, as a process of its own with the environment that
 it needs; the tables have medians. It does the cases one after another, and before each of them
 the same with a small topic, which starts what a tool starts late. Then the time begins, and it
 ends when the last record is there. The time of the start and of the first small topic is in the
@@ -128,7 +138,7 @@ column *start* of the settings.
 
 The topics have four partitions and {size.records:,} records with values of 100 B, or three times as
 many bytes in values of 1 kB, and keys of 8 B. The slower tools read fewer: see the settings. The
-broker is on the same machine and shares its cores with what is measured."""
+broker is on the same machine and shares its cores with what is measured.{busy}"""
 
 
 def _table(
@@ -136,11 +146,12 @@ def _table(
 ) -> str:
     ours = {one.name for one in competitors if one.is_ours}
     notes = [
-        *(note for _, outcome in cases for note in _failures(outcome)),
-        *(note for _, outcome in cases for note in _faster(outcome, ours)),
+        f"- {note}"
+        for _, outcome in cases
+        for note in (*_failures(outcome), *_faster(outcome, ours))
     ]
     table = as_markdown(section_of(work, cases)).rstrip()
-    return "\n\n".join((f"## {TITLES[work]}", ABOUT[work], table, *notes))
+    return "\n\n".join((f"## {TITLES[work]}", ABOUT[work], table, "\n".join(notes)))
 
 
 def _failures(outcome: Outcome) -> Iterator[str]:
@@ -163,7 +174,7 @@ def _faster(outcome: Outcome, ours: set[str]) -> Iterator[str]:
         faster = [
             name for name, rate in medians.items() if rate > medians[best] and name not in ours
         ]
-        said = f"faster: {', '.join(faster)}" if faster else "no alternative was faster"
+        said = f"faster: {'; '.join(faster)}" if faster else "no alternative was faster"
         yield f"{outcome.case}, beside this library {form} ({best}): {said}."
 
 
@@ -180,7 +191,8 @@ def _settings(competitors: Sequence[Competitor], outcomes: Sequence[Outcome]) ->
         )
         for one in competitors
     ]
-    return f"## Settings\n\n{markdown_table(lines).rstrip()}"
+    table = markdown_table(lines).rstrip().replace("---:", "---")
+    return f"## Settings\n\n{table}"
 
 
 def _start(name: str, outcomes: Sequence[Outcome]) -> str:

@@ -25,7 +25,7 @@ TASK = Task("localhost:9092", "source", "target", 8, partitions=(0, 1, 2, 3))
 
 
 def written(*measured: tuple[str, int, Outcome]) -> str:
-    return page(measured, (OURS, FAST, SLOW), {"cores": "2"}, Size(1_000, 3), "the command")
+    return page(measured, (OURS, FAST, SLOW), {"cores": "2"}, Size(1_000, 3, 0.5), "the command")
 
 
 def outcome(**rates: float) -> Outcome:
@@ -48,6 +48,13 @@ def test_the_page_has_tables_settings_and_the_programs():
 def test_the_page_names_who_is_faster(fast, said):
     text = written((READ, 100, outcome(ours=3e6, fast=fast)))
     assert f"100 B, beside this library in Spark (Spark, kafka-python): {said}" in text
+
+
+@pytest.mark.parametrize(("load", "is_busy"), [(0.5, False), (9.5, True)])
+def test_the_page_says_that_the_machine_was_busy(load, is_busy):
+    text = page([(READ, 100, outcome(ours=3e6))], (OURS,), {}, Size(1_000, 1, load), "the command")
+    assert ("The machine was busy" in text) == is_busy
+    assert f"| load average before the run | {load} |" in text
 
 
 def test_the_page_says_why_a_competitor_has_no_figure():
