@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 
 import pyspark_kafka
+from benchmarks import batch_write, spark
 from benchmarks.alternatives.task import CORES, Task, main
 
 if TYPE_CHECKING:
@@ -18,20 +19,8 @@ if TYPE_CHECKING:
 COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
 
 JVM: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
-    "JVM connector": ({}, {}),
-    "JVM connector, tuned": (
-        {
-            "kafka.max.partition.fetch.bytes": "8388608",
-            "kafka.fetch.max.bytes": "67108864",
-            "kafka.receive.buffer.bytes": "4194304",
-            "kafka.max.poll.records": "10000",
-        },
-        {
-            "kafka.batch.size": "524288",
-            "kafka.linger.ms": "20",
-            "kafka.buffer.memory": "67108864",
-        },
-    ),
+    spark.JVM: ({}, {}),
+    spark.JVM_TUNED: (spark.TUNED, batch_write.TUNED),
 }
 """The options to read and to write."""
 
@@ -65,15 +54,15 @@ def _formats(task: Task) -> tuple[str, Mapping[str, str], Mapping[str, str]]:
 @cache
 def _session(jars: str) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = pyspark_kafka.session(
+    session = pyspark_kafka.session(
         SparkSession.builder.master(f"local[{CORES}]")
         .config("spark.jars", jars)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
     )
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    session.sparkContext.setLogLevel("ERROR")
+    return session
 
 
 if __name__ == "__main__":
