@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.documents import README, sources
+from tests.servers.standalone_spark import standalone_cluster
 from tests.spark.topics import SHAPES
 
 from .environments import output_of
-from .standalone import pack_environment, standalone_cluster, submit
+from .packed import pack_environment, submit
 
 PROGRAMS = Path(__file__).parent / "programs"
 PARTITIONS = 3

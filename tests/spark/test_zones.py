@@ -23,8 +23,8 @@ from pyarrow import dataset
 
 from pyspark_kafka.testing import await_until
 
-from ..packaging.standalone import standalone_cluster
 from ..servers.racked import Fetch, RackedCluster
+from ..servers.standalone_spark import standalone_cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
