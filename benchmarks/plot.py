@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from .processor_time import Seconds
     from .results import Comparison, LatencyComparison, LatencySection, Section
 
 SETTINGS: Final[dict[Any, Any]] = {
@@ -37,6 +38,7 @@ MIN_EXTENT: Final = (0.5, 2.0)
 BAR_HEIGHT: Final = 0.16
 PANEL_HEIGHT: Final = 0.9
 LATENCY_HEIGHT: Final = 0.22
+GROUP_COLORS: Final = ("#404040", "#1f77b4", "#ff7f0e", "#b0b0b0")
 
 
 def write_plot(sections: Sequence[Section], path: Path) -> None:
@@ -64,6 +66,32 @@ def write_latency_plot(section: LatencySection, path: Path) -> None:
         for panel, comparison in zip(panels[:, 0], section.comparisons, strict=True):
             _draw_latencies(panel, comparison)
         figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def write_cost_plot(panels: Mapping[str, Mapping[str, Seconds]], path: Path) -> None:
+    """Draw a panel for each title, and in it a bar for each name, with a part for each group."""
+    heights = [PANEL_HEIGHT + LATENCY_HEIGHT * len(costs) for costs in panels.values()]
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+        drawn = figure.subplots(len(panels), 1, height_ratios=heights, sharex=True, squeeze=False)
+        for panel, (title, costs) in zip(drawn[:, 0], panels.items(), strict=True):
+            _draw_costs(panel, title, costs)
+        drawn[0, 0].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _draw_costs(panel: Any, title: str, costs: Mapping[str, Seconds]) -> None:
+    ends = [0.0] * len(costs)
+    groups = next(iter(costs.values()))
+    for group, color in zip(groups, GROUP_COLORS, strict=True):
+        parts = [max(0.0, seconds[group]) for seconds in costs.values()]
+        panel.barh(range(len(costs)), parts, left=ends, height=0.7, color=color, label=group.value)
+        ends = [end + part for end, part in zip(ends, parts, strict=True)]
+    panel.set_yticks(range(len(costs)), list(costs))
+    panel.invert_yaxis()
+    panel.tick_params(labelbottom=True)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_title(title, loc="left")
 
 
 def _draw_latencies(panel: Any, comparison: LatencyComparison) -> None:

@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
-def run_rounds(
-    competitors: Mapping[str, Callable[[], T]], plan: Plan
-) -> Mapping[str, tuple[T, ...]]:
+def run_rounds(competitors: Mapping[K, Callable[[], T]], plan: Plan) -> Mapping[K, tuple[T, ...]]:
     """Run every competitor once per round, and return the results of the counted rounds."""
     for _ in range(plan.warm_up_rounds):
         for run in competitors.values():
