@@ -39,7 +39,7 @@ _MAIN: Final[Mapping[str, Group | None]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process, and the seconds that it and its children that have ended spent."""
+    """A process, and the seconds that it has spent."""
 
     pid: int
     parent: int
@@ -47,14 +47,19 @@ class Process:
     seconds: float
 
 
-def seconds_by_group(processes: Iterable[Process], driver: int) -> Seconds:
-    """Return what each group has spent so far, of the processes that descend from the driver's."""
-    by_pid = {process.pid: process for process in processes}
+def spent_between(before: Iterable[Process], after: Iterable[Process], driver: int) -> Seconds:
+    """Return what each group spent, of the processes that descend from the driver's.
+
+    What a process spent that has ended since is lost. Its parent does not have it, either: Spark's
+    daemons of Python workers ignore SIGCHLD.
+    """
+    earlier = {process.pid: process.seconds for process in before}
+    by_pid = {process.pid: process for process in after}
     seconds = dict.fromkeys(Group, 0.0)
     for process in by_pid.values():
         group = _group_of(process, by_pid, driver)
         if group is not None:
-            seconds[group] += process.seconds
+            seconds[group] += process.seconds - earlier.get(process.pid, 0.0)
     return seconds
 
 
@@ -72,7 +77,7 @@ def parse_process(stat: str, cmdline: bytes, ticks_per_second: int) -> Process:
     pid, _, rest = stat.partition(" (")
     # The name before it may have brackets. See proc_pid_stat(5) for the others.
     fields = rest.rpartition(")")[2].split()
-    spent = sum(map(int, fields[11:15]))
+    spent = sum(map(int, fields[11:13]))
     arguments = tuple(cmdline.decode(errors="replace").split("\0"))
     return Process(int(pid), int(fields[1]), arguments, spent / ticks_per_second)
 

@@ -22,7 +22,7 @@ from .batch_write import WRITERS
 from .bench import CLIENTS, Bench
 from .costs import BASE_KB1, COPIED, COPY, DIMENSIONS, READ, Cost, Costs, Setup
 from .plan import FULL, Plan
-from .processor_time import Seconds, running_processes, seconds_by_group
+from .processor_time import Seconds, running_processes, spent_between
 from .rounds import run_rounds
 from .spark import JVM_TUNED, spark_session
 from .topics import Topic, Topics
@@ -156,10 +156,9 @@ def _spent(kafka: KafkaCluster, spark: SparkSession, key: _Key, topic: Topic) ->
 
 
 def _seconds_of(query: Callable[[], None]) -> Seconds:
-    before = seconds_by_group(running_processes(), os.getpid())
+    before = list(running_processes())
     query()
-    after = seconds_by_group(running_processes(), os.getpid())
-    return {group: after[group] - before[group] for group in after}
+    return spent_between(before, running_processes(), os.getpid())
 
 
 def _read(kafka: KafkaCluster, spark: SparkSession, competitor: str, topic: Topic) -> None:

@@ -51,7 +51,8 @@ Values have 100 B of random bytes; there are no keys, headers, compression and T
 {records:,} records. Where a table does not say otherwise, there are {base.executors} executors,
 {base.partitions} partitions and {base.brokers} broker; each partition has one replica. A read goes
 into Spark's sink `noop`. A copy writes keys and values to a new topic with as many partitions. The
-JVM connector reads with {reads}, and writes with {writes}; all other settings are defaults.
+JVM connector reads with {reads}, and writes with {writes}; all other settings are
+defaults, and so is what executors log.
 
 Each client runs one query to warm a session up. Then each query runs once in a round; the tables
 show the medians of the rounds, here {runs}. The last columns are the minimum and maximum of all
