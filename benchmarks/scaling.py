@@ -111,10 +111,10 @@ def _costs(bench: Bench, master: str, executors: int, setups: Sequence[Setup]) -
         if work == READ or setup in COPIED
         for competitor in COMPETITORS
     ]
-    last = {competitor: (setup, work, competitor) for setup, work, competitor in keys}
+    warm_ups = {(work, competitor): (setup, work, competitor) for setup, work, competitor in keys}
     settings = {**EXECUTORS, "spark.master": master, "spark.cores.max": str(executors)}
     with spark_session(settings=settings) as spark:
-        for key in last.values():
+        for key in warm_ups.values():
             _spent(bench.kafka, spark, key, topics[key[0]][1])
         runs = {
             (key, topic): partial(_spent, bench.kafka, spark, key, topic)

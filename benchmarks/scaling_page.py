@@ -39,11 +39,12 @@ about a cluster. The processor time does: what the system counts as user and sys
 - their Python workers, which the JVM connector does not need,
 - the brokers, including what they do without a query.
 
-Spark's master and its workers' daemons are not counted.
+Spark's master and its workers' daemons are not counted, and neither is a process that has ended
+before its query has.
 
 A query costs its fixed time, and the time per record. The *fixed* time is that of the same query
-on a topic with one record in each partition, in a session that has run it before. The rest of the
-time, over the records of a full topic, is the time per million records.
+on a topic with one record in each partition. The rest of the time, over the records of a full
+topic, is the time per million records.
 
 ![Processor time per million records of a read]({plot})
 
@@ -51,12 +52,14 @@ Values have 100 B of random bytes; there are no keys, headers, compression and T
 {records:,} records. Where a table does not say otherwise, there are {base.executors} executors,
 {base.partitions} partitions and {base.brokers} broker; each partition has one replica. A read goes
 into Spark's sink `noop`. A copy writes keys and values to a new topic with as many partitions. The
-JVM connector reads with {reads}, and writes with {writes}; all other settings are
-defaults, and so is what executors log.
+JVM connector reads with {reads},
+and writes with {writes};
+all other settings are defaults, and so is what executors log.
 
-Each client runs one query to warm a session up. Then each query runs once in a round; the tables
-show the medians of the rounds, here {runs}. The last columns are the minimum and maximum of all
-processes' time per million records, and its median relative to the first case.
+A read and, where there are copies, a copy by each client warm a session up. Then each query runs
+once in a round; the tables show the medians of the rounds, here {runs}. The last columns are the
+minimum and maximum of all processes' time per million records, and its median relative to the first
+case.
 """
 
 GIGABYTE: Final = """\
