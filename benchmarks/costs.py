@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MILLION: Final = 1_000_000
+ROUNDS: Final = 3
+
+RECORD_GROUPS: Final = (Group.EXECUTORS, Group.WORKERS, Group.BROKERS)
+"""The processes that records pass through: the driver plans the same tasks for any number."""
 
 READ: Final = "read"
 COPY: Final = "copy"
@@ -65,13 +69,13 @@ class Cost:
 
     @property
     def per_million(self) -> Seconds:
-        """The seconds of a million records, of each group."""
-        return {group: statistics.median(self._per_million_of(group)) for group in Group}
+        """The seconds of a million records, of each group that they pass through."""
+        return {group: statistics.median(self._per_million_of(group)) for group in RECORD_GROUPS}
 
     @property
     def per_million_in_all(self) -> Samples:
-        """The seconds of a million records, of all groups."""
-        rounds = zip(*map(self._per_million_of, Group), strict=True)
+        """The seconds of a million records, of all these groups."""
+        rounds = zip(*map(self._per_million_of, RECORD_GROUPS), strict=True)
         return Samples(self.competitor, tuple(map(sum, rounds)))
 
     def _fixed_of(self, group: Group) -> float:

@@ -38,7 +38,7 @@ MIN_EXTENT: Final = (0.5, 2.0)
 BAR_HEIGHT: Final = 0.16
 PANEL_HEIGHT: Final = 0.9
 LATENCY_HEIGHT: Final = 0.22
-GROUP_COLORS: Final = ("#404040", "#1f77b4", "#ff7f0e", "#b0b0b0")
+GROUP_COLORS: Final = ("#1f77b4", "#ff7f0e", "#b0b0b0")
 
 
 def write_plot(sections: Sequence[Section], path: Path) -> None:

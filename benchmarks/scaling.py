@@ -20,7 +20,7 @@ from tests.servers.standalone_spark import standalone_cluster
 from .batch_read import READERS
 from .batch_write import WRITERS
 from .bench import CLIENTS, Bench
-from .costs import BASE_KB1, COPIED, COPY, DIMENSIONS, READ, Cost, Costs, Setup
+from .costs import BASE_KB1, COPIED, COPY, DIMENSIONS, READ, ROUNDS, Cost, Costs, Setup
 from .plan import FULL, Plan
 from .processor_time import Seconds, running_processes, spent_between
 from .rounds import run_rounds
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 COMPETITORS: Final = (JVM_TUNED, *CLIENTS)
-ROUNDS: Final = 3
 
 BROKER: Final[Mapping[str, str]] = {"default.replication.factor": "1"}
 """Brokers that do not copy records to each other, so that their time is a query's."""

@@ -8,7 +8,19 @@ from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
 from .batch_read import READERS
 from .batch_write import WRITERS
-from .costs import BASE, BASE_KB1, COPY, DIMENSIONS, READ, Cost, Setup, cores_for_a_gigabyte
+from .costs import (
+    BASE,
+    BASE_KB1,
+    COPY,
+    DIMENSIONS,
+    READ,
+    RECORD_GROUPS,
+    ROUNDS,
+    Cost,
+    Setup,
+    cores_for_a_gigabyte,
+)
+from .plan import FULL
 from .processor_time import Group
 from .spark import JVM_TUNED
 from .tables import figure, markdown_table, times
@@ -43,8 +55,9 @@ Spark's master and its workers' daemons are not counted, and neither is a proces
 before its query has.
 
 A query costs its fixed time, and the time per record. The *fixed* time is that of the same query
-on a topic with one record in each partition. The rest of the time, over the records of a full
-topic, is the time per million records.
+on a topic with one record in each partition, the driver's included. What the others take more with
+a full topic, over its records, is the time per million records: the driver plans the same tasks for
+any number of records.
 
 ![Processor time per million records of a read]({plot})
 
@@ -62,6 +75,11 @@ minimum and maximum of all processes' time per million records, and its median r
 case.
 """
 
+CAUTION: Final = """\
+**This run was a short one.** With fewer than {runs} rounds, or {records:,} records, differences
+between the cases are mostly noise.
+"""
+
 GIGABYTE: Final = """\
 ## What 1 GB/s takes
 
@@ -70,7 +88,7 @@ the time per record is the number of cores that are busy with a read. It assumes
 
 - cores like those of this machine, busy all of the time: leave room for peaks,
 - the time per record with {base.executors} executors, {base.partitions} partitions and
-  {base.brokers} broker; the tables above show how it changes,
+  {base.brokers} broker, which the tables above show for others, too,
 - one query, which does nothing with the records; its fixed time is not included,
 - no TLS, no compression, no keys and no headers; the topic with 1 kB values has {volume} times as
   many bytes as the others,
@@ -92,6 +110,7 @@ def page(costs: Costs, machine: Mapping[str, str], plan: Plan, command: str, plo
                 writes=_settings(WRITERS[JVM_TUNED].options),
                 runs=plan.runs,
             ),
+            *_caution(plan),
             *(_section(costs, name, setups) for name, setups in DIMENSIONS.items()),
             GIGABYTE.format(base=BASE, volume=KB1.volume),
             markdown_table(list(_gigabyte_lines(costs))),
@@ -113,6 +132,11 @@ def bars(costs: Costs) -> Mapping[str, Mapping[str, Seconds]]:
     }
 
 
+def _caution(plan: Plan) -> Sequence[str]:
+    is_short = plan.runs < ROUNDS or plan.records < FULL.records
+    return [CAUTION.format(runs=ROUNDS, records=FULL.records)] if is_short else []
+
+
 def _section(costs: Costs, name: str, setups: Sequence[Setup]) -> str:
     parts = [f"## {name.capitalize()}\n"]
     for work, title in ((READ, "A read:"), (COPY, "A copy:")):
@@ -123,7 +147,7 @@ def _section(costs: Costs, name: str, setups: Sequence[Setup]) -> str:
 
 
 def _cost_lines(name: str, cases: Sequence[tuple[int, Sequence[Cost]]]) -> Iterator[Sequence[str]]:
-    groups = (f"{group.value}" for group in Group)
+    groups = [group.value for group in RECORD_GROUPS]
     yield (name, "client", "fixed, s", *groups, "s per million", "min..max", f"to {cases[0][0]}")
     for number, of_case in cases:
         for cost, first in zip(of_case, cases[0][1], strict=True):
@@ -134,7 +158,7 @@ def _cost_lines(name: str, cases: Sequence[tuple[int, Sequence[Cost]]]) -> Itera
                 f"{cost.fixed:.2f}",
                 *(f"{seconds:z.2f}" for seconds in cost.per_million.values()),
                 f"{total.median:.2f}",
-                f"{total.min:.2f}..{total.max:.2f}",
+                f"{total.min:.2f}..{total.max:.2f}" if len(total.figures) > 1 else "",
                 times(total.median / first.per_million_in_all.median),
             )
 

@@ -14,7 +14,7 @@ COST = Cost(
     full=(
         seconds(0.5, 2.25, 1.25, 1.0),
         seconds(0.5, 2.25, 3.25, 2.0),
-        seconds(0.5, 2.25, 2.25, 6.0),
+        seconds(9.5, 2.25, 2.25, 6.0),
     ),
     more_records=2_000_000,
 )
@@ -22,10 +22,10 @@ COST = Cost(
 
 def test_the_cost_of_a_query_is_fixed_and_of_each_record():
     assert COST.fixed == 1.0
-    assert COST.per_million == seconds(0.0, 1.0, 1.0, 1.0)
+    assert COST.per_million == {Group.EXECUTORS: 1.0, Group.WORKERS: 1.0, Group.BROKERS: 1.0}
 
 
-def test_the_cost_of_all_groups_is_of_each_round():
+def test_the_cost_of_records_is_of_each_round_and_without_the_driver():
     samples = COST.per_million_in_all
     assert (samples.min, samples.median, samples.max) == (2.0, 3.5, 5.0)
 
