@@ -11,8 +11,9 @@ CPU_S: Final = 2.0
 """How much processor time one input may take, with all that is held against it."""
 
 MAX_BYTES: Final = 64 * 1024
-DECODE_S: Final = 1.0
-"""How much processor time it may take to decode ``MAX_BYTES`` by kernels that are compiled."""
+DECODE_S: Final = 4.0
+"""How much processor time it may take to decode a batch by kernels that are compiled: several times
+what the slowest one takes on a busy machine."""
 
 
 class TooSlowError(BaseException):

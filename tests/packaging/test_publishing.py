@@ -27,7 +27,7 @@ def test_the_readme_renders_as_on_an_index():
     text = README.read_text()
     page = run("python", "-m", "readme_renderer", "--format", "md", README)
     prose = re.sub(r"^```.*?^```", "```", text, flags=re.MULTILINE | re.DOTALL)
-    for pattern, tag in ((r"^#+ ", "h[1-6]"), (r"^\|[-|]+\|$", "table"), ("^```$", "pre")):
+    for pattern, tag in ((r"^#+ ", "h[1-6]"), (r"^\| ?-[-:| ]*\|$", "table"), ("^```$", "pre")):
         expected = len(re.findall(pattern, prose, re.MULTILINE))
         assert len(re.findall(rf"<{tag}[ >]", page)) == expected > 0, tag
     assert "```" not in page
