@@ -21,7 +21,7 @@ from tests.unit.adapters.values.json.payloads import payloads_of, plain
 
 from .guarded import guarded_array, little_memory
 from .inputs import mutated
-from .parsers import MAX_BYTES, Parser, quickly
+from .parsers import MAX_BYTES, Parser, decode_quickly
 
 Row = tuple[int, int, Any]
 
@@ -110,8 +110,7 @@ def try_values(number: int, values: Sequence[bytes]) -> list[Row]:
 def _decode(number: int, values: Sequence[bytes]) -> list[Row]:
     payloads = replace(payloads_of(values), values=guarded_array(values))
     decoder = _decoder(number)
-    with quickly():
-        decoded = decoder.decode(payloads)
+    decoded = decode_quickly(lambda: decoder.decode(payloads))
     decoded.column.validate(full=True)
     rows = plain(decoded.column)
     assert len(rows) == len(values)

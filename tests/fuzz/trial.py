@@ -1,6 +1,5 @@
 """Trying one case: what has to hold for any bytes."""
 
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -31,7 +30,7 @@ from tests.unit.adapters.kafka_format.reading import T, rows_of, rows_of_peer
 
 from .guarded import guarded_copy, little_memory
 from .inputs import END, Case
-from .parsers import DECODE_S, quickly
+from .parsers import decode_quickly
 
 _CODECS_FAILURE: Final = "cannot be decompressed"
 
@@ -48,12 +47,7 @@ def try_case(case: Case) -> Outcome:
     stretch = FetchedRecords.of(
         guarded_copy(case.blob), [AbortedTransaction(*transaction) for transaction in case.aborted]
     )
-    begun = time.process_time()
-    usual = _outcome(case, stretch)
-    if time.process_time() - begun > DECODE_S:
-        # The first time may have been a compiler's.
-        with quickly():
-            _outcome(case, stretch)
+    usual = decode_quickly(lambda: _outcome(case, stretch))
     with _little_room(case.room):
         tight = _outcome(case, stretch)
     _hold_same(case, stretch, usual, tight)
