@@ -33,6 +33,7 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "alternatives.m
 
 PARTITIONS: Final = 4
 WARM_UP_RECORDS: Final = 20_000
+REQUEST_SECONDS: Final = 30.0
 
 KB1_KEYS: Final = Shape("1 kB, 8 B keys", 1_000, has_keys=True, volume=3)
 Case: TypeAlias = tuple[str, Shape]
@@ -181,5 +182,5 @@ def _environments(
 
 
 def _end(consumer: Consumer, partition: TopicPartition) -> int:
-    _, end = consumer.get_watermark_offsets(partition)
+    _, end = consumer.get_watermark_offsets(partition, timeout=REQUEST_SECONDS)
     return end
