@@ -40,7 +40,7 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
 
         :raises ValueError: if an offset is below ``EARLIEST`` (-2) or beyond 64 bits.
         """
-        ordered = dict(sorted(dict(offsets).items(), key=_place))
+        ordered = dict(sorted(dict(offsets).items()))
         for partition, offset in ordered.items():
             if not EARLIEST <= offset <= INT64_MAX:
                 raise ValueError(f"not an offset: {offset} for {partition}")
@@ -162,11 +162,6 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
 
     def __repr__(self) -> str:
         return f"PartitionOffsets({self.to_json()})"
-
-
-def _place(item: tuple[TopicPartition, int]) -> tuple[str, int]:
-    """Return what a partition is sorted by: a comparison of tuples is Python's own."""
-    return item[0].topic, item[0].partition
 
 
 def _topic(item: tuple[TopicPartition, int]) -> str:
