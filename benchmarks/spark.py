@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import SparkSession
 
@@ -50,10 +50,19 @@ def spark_session(
         .config("spark.driver.bindAddress", "127.0.0.1")
     )
     session.sparkContext.setLogLevel("OFF")
+    _log_why_the_jvm_exits(session)
     try:
         yield session
     finally:
         session.stop()
+
+
+def _log_why_the_jvm_exits(session: SparkSession) -> None:
+    jvm: Any = session._jvm  # noqa: SLF001 - PySpark has no other way to log4j
+    log4j = jvm.org.apache.logging.log4j
+    # It ends the JVM after a fatal error of a task, such as too little memory.
+    handler = "org.apache.spark.util.SparkUncaughtExceptionHandler"
+    log4j.core.config.Configurator.setLevel(handler, log4j.Level.ERROR)
 
 
 def _start(builder: SparkSession.Builder) -> SparkSession:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
-from importlib import import_module
 from io import BytesIO
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
+from pyspark_kafka.bootstrap.plugins import value_format_named
 from pyspark_kafka.domain.values.data_types import parse_struct
 from pyspark_kafka.domain.values.value_options import ParseMode, ValueOptions
 from pyspark_kafka.ports.values.value_types import struct_type
@@ -109,9 +109,6 @@ def _repeated(decode: Decode, batches: list[pa.Array[Any]]) -> Iterator[int]:
 
 
 def _ours(format_name: str, ddl: str) -> Decode:
-    value_format = import_module(
-        f"pyspark_kafka.adapters.{format_name}_values.value_format"
-    ).VALUE_FORMAT
     options = ValueOptions(
         column="value",
         format=format_name,
@@ -121,7 +118,7 @@ def _ours(format_name: str, ddl: str) -> Decode:
         mode=ParseMode.PERMISSIVE,
     )
     framing = ValueFraming(options)
-    decoder = value_format.decoder(options, None, parse_struct(ddl))
+    decoder = value_format_named(format_name).decoder(options, None, parse_struct(ddl))
     return lambda batch: decoder.decode(framing.payloads(batch))
 
 
