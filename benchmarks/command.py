@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyspark_kafka.brokers import KafkaCluster
@@ -87,13 +88,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     plan = plan_of(chosen)
     names = [name for name in MEASURES if name in chosen.only]
     if chosen.quick or len(names) < len(MEASURES):
-        for _ in _measured(plan, names):
-            pass
+        found = [each for _, sections in _measured(plan, names) for each in sections]
+        if len(names) == len(MEASURES):
+            with TemporaryDirectory() as folder:
+                draw(found, Path(folder))
         return
     command = " ".join(("python -m benchmarks", *sys.argv[1:]))
     run = Run(command, plan, describe_machine(), (now(),))
-    found = {name: load_part(PARTS, name, run) for name in names}
-    parts = {name: part for name, part in found.items() if part is not None}
+    kept = {name: load_part(PARTS, name, run) for name in names}
+    parts = {name: part for name, part in kept.items() if part is not None}
     if parts:
         print(f"measured before, in {PARTS}: {', '.join(parts)}", file=sys.stderr, flush=True)
     for name, sections in _measured(plan, [name for name in names if name not in parts]):
@@ -154,12 +157,17 @@ def now() -> str:
 
 
 def publish(run: Run) -> None:
-    """Write the results and the plots, and the pages that are made from the results."""
+    """Write the plots and the results, and the pages that are made from the results."""
+    draw(run.sections, RESULTS.parent)
+    RESULTS.write_text(run.to_json())
+    subprocess.run([sys.executable, str(DOCS / "generate.py")], check=True)  # noqa: S603
+
+
+def draw(sections: Sequence[AnySection], folder: Path) -> None:
+    """Write the plots into a folder."""
     from .plot import write_latency_plot, write_plot
 
-    RESULTS.write_text(run.to_json())
-    write_plot([one for one in run.sections if isinstance(one, Section)], RESULTS.parent / PLOT)
-    for section in run.sections:
+    write_plot([one for one in sections if isinstance(one, Section)], folder / PLOT)
+    for section in sections:
         if isinstance(section, LatencySection) and section.is_plotted:
-            write_latency_plot(section, RESULTS.parent / LATENCY_PLOT)
-    subprocess.run([sys.executable, str(DOCS / "generate.py")], check=True)  # noqa: S603
+            write_latency_plot(section, folder / LATENCY_PLOT)

@@ -74,7 +74,7 @@ librdkafka's producer: up to 10,000 records or 1 MB. MB/s count values before co
 section says otherwise.
 
 `make bench ARGS='--only batch --runs 3'` repeats one section. `make bench ARGS=--quick` checks in
-two minutes that everything runs. Neither writes this page. `benchmarks.json` beside it has the
+ten minutes that everything runs. Neither writes this page. `benchmarks.json` beside it has the
 figures of each round.
 """
 

@@ -116,21 +116,21 @@ def _draw_latencies(panel: Any, comparison: LatencyComparison) -> None:
 
 
 def _bars(section: Section) -> int:
-    return len(section.comparisons) * (1 + len(_competitors(section)))
-
-
-def _competitors(section: Section) -> list[str]:
-    return [samples.competitor for samples in section.comparisons[0].samples]
+    return len(section.comparisons) * (1 + len(section.competitors))
 
 
 def _draw(panel: Any, section: Section) -> None:
-    competitors = _competitors(section)
+    competitors = section.competitors
     group = len(competitors) + 1
     peer_colors = iter(PEERS)
     for number, competitor in enumerate(competitors):
         color = OURS.get(competitor) or next(peer_colors)
-        bottoms = [number + group * case for case in range(len(section.comparisons))]
-        _draw_competitor(panel, section, competitor, bottoms, color)
+        bars = {
+            number + group * case: _ratios(section, comparison, competitor)
+            for case, comparison in enumerate(section.comparisons)
+            if comparison.has(competitor)
+        }
+        _draw_bars(panel, bars, competitor, color)
     middle = (len(competitors) - 1) / 2
     panel.set_yticks(
         [middle + group * case for case in range(len(section.comparisons))],
@@ -142,12 +142,12 @@ def _draw(panel: Any, section: Section) -> None:
     panel.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def _draw_competitor(
-    panel: Any, section: Section, competitor: str, bottoms: Sequence[int], color: str
+def _draw_bars(
+    panel: Any, bars: Mapping[int, tuple[float, float, float]], label: str, color: str
 ) -> None:
-    extents = [_ratios(section, comparison, competitor) for comparison in section.comparisons]
+    extents = list(bars.values())
     panel.barh(
-        bottoms,
+        list(bars),
         # Bars begin at a ratio of 1: better ones go to the right, worse ones to the left.
         [median - 1 for _, median, _ in extents],
         left=1,
@@ -157,7 +157,7 @@ def _draw_competitor(
         ],
         height=0.9,
         color=color,
-        label=competitor,
+        label=label,
         error_kw={"elinewidth": 0.8},
     )
 

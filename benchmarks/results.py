@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import astuple, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @final
@@ -141,6 +142,10 @@ class Comparison:
     bytes_per_record: float | None = None
     """The bytes per record, if figures are rates of records."""
 
+    def has(self, competitor: str) -> bool:
+        """Return whether the competitor was measured in this case."""
+        return any(one.competitor == competitor for one in self.samples)
+
     def of(self, competitor: str) -> Samples:
         """Return one competitor's figures."""
         return next(one for one in self.samples if one.competitor == competitor)
@@ -161,6 +166,18 @@ class Section:
 
     limit: str | None = None
     """The competitor without Kafka, whose rate is what Spark allows."""
+
+    def __post_init__(self) -> None:
+        for comparison in self.comparisons:
+            missing = [peer for peer in self.peers if not comparison.has(peer)]
+            if missing:
+                raise ValueError(f"'{missing[0]}' was not measured in '{comparison.case}'")
+
+    @property
+    def competitors(self) -> Sequence[str]:
+        """All competitors; only the peers have been measured in every case."""
+        samples = chain.from_iterable(comparison.samples for comparison in self.comparisons)
+        return list(dict.fromkeys(one.competitor for one in samples))
 
     @property
     def medians(self) -> Mapping[str, Mapping[str, float]]:

@@ -24,6 +24,7 @@ class Benchmarks:
         self.interrupted: str | None = None
         self.measured: list[str] = []
         self.published: list[object] = []
+        self.drawn: list[object] = []
         sections = {"rates": RATES, "two": (ONCE, RATES), "latency": LATENCY}
         measures = {name: self._measure(name, found) for name, found in sections.items()}
         began = count()
@@ -34,6 +35,7 @@ class Benchmarks:
             "describe_machine": lambda: self.machine,
             "now": lambda: f"time {next(began)}",
             "publish": self.published.append,
+            "draw": lambda sections, _: self.drawn.extend(sections),
         }.items():
             monkeypatch.setattr(command, name, value)
 
@@ -68,6 +70,13 @@ def test_a_part_of_a_run_is_neither_published_nor_kept(bench, arguments):
     assert bench.run(*arguments)
     assert bench.published == []
     assert not bench.parts.exists()
+
+
+def test_a_quick_run_of_all_draws_what_it_found(bench):
+    bench.run("--quick", "--only", "two")
+    assert bench.drawn == []
+    bench.run("--quick")
+    assert bench.drawn == [RATES, ONCE, RATES, LATENCY]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(bench, capsys):

@@ -1,12 +1,17 @@
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.results import (
     MILLISECONDS,
     RECORDS_PER_SECOND,
+    Comparison,
     Latencies,
     Percentiles,
     Samples,
 )
+
+from .sections import OURS, PEER, RATES
 
 
 def test_the_median_and_the_extent_of_samples():
@@ -31,3 +36,14 @@ def test_a_shorter_time_is_the_better_one():
 def test_the_median_of_latencies():
     rounds = Percentiles(1, 5, 6, 9), Percentiles(2, 3, 8, 8), Percentiles(3, 4, 7, 70)
     assert Latencies("ours", rounds).median == Percentiles(2, 4, 7, 9)
+
+
+def test_competitors_of_a_section_are_those_of_all_its_cases():
+    more = Samples("more", (1.0,))
+    cases = Comparison("first", (PEER, OURS)), Comparison("second", (PEER, more))
+    assert replace(RATES, comparisons=cases).competitors == ["peer", "ours", "more"]
+
+
+def test_a_case_without_a_peer():
+    with pytest.raises(ValueError, match="'peer' was not measured in 'only ours'"):
+        replace(RATES, comparisons=(Comparison("only ours", (OURS,)),))

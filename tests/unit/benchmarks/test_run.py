@@ -22,21 +22,23 @@ def tuples(elements, min_size=0):
     return st.lists(elements, min_size=min_size, max_size=2).map(tuple)
 
 
-SECTION = st.builds(
-    Section,
-    *(TEXT, TEXT, TEXT),
-    st.builds(Unit, TEXT, st.booleans()),
-    tuples(
-        st.builds(
-            Comparison,
-            TEXT,
-            tuples(st.builds(Samples, TEXT, tuples(FIGURE, min_size=1))),
-            st.none() | FIGURE,
-        )
-    ),
-    peers=tuples(TEXT),
-    limit=st.none() | TEXT,
-)
+def samples_of(competitor):
+    return st.builds(Samples, competitor, tuples(FIGURE, min_size=1))
+
+
+def section_with(peers):
+    samples = st.tuples(*(samples_of(st.just(peer)) for peer in peers), samples_of(TEXT))
+    return st.builds(
+        Section,
+        *(TEXT, TEXT, TEXT),
+        st.builds(Unit, TEXT, st.booleans()),
+        tuples(st.builds(Comparison, TEXT, samples, st.none() | FIGURE)),
+        peers=st.just(peers),
+        limit=st.none() | TEXT,
+    )
+
+
+SECTION = tuples(TEXT).flatmap(section_with)
 PERCENTILES = st.builds(Percentiles, *(FIGURE, FIGURE, FIGURE, FIGURE))
 LATENCY_SECTION = st.builds(
     LatencySection,
