@@ -221,8 +221,8 @@ class PartitionCursor(Cursor):
 
     def see(self, metadata: ClusterMetadata) -> None:
         """Note the leader's epoch and the topic's id by the last metadata."""
-        self.leader_epoch = metadata.leader_epoch(self.partition)
         self.topic.see(metadata.topic_id(self.partition.topic))
+        self.follow(metadata.leader_epoch(self.partition))
 
     def take(self, data: FetchedData) -> FetchedBatches | None:
         """Pass records that were fetched, and return them; ``None`` if all are before the offset.

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .failures import ErrorMapper
 
 _GRACE_S: Final = 0.1
+_REFRESH_AGAIN_S: Final = 10.0
+"""When metadata that were too old and could not be refreshed are requested again."""
 
 NO_LEADER: Final = (None, -1)
 """The leader of a partition without one."""
@@ -237,7 +239,9 @@ class ClusterMetadata:
         self._topics: set[str] = set()
         self._expected: frozenset[str] = frozenset()
         self._stale: set[TopicPartition] = set()
-        self._refreshed = -math.inf
+        self._max_age_s: float = self._manager.cluster.config["metadata_max_age_ms"] / 1_000
+        self._outdated_at = math.inf
+        self._asked: int | None = None
 
     def add_topics(self, topics: Iterable[str]) -> None:
         """Request the metadata of these topics together, with the next request."""
@@ -278,9 +282,7 @@ class ClusterMetadata:
         0 if they do not have it, or are too old.
         """
         metadata = self._manager.cluster
-        age_ms = 1_000 * (time.monotonic() - self._refreshed)
-        is_usable = age_ms <= metadata.config["metadata_max_age_ms"]
-        if not is_usable or topic in metadata.unauthorized_topics:
+        if self.is_outdated or topic in metadata.unauthorized_topics:
             return 0
         return len(metadata.partitions_for_topic(topic) or ())
 
@@ -305,13 +307,25 @@ class ClusterMetadata:
 
         :raises KafkaError: if no broker answers in time.
         """
+        if self.is_outdated and self._asked is not None:
+            # A broker that is cut off from the cluster answers with what it knew before.
+            self._manager.ask_others_first(self._asked)
+        # Another attempt soon: an old leader may answer fetches for as long as it is asked.
+        self._outdated_at = time.monotonic() + min(self._max_age_s, _REFRESH_AGAIN_S)
+        self._asked = self._manager.least_loaded_node()
+        refresh = self._manager.cluster.refresh_metadata
         try:
-            self._run(self._manager.call_soon(self._manager.cluster.refresh_metadata))
+            self._run(self._manager.call_soon(refresh, self._asked))
         except kafka_errors.KafkaTimeoutError:
             self._manager.leave_silent()
             raise
-        self._refreshed = time.monotonic()
+        self._outdated_at = time.monotonic() + self._max_age_s
         self._stale.clear()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the last metadata are older than ``metadata.max.age.ms``."""
+        return time.monotonic() >= self._outdated_at
 
     def known_leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id by the last metadata; ``None`` without one."""
@@ -394,6 +408,7 @@ class ClusterMetadata:
         if not self._manager.bootstrapped:
             with reading():
                 self._manager.bootstrap()
+            self._outdated_at = time.monotonic() + self._max_age_s
 
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""

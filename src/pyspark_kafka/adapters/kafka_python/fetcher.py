@@ -70,6 +70,17 @@ class _Node:
         """Whether a response may be received."""
         return self.connection is not None and bool(self.connection.in_flight) and not self.fetched
 
+    def add_fetched(self, fetched: FetchedBatches) -> None:
+        """Keep records of a partition, which is not fetched from elsewhere meanwhile."""
+        fetched.cursor.is_undecoded = True
+        self.fetched.append(fetched)
+
+    def pop_fetched(self) -> FetchedBatches:
+        """Return the first records, which nothing else of their partition comes before."""
+        fetched = self.fetched.popleft()
+        fetched.cursor.is_undecoded = False
+        return fetched
+
     def disconnect(self) -> None:
         """Close the connection, and forget the request in flight."""
         if self.connection is not None:
@@ -130,10 +141,12 @@ class Fetcher:
         """
         now = time.monotonic()
         with self._errors.one_deadline(MAX_ATTEMPT_S if self._is_continuous else None):
-            if any(cursor.retry_at <= now for cursor in self._leaderless.values()):
+            if self._may_move(now) or self._brokers.metadata.is_outdated:
                 self._find_leaders(now)
             waits = [self._send_to(node, now) for node in list(self._nodes.values())]
-        waits += [cursor.retry_at - now for cursor in self._leaderless.values()]
+        waits += [
+            cursor.retry_at - now for cursor in self._leaderless.values() if not cursor.is_undecoded
+        ]
         return max(0.0, min(waits, default=math.inf))
 
     def awaited(self) -> list[Awaited]:
@@ -175,9 +188,8 @@ class Fetcher:
         :raises PysparkKafkaError: why a partition cannot be read on.
         """
         self._raise_next()
-        fetched = (node.fetched for node in self._nodes.values() if node.fetched)
-        found = next(fetched, None)
-        return None if found is None else found.popleft()
+        node = next((node for node in self._nodes.values() if node.fetched), None)
+        return None if node is None else node.pop_fetched()
 
     def close(self) -> None:
         """Read nothing more, not even what was fetched."""
@@ -199,7 +211,7 @@ class Fetcher:
             polled = self._decode(fetched) if self._is_current(fetched.cursor) else None
             if polled is not None:
                 return polled
-            node.fetched.popleft()
+            node.pop_fetched()
         return None
 
     def _decode(self, fetched: FetchedBatches) -> PolledRecords | None:
@@ -406,7 +418,7 @@ class Fetcher:
             # A leader begins with the batch that has the offset: this one may be another's.
             self._lose_leader(node, cursor)
             return
-        node.fetched.append(fetched)
+        node.add_fetched(fetched)
         # Brokers fill a response in order: others come first in the next one.
         del node.cursors[cursor.partition]
         if not cursor.is_finished:
@@ -451,20 +463,26 @@ class Fetcher:
             raise error
         raise kafka_errors.KafkaConnectionError(str(error)) from error
 
+    def _may_move(self, now: float) -> list[PartitionCursor]:
+        return [cursor for cursor in self._leaderless.values() if cursor.may_move(now)]
+
     def _find_leaders(self, now: float) -> None:
-        due = [cursor for cursor in self._leaderless.values() if cursor.retry_at <= now]
+        due = self._may_move(now)
         try:
             with self._attempt():
                 self._update_metadata(due)
         except RETRIABLE_ERRORS as error:
             for cursor in due:
                 cursor.back_off(now, self._brokers.retry_s)
-            self._metadata_failing_since = min(self._metadata_failing_since, self._begun)
-            self._raise_lasting(error, self._metadata_failing_since)
+            if due:
+                self._metadata_failing_since = min(self._metadata_failing_since, self._begun)
+                self._raise_lasting(error, self._metadata_failing_since)
             return
         self._metadata_failing_since = math.inf
         for cursor in list(self._cursors.values()):
             self._check_topic(cursor)
+        self._leave_old_leaders()
+        due = self._may_move(now)
         nodes = [self._brokers.node_of(cursor.partition) for cursor in due]
         for cursor, node in zip(due, nodes, strict=True):
             self._brokers.metadata.check_right(cursor.partition.topic)
@@ -484,14 +502,27 @@ class Fetcher:
         if self._brokers.metadata.is_leaderless(cursor.partition):
             self._outages.add(cursor.partition, now)
 
+    def _leave_old_leaders(self) -> None:
+        """Leave brokers that no longer lead, and may never answer that they do not."""
+        metadata = self._brokers.metadata
+        for node in self._nodes.values():
+            for partition, cursor in list(node.cursors.items()):
+                if self._near.of(partition) is not None:
+                    continue
+                if metadata.known_leader(partition) not in (None, node.node) and (
+                    cursor.is_led_elsewhere(metadata.leader_epoch(partition))
+                ):
+                    self._move(node, cursor)
+
     def _update_metadata(self, due: Collection[PartitionCursor]) -> None:
         """Request metadata unless a task of a batch knows all leaders already."""
-        if self._is_continuous:
-            self._brokers.metadata.refresh_topics({partition.topic for partition in self._cursors})
+        metadata = self._brokers.metadata
+        if self._is_continuous or metadata.is_outdated:
+            metadata.refresh_topics({partition.topic for partition in self._cursors})
             return
         for cursor in due:
             if self._near.of(cursor.partition) is None:
-                self._brokers.metadata.leader(cursor.partition)
+                metadata.leader(cursor.partition)
 
     def _drop_nodes(self) -> None:
         """Let go of brokers from which nothing is read any more."""
@@ -510,9 +541,9 @@ class Fetcher:
             node.buffer = None
 
     def _check_topic(self, cursor: PartitionCursor) -> None:
-        """Stop if it is another topic of the same name."""
+        """Stop if it is another topic of the same name, once what was fetched is taken."""
         cursor.topic.see(self._brokers.metadata.topic_id(cursor.partition.topic))
-        if cursor.topic.is_recreated and self._may_raise(cursor):
+        if cursor.topic.is_recreated and not cursor.is_undecoded and self._may_raise(cursor):
             watermarks = self._watermarks.attempt(cursor.partition)
             if watermarks is not None:
                 partition, offset = cursor.partition, cursor.offset
@@ -540,7 +571,7 @@ class Fetcher:
         node = self._nodes.setdefault(number, _Node(number))
         del self._leaderless[cursor.partition]
         node.cursors[cursor.partition] = cursor
-        cursor.leader_epoch = self._brokers.metadata.leader_epoch(cursor.partition)
+        cursor.follow(self._brokers.metadata.leader_epoch(cursor.partition))
         if cursor.is_new:
             # The request in flight may wait for other partitions' records for long, and a broker
             # handles one request of a connection at a time.

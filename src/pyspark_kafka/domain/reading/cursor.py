@@ -111,6 +111,9 @@ class Cursor:
     is_new: bool = True
     """Whether nothing was asked for yet."""
 
+    is_undecoded: bool = False
+    """Whether records before ``offset`` wait to be decoded: another broker's records come later."""
+
     is_out_of_range: bool = False
     """Whether a leader said so: only the ends of its log can tell."""
 
@@ -123,6 +126,26 @@ class Cursor:
     def is_finished(self) -> bool:
         """Whether nothing is left."""
         return self.offset >= self.until_offset
+
+    def may_move(self, now: float) -> bool:
+        """Return whether a broker to fetch from may be looked for."""
+        return self.retry_at <= now and not self.is_undecoded
+
+    def is_led_elsewhere(self, leader_epoch: int) -> bool:
+        """Return whether metadata that name another leader are newer than the one in use.
+
+        A broker that is cut off from the cluster knows older ones (KIP-320).
+        """
+        return leader_epoch == NO_EPOCH or leader_epoch > self.leader_epoch
+
+    def follow(self, leader_epoch: int) -> None:
+        """Take a leader's epoch by the metadata, or the newest that is known of this topic.
+
+        A leader of an older epoch then refuses to answer. Without a topic's id its epochs may be
+        those of another topic of this name, and begin again.
+        """
+        is_same = self.topic.topic_id is not None and leader_epoch != NO_EPOCH
+        self.leader_epoch = max(self.leader_epoch, leader_epoch) if is_same else leader_epoch
 
     def answered(
         self, error: FetchError | None, diverging: EpochEndOffset | None, *, is_leader: bool

@@ -43,6 +43,7 @@ def metadata_of(
         leader_epoch=lambda _: NO_EPOCH,
         topic_id=topic_id,
         connection_delay=lambda _: 0.1,
+        is_outdated=False,
     )
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any, Final, cast
-from unittest.mock import call
+from unittest.mock import Mock, call
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -22,6 +23,7 @@ from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.errors import TopicRecreatedError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
@@ -103,6 +105,33 @@ def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
         fetcher.send()
         assert not connection.in_flight
         fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0)])
+
+
+def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old_one(
+    brokers, leaders
+):
+    """The report begins where the records that were delivered end."""
+    ids = [UUID(int=1)]
+    brokers._metadata = metadata_of(leaders.get, lambda _: ids[-1])
+    brokers.watermarks = Mock(attempt=lambda _: (0, 0))
+    fetcher = Fetcher(brokers, is_continuous=True)
+    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
+    cursor.see(brokers.metadata)
+    cursor.topic.accept()
+    fetcher.assign([cursor])
+    records = iter([pa.record_batch({"v": pa.nulls(MAX_ROWS)})])
+    fetcher._nodes = {1: _Node(1)}
+    fetcher._nodes[1].add_fetched(FetchedBatches(cursor, records, 0, 0))
+    cursor.topic.refuse()
+    ids.append(UUID(int=2))
+    cursor.retry_at = 0.0
+    fetcher._find_leaders(time.monotonic())
+    [polled] = fetcher.take()
+    assert polled.partition == FIRST
+    fetcher.take()
+    fetcher._find_leaders(time.monotonic())
+    with pytest.raises(TopicRecreatedError):
+        fetcher.take()
 
 
 @pytest.mark.parametrize("asks_by_id", [True, False])

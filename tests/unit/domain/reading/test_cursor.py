@@ -10,7 +10,7 @@ from pyspark_kafka.domain.reading.cursor import (
     TopicIdentity,
 )
 from pyspark_kafka.domain.reading.errors import CorruptBatchError, LogTruncatedError
-from pyspark_kafka.domain.reading.leader_epochs import NO_OFFSET, EpochEndOffset
+from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH, NO_OFFSET, EpochEndOffset
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -107,6 +107,41 @@ def test_records_of_another_log_are_not_passed(cursor):
     with pytest.raises(LogTruncatedError) as again:
         answer(cursor)
     assert (again.value.offset, again.value.diverges_at) == (READ_TO, 20)
+
+
+def test_a_cursor_moves_once_its_records_are_decoded(cursor):
+    """Another broker's records follow them."""
+    cursor.retry_at = 3.0
+    assert not cursor.may_move(2.0)
+    assert cursor.may_move(3.0)
+    cursor.is_undecoded = True
+    assert not cursor.may_move(3.0)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "elsewhere"), [(4, False), (5, False), (6, True), (NO_EPOCH, True)]
+)
+def test_metadata_of_an_older_epoch_move_no_cursor(cursor, epoch, elsewhere):
+    cursor.follow(5)
+    assert cursor.is_led_elsewhere(epoch) is elsewhere
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "known"), [(UUID(int=1), 6), (None, 5)], ids=["with ids", "without ids"]
+)
+def test_a_leader_that_was_cut_off_is_asked_under_the_newer_epoch(cursor, topic_id, known):
+    """It refuses; without ids, the older epoch may be one of a topic that was created again."""
+    cursor.topic.see(topic_id)
+    for epoch in (6, 5):
+        cursor.follow(epoch)
+    assert cursor.leader_epoch == known
+
+
+def test_an_unknown_epoch_is_no_older_one(cursor):
+    cursor.topic.see(UUID(int=1))
+    for epoch in (6, NO_EPOCH):
+        cursor.follow(epoch)
+    assert cursor.leader_epoch == NO_EPOCH
 
 
 def test_pauses_grow_from_zero_to_a_bound(cursor):
