@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from ...domain.checkpoints.storage_path import StoragePath
 from ...domain.errors import MetadataLogError, PysparkKafkaError
@@ -23,6 +24,10 @@ OPERATION_S: Final = 60.0
 
 class SafeModeError(OSError):
     """A NameNode is in safe mode, in which it changes no file."""
+
+
+class UnexpectedResponseError(OSError):
+    """A server has sent a response that is not one of the operation, such as a login page."""
 
 
 class OversizedFileError(OSError):
@@ -137,7 +142,13 @@ def problem_of(error: Exception, path: StoragePath) -> str:
     """Return in one line what a storage's exception means, and what to check."""
     if isinstance(error, OversizedFileError):
         return str(error)
-    return _meaning(error, _one_line(error, path))
+    reason = _one_line(error, path)
+    if isinstance(error, UnexpectedResponseError):
+        return (
+            f"The server does not respond as WebHDFS does: {reason}. A gateway may need a new "
+            "login, or https (storage option 'use_https'), or the address is another server's"
+        )
+    return _meaning(error, reason)
 
 
 def _meaning(error: Exception, reason: str) -> str:
@@ -193,6 +204,6 @@ def _user_information(url: str) -> Iterator[str]:
     found = login or PORT_OR_PASSWORD.search(url)
     user = found[0].lstrip("/").removesuffix("@") if found else url.rpartition("@")[0]
     password = user.partition(":")[2]
-    yield from (user, password)
+    yield from (user, password, unquote(password))
     if login is not None:
         yield from _SEPARATOR.split(password)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
-from urllib.parse import quote
+from urllib.parse import quote, urljoin, urlsplit
 
 from requests.exceptions import ChunkedEncodingError, SSLError
 from requests.exceptions import ConnectionError as LostConnectionError
@@ -23,6 +23,7 @@ from .directory import (
     LogDirectory,
     LogFile,
     SafeModeError,
+    UnexpectedResponseError,
     require_size,
     temporary_name,
 )
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from fsspec.implementations.webhdfs import WebHDFS
-    from requests import Response
+    from requests import PreparedRequest, Response
 
     from ...ports.clock import Deadline
 
 T = TypeVar("T")
+
+_OK: Final = (HTTPStatus.OK,)
+_REDIRECT: Final = (HTTPStatus.TEMPORARY_REDIRECT,)
 
 _PORT: Final = 9870  # of a NameNode's HTTP server since Hadoop 3; fsspec's default is from Hadoop 2
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -80,6 +84,10 @@ class HdfsDirectory(LogDirectory):
     fsspec creates the authenticated session, and this class sends its own requests: fsspec's ``mv``
     drops the server's response, its ``cat_file`` returns error bodies as content, and its calls
     have no timeout. An operation on a file ends within ``OPERATION_S``.
+
+    As in Hadoop's ``WebHdfsFileSystem.validateResponse``, an operation succeeds with its own status
+    only: gateways redirect to login pages, and to TLS. Credentials are sent to the server of the
+    options, and to no other one that it redirects to: DataNodes need none.
     """
 
     def __init__(self, filesystem: WebHDFS, path: str) -> None:
@@ -129,8 +137,8 @@ class HdfsDirectory(LogDirectory):
         """Write a file under a new name, which is returned: half a file may be under another."""
         temporary = temporary_name(name)
         try:
-            created = self._ask("PUT", "CREATE", temporary, overwrite="false")
-            self._follow("PUT", created, content)
+            created = self._ask("PUT", "CREATE", temporary, _REDIRECT, overwrite="false")
+            self._follow("PUT", created, HTTPStatus.CREATED, data=content)
         except OSError:
             self._discard(temporary)
             raise
@@ -159,10 +167,11 @@ class HdfsDirectory(LogDirectory):
 
     def _read(self, name: str) -> bytes | None:
         try:
-            response = self._ask("GET", "OPEN", name, stream=True)
-            if "Location" in response.headers:
+            # HttpFS sends the content itself.
+            response = self._ask("GET", "OPEN", name, (*_OK, *_REDIRECT), stream=True)
+            if response.status_code in _REDIRECT:
                 response.close()
-                response = self._follow("GET", response, stream=True)
+                response = self._follow("GET", response, HTTPStatus.OK, stream=True)
         except FileNotFoundError:
             return None
         with response:
@@ -173,14 +182,15 @@ class HdfsDirectory(LogDirectory):
             response = self._ask("GET", "LISTSTATUS", "")
         except FileNotFoundError:
             return ()
-        found: Sequence[Mapping[str, Any]] = response.json()["FileStatuses"]["FileStatus"]
+        found: Sequence[Mapping[str, Any]] = _field(response, "FileStatuses", dict)["FileStatus"]
         return found
 
     def _exists(self, name: str) -> bool:
         try:
-            self._ask("GET", "GETFILESTATUS", name)
+            response = self._ask("GET", "GETFILESTATUS", name)
         except FileNotFoundError:
             return False
+        _field(response, "FileStatus", dict)
         return True
 
     def _rename(self, source: str, target: str, options: str) -> bool:
@@ -193,38 +203,61 @@ class HdfsDirectory(LogDirectory):
             )
         except FileExistsError:
             return False
-        if not response.content or response.json().get("boolean", True):
+        if not response.content or _field(response, "boolean", bool):
             return True
         if self._exists(target):
             return False
         raise OSError(f"HDFS did not rename '{source}' to '{target}', and gave no reason")
 
     def _delete(self, name: str) -> None:
-        self._ask("DELETE", "DELETE", name)
+        _field(self._ask("DELETE", "DELETE", name), "boolean", bool)
 
     def _ask(
-        self, method: str, operation: str, name: str, *, stream: bool = False, **parameters: str
+        self,
+        method: str,
+        operation: str,
+        name: str,
+        expected: Sequence[HTTPStatus] = _OK,
+        *,
+        stream: bool = False,
+        **parameters: str,
     ) -> Response:
         path = f"{self._path}/{name}" if name else self._path or "/"
-        url = f"{self._filesystem.url}{quote(path)}"
+        url = self._filesystem._apply_proxy(  # noqa: SLF001 - for the option data_proxy
+            f"{self._filesystem.url}{quote(path)}"
+        )
         parameters = {"op": operation, **parameters, **self._filesystem.pars}
-        return self._send(method, url, params=parameters, stream=stream)
+        return self._send(method, url, expected, params=parameters, stream=stream)
 
     def _follow(
-        self, method: str, response: Response, content: bytes | None = None, *, stream: bool = False
+        self, method: str, response: Response, expected: HTTPStatus, **request: Any
     ) -> Response:
-        """Follow the NameNode's redirect to a DataNode."""
-        headers = {"Content-Type": "application/octet-stream"}
-        url = response.headers["Location"]
-        return self._send(method, url, data=content, headers=headers, stream=stream)
+        """Follow a redirect, to another server without credentials."""
+        location = urljoin(response.url, response.headers["Location"])
+        url = self._filesystem._apply_proxy(location)  # noqa: SLF001
+        is_other = self._filesystem.session.should_strip_auth(response.url, url)
+        request |= {
+            "auth": _anonymous if is_other else None,
+            "headers": {"Content-Type": "application/octet-stream"},
+        }
+        try:
+            return self._send(method, url, (expected,), **request)
+        except PermissionError as error:
+            if is_other and self._filesystem.session.auth:
+                raise PermissionError(
+                    f"{error}; credentials are not sent to {_server(url)}, another server"
+                ) from None
+            raise
 
-    def _send(self, method: str, url: str, **request: Any) -> Response:
-        url = self._filesystem._apply_proxy(url)  # noqa: SLF001 - for the option data_proxy
+    def _send(
+        self, method: str, url: str, expected: Sequence[HTTPStatus], **request: Any
+    ) -> Response:
         response: Response = self._filesystem.session.request(
             method, url, allow_redirects=False, timeout=OPERATION_S, **request
         )
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             raise _failure(response)
+        _require(expected, response)
         return response
 
 
@@ -247,6 +280,48 @@ def _repeated(call: Callable[[], T], deadline: Deadline) -> T:
             if isinstance(error, SSLError) or deadline.remaining < pause_s:
                 raise
         time.sleep(pause_s)
+
+
+def _anonymous(request: PreparedRequest) -> PreparedRequest:
+    """Authenticate as nobody: without it, requests would add the credentials of the session."""
+    return request
+
+
+def _require(expected: Sequence[HTTPStatus], response: Response) -> None:
+    """Raise ``UnexpectedResponseError`` unless a response has an expected status."""
+    status, target = response.status_code, response.headers.get("Location", "")
+    found = str(status)
+    if status in _REDIRECT:
+        found += "" if target else " without a location"
+    elif status in _OK and response.headers.get("Content-Type", "").startswith("text/html"):
+        found += " with a web page"
+    if status in expected and found == str(status):
+        return
+    response.close()
+    leading = f", a redirect to {_server(urljoin(response.url, target))}" if target else ""
+    raise UnexpectedResponseError(
+        f"Unexpected HTTP response: code={found} != {' or '.join(f'{code:d}' for code in expected)}"
+        f" from {_server(response.url)}{leading}"
+    )
+
+
+def _field(response: Response, name: str, kind: type[T]) -> T:
+    """Return a field of a response in JSON, which another server's response does not have."""
+    try:
+        found = response.json()[name]
+    except (ValueError, KeyError, TypeError):
+        found = None
+    if not isinstance(found, kind):
+        raise UnexpectedResponseError(
+            f"Unexpected HTTP response: no JSON with '{name}' from {_server(response.url)}"
+        )
+    return found
+
+
+def _server(url: str) -> str:
+    """Return the scheme, the host and the port of a URL, without a login."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _content(response: Response) -> bytes:

@@ -17,6 +17,8 @@ from .storages import opener_of
 
 _ABANDONED_SECONDS: Final = 24 * 60 * 60.0
 _PURGES: Final = 3
+_MAX_UNLISTED: Final = 100
+"""Entries that a storage may have and not list yet; the writer adds them one after the other."""
 
 
 @final
@@ -107,9 +109,20 @@ class FsspecMetadataLog(EditableLog):
         self._remove([file_name(batch_id)])
 
     def _last_from(self, batch_id: int, metadata: bytes) -> tuple[int, bytes]:
-        """Return the last entry of those that follow one without a gap."""
+        """Return the last entry of those that follow one without a gap.
+
+        :raises MetadataLogError: if there are more than a listing can lack.
+        """
+        last = batch_id + _MAX_UNLISTED
         while self._newest != batch_id and (following := self.get(batch_id + 1)) is not None:
             batch_id, metadata = batch_id + 1, following
+            if batch_id > last:
+                raise MetadataLogError(
+                    str(self._path),
+                    f"The storage returns content for each of {_MAX_UNLISTED} files that it does "
+                    f"not list, up to '{batch_id}', as a server does that returns the same page "
+                    "for every name. Check the address of the storage, and the login",
+                )
         self._newest = batch_id
         return batch_id, metadata
 

@@ -132,10 +132,11 @@ def _hdfs(location: Location) -> LogDirectory:
     # pyarrow's rename over libhdfs replaces existing files. So hdfs:// uses WebHDFS too, on the
     # same host; the port in an hdfs:// URL belongs to another protocol.
     url = urlsplit(location.url)
-    given: dict[str, Any] = {"host": url.hostname, "user": url.username, "password": url.password}
-    if location.scheme == "webhdfs":
-        given["port"] = url.port
-    named = {name: value for name, value in given.items() if value is not None}
+    login = {"user": url.username, "password": url.password}
+    named: dict[str, Any] = {name: unquote(value) for name, value in login.items() if value}
+    named |= {"host": url.hostname} if url.hostname else {}
+    if location.scheme == "webhdfs" and url.port is not None:
+        named["port"] = url.port
     options = webhdfs_options({**named, **location.options})
     if "host" not in options:
         raise OSError("neither the URL nor the storage options have a 'host'")
