@@ -819,6 +819,7 @@ DATA_LOSSES: Final = (
     data_loss.partitions_deleted([P1], group_id_is_set=True),
     data_loss.partition_offset_changed(P0, 1_500, 0),
     data_loss.start_offset_reset(P0, 900, 1_000),
+    data_loss.first_batch_start_unknown([P0], "orders-app"),
     data_loss.offset_range_not_read(P0, 900, 1_500, 1_000, "spark-kafka-source-1"),
     data_loss.log_truncated(P0, 1_500, 500, 500),
 )

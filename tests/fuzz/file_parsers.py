@@ -16,7 +16,7 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.continuous.epochs import EpochLog
-from pyspark_kafka.application.reading.offsets import InitialOffsets
+from pyspark_kafka.application.reading.offsets import InitialOffsets, StreamStart
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.domain.checkpoints.checkpoint_log import (
     COMMITTED,
@@ -104,7 +104,8 @@ def _checkpoint(content: bytes) -> None:
 
 
 def _initial_offsets(content: bytes) -> None:
-    found = InitialOffsets(_log(content), MemorySourceEvents(), lambda: OFFSETS).get()
+    start = StreamStart(OFFSETS)
+    found = InitialOffsets(_log(content), MemorySourceEvents(), lambda: start).get()
     assert read_initial_offsets(write_initial_offsets(found)) == found
 
 

@@ -64,14 +64,26 @@ def test_without_a_log_what_came_before_the_restart_is_lost(spark, kafka, topics
     assert run_once(stream, tmp_path) == []
 
 
-def test_without_a_log_a_planned_batch_does_not_know_where_it_began(
+def test_without_a_log_a_planned_batch_that_fails_loses_nothing(
     spark, kafka, topics, client, tmp_path
 ):
-    """A batch that ends before the end of now cannot begin there, and fails the query."""
+    """A batch that starts at the latest offsets ends there, so that its logged end is its start."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
     stream = read_stream(spark, kafka, OURS, subscribe=topic, **options_of(OURS, client, None))
     fail_first_batch(stream, tmp_path, AFTER)
     topics.numbers(topic, 0, range(5, 10))
-    with pytest.raises(StreamingQueryException, match="PARTITION_OFFSET_CHANGED"):
-        run_once(stream, tmp_path)
+    assert run_once(stream, tmp_path) == [[5, 6, 7, 8, 9]]
+
+
+def test_without_a_log_a_planned_batch_survives_a_new_partition(
+    spark, kafka, topics, client, tmp_path
+):
+    topic = topics.create()
+    topics.numbers(topic, 0, range(5))
+    starting = {"startingOffsets": f'{{"{topic}":{{"0":2}}}}', "client": client}
+    stream = read_stream(spark, kafka, OURS, subscribe=topic, **starting)
+    fail_first_batch(stream, tmp_path, AFTER)
+    topics.cluster.add_partitions(topic, 2)
+    topics.numbers(topic, 1, range(5, 10))
+    assert run_once(stream, tmp_path) == [[2, 3, 4], [5, 6, 7, 8, 9]]

@@ -18,7 +18,7 @@ from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
 from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.continuous.epochs import EpochLog
-from pyspark_kafka.application.reading.offsets import InitialOffsets
+from pyspark_kafka.application.reading.offsets import InitialOffsets, StreamStart
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.checkpoints.checkpoint_log import write_batch_end
@@ -98,7 +98,7 @@ def _recover_sink(content: bytes) -> object:
 READERS: dict[str, Callable[[bytes], object]] = {
     "sink": _recover_sink,
     "initial offsets": lambda content: InitialOffsets(
-        _log(content), MemorySourceEvents(), lambda: OFFSETS
+        _log(content), MemorySourceEvents(), lambda: StreamStart(OFFSETS)
     ).get(),
     "epochs": lambda content: EpochLog(_log(content), _log(b""), "r").recover(),
     "an epoch that was not committed": lambda content: EpochLog(

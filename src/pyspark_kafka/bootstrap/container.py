@@ -274,8 +274,13 @@ class Container(containers.DeclarativeContainer):
     _legacy_start = providers.Callable(verified_start, offset_reader, options, _legacy_planner)
     kafka_source = providers.Factory(
         KafkaSource,
-        providers.Factory(_stream, planner=_legacy_planner),
-        providers.Factory(InitialOffsets, metadata_log, events, _legacy_start.provider),
+        providers.Factory(
+            _stream,
+            planner=_legacy_planner,
+            initial_offsets=providers.Factory(
+                InitialOffsets, metadata_log, events, _legacy_start.provider
+            ),
+        ),
         offset_reader,
     )
     """The legacy source; its argument loads the batch of ranges: ``kafka_source(load)``."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from ...domain.reading import data_loss
-from ...domain.reading.errors import StreamOffsetsMismatchError
 from ...domain.reading.offset_limits import Specific
+from .offsets import StreamStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...domain.reading.admission import ReadLimit
     from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
-    from .offsets import InitialOffsets, KafkaOffsetReader
+    from .offsets import KafkaOffsetReader
     from .planner import RangePlanner
     from .stream import KafkaMicroBatchStream
 
@@ -37,13 +37,11 @@ class KafkaSource(Generic[T]):
     def __init__(
         self,
         stream: KafkaMicroBatchStream,
-        initial_offsets: InitialOffsets,
         offset_reader: KafkaOffsetReader,
         load: Callable[[Sequence[OffsetRange]], T],
     ) -> None:
         """Take ``load``, which reads ranges into a batch; without ranges, an empty one."""
         self._stream = stream
-        self._initial_offsets = initial_offsets
         self._offset_reader = offset_reader
         self._load = load
         self._current: PartitionOffsets | None = None
@@ -60,12 +58,13 @@ class KafkaSource(Generic[T]):
     def initial_partition_offsets(self) -> PartitionOffsets:
         """Where the first batch starts, from the metadata log or else ``startingOffsets``.
 
-        Determined at the first use, and constant afterwards.
+        Determined at the first use, and constant afterwards. Empty if the options do not match the
+        partitions: ``latest_offset`` then raises the error.
 
         :raises DataLossError: if starting offsets are gone and ``failOnDataLoss`` is true.
         :raises MetadataLogError: if the log of initial offsets cannot be read or written.
         """
-        return self._initial_offsets.get()
+        return self._stream.initial_offset()
 
     @property
     def current_partition_offsets(self) -> PartitionOffsets | None:
@@ -129,20 +128,19 @@ class KafkaSource(Generic[T]):
 
 def verified_start(
     offset_reader: KafkaOffsetReader, options: SourceOptions, planner: RangePlanner
-) -> PartitionOffsets:
+) -> StreamStart:
     """Resolve ``startingOffsets``, and reset offsets that no broker holds to the earliest one.
 
     As a consumer with ``auto.offset.reset=earliest``, which Spark's driver has.
     """
-    limit = options.starting_offsets
-    offsets = offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
-    found = offset_reader.resolve_open(offsets)
-    if not isinstance(limit, Specific):
+    found = offset_reader.start_of_stream()
+    if not isinstance(options.starting_offsets, Specific):
         return found
-    reset = PartitionOffsets(_not_held(offset_reader, options, offsets))
+    given = options.starting_offsets.of(found.offsets)
+    reset = PartitionOffsets(_not_held(offset_reader, options, given))
     for partition, earliest in reset.items():
-        planner.report(data_loss.start_offset_reset(partition, offsets[partition], earliest))
-    return found.merge(reset)
+        planner.report(data_loss.start_offset_reset(partition, given[partition], earliest))
+    return StreamStart(found.offsets.merge(reset), found.at_end)
 
 
 def _not_held(

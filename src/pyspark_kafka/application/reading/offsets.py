@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, final
 
 from ...domain.checkpoints.entries import (
@@ -124,13 +125,29 @@ class KafkaOffsetReader:
             self._fetch_all(self._fetcher.latest, latest)
         )
 
-    def start_of_stream(self) -> PartitionOffsets:
-        """Return the offsets at which a stream starts, without -2 and -1.
+    def start_of_stream(self) -> StreamStart:
+        """Return where a stream starts.
 
         :raises StreamOffsetsMismatchError: if ``startingOffsets`` names other partitions; otherwise
             as ``unresolved``.
         """
-        return self.resolve_open(self.unresolved(self._start, "start", StreamOffsetsMismatchError))
+        offsets = self._of(self._start, "start", StreamOffsetsMismatchError)
+        at_end = (partition for partition, offset in offsets.items() if offset == LATEST)
+        return StreamStart(self.resolve_open(offsets), frozenset(at_end))
+
+    def start_of(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
+        """Return where a stream starts in those of ``partitions`` that the options still cover."""
+        match self._start:
+            case Specific():
+                return self.resolve_open(self._start.of(partitions))
+            case GlobalTimestamp(timestamp):
+                return self._matching(dict.fromkeys(partitions, timestamp))
+            case ByTimestamp(timestamps):
+                return self._matching({one: time for one, time in timestamps if one in partitions})
+            case CommittedOffsets(group_id):
+                return self._retrying(lambda: self._fetcher.committed(group_id, partitions))
+            case _:
+                return self.start_of_stream().offsets
 
     def unresolved(
         self,
@@ -150,6 +167,14 @@ class KafkaOffsetReader:
         :raises NoCommittedOffsetError: if a partition has no committed offset, and that is an error
             by the options.
         """
+        offsets = self._of(limit, position, mismatch)
+        # Tasks must not bind the end of a timestamp later: there may be records after it.
+        is_bound = isinstance(limit, GlobalTimestamp | ByTimestamp)
+        return self.resolve_open(offsets) if is_bound else offsets
+
+    def _of(
+        self, limit: StartingOffsets, position: str, mismatch: type[OffsetsMismatchError]
+    ) -> PartitionOffsets:
         partitions = self.partitions()
         match limit:
             case Earliest():
@@ -194,12 +219,15 @@ class KafkaOffsetReader:
     def _at_timestamps(
         self, times: Mapping[TopicPartition, int], on_no_match: OnNoMatch
     ) -> PartitionOffsets:
-        found = self.offsets_for_timestamps(times)
-        without = sorted(partition for partition in times if found.get(partition) is None)
+        found = self._matching(times)
+        without = sorted(partition for partition in times if partition not in found)
         if without and on_no_match is OnNoMatch.ERROR:
             raise NoOffsetForTimestampError(without[0], times[without[0]])
-        matched = ((part, offset) for part, offset in found.items() if offset is not None)
-        return PartitionOffsets(matched).merge(self._fetch_all(self._fetcher.latest, without))
+        return found.merge(dict.fromkeys(without, LATEST))
+
+    def _matching(self, times: Mapping[TopicPartition, int]) -> PartitionOffsets:
+        found = self.offsets_for_timestamps(times).items()
+        return PartitionOffsets((part, offset) for part, offset in found if offset is not None)
 
     def _fetch_all(
         self,
@@ -237,13 +265,11 @@ class KafkaOffsetReader:
 
 def _with_topics(limit: Specific, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
     """Expand offsets of topics to partitions (``SpecificOffsetRangeLimit``, SPARK-58774)."""
-    topics = dict(limit.topics)
-    without = topics.keys() - {partition.topic for partition in partitions}
+    topics = {topic for topic, _ in limit.topics}
+    without = topics - {partition.topic for partition in partitions}
     if without:
         raise TopicOffsetsMismatchError(without, partitions)
-    return limit.offsets.merge(
-        {part: topics[part.topic] for part in partitions if part.topic in topics}
-    )
+    return limit.offsets.merge(limit.of(partitions))
 
 
 def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:
@@ -261,6 +287,15 @@ def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class StreamStart:
+    """Where a stream starts; ``at_end`` are the partitions that start at their latest offset."""
+
+    offsets: PartitionOffsets
+    at_end: frozenset[TopicPartition] = frozenset()
+
+
+@final
 class InitialOffsets:
     """The offsets at which a stream starts: Spark's ``initialPartitionOffsets``.
 
@@ -270,18 +305,33 @@ class InitialOffsets:
     """
 
     def __init__(
-        self, log: MetadataLog | None, events: SourceEvents, find: Callable[[], PartitionOffsets]
+        self, log: MetadataLog | None, events: SourceEvents, find: Callable[[], StreamStart]
     ) -> None:
         self._log = log
         self._events = events
         self._find = find
         self._offsets: PartitionOffsets | None = None
-        self._found: PartitionOffsets | None = None
+        self._found: StreamStart | None = None
+
+    @property
+    def are_stored(self) -> bool:
+        """Whether a log keeps the offsets for the next process."""
+        return self._log is not None
+
+    @property
+    def known(self) -> PartitionOffsets | None:
+        """The offsets that ``get`` has returned, if any."""
+        return self._offsets
 
     @property
     def found(self) -> PartitionOffsets | None:
         """The offsets if this process has determined them, ``None`` if it has read them."""
-        return self._found
+        return self._found.offsets if self._found else None
+
+    @property
+    def at_end(self) -> frozenset[TopicPartition]:
+        """The partitions that this process has found to start at their latest offset."""
+        return self._found.at_end if self._found else frozenset()
 
     def get(self) -> PartitionOffsets:
         """Return the stored offsets, or else determine and store them.
@@ -300,11 +350,12 @@ class InitialOffsets:
         with parsing(self._log):
             return read_initial_offsets(content)
 
-    def _store(self, offsets: PartitionOffsets) -> PartitionOffsets:
+    def _store(self, found: StreamStart) -> PartitionOffsets:
+        offsets = found.offsets
         if self._log is not None and not self._log.add(BATCH_ID, write_initial_offsets(offsets)):
             # Another driver was first, and may have read records from its offsets already.
             stored = self._read()
             return offsets if stored is None else stored
-        self._found = offsets
+        self._found = found
         self._events.initial_offsets(offsets)
         return offsets

@@ -21,6 +21,7 @@ from ...domain.reading.admission import (
 from ...domain.reading.available_now import check_available_now
 from ...domain.reading.ranges import OffsetRange
 from ...domain.reading.records import Projection
+from .first_batch import FirstBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -222,7 +223,7 @@ class KafkaMicroBatchStream:
         self._offset_reader = offset_reader
         self._admission = admission
         self._planner = planner
-        self._initial_offsets = initial_offsets
+        self._first_batch = FirstBatch(initial_offsets, offset_reader, planner, options)
         self._progress = progress
         self._task_planner = task_planner
         self._options = options
@@ -241,9 +242,11 @@ class KafkaMicroBatchStream:
     def initial_offset(self) -> PartitionOffsets:
         """Return the offsets at which a query without a checkpoint starts (``startingOffsets``).
 
-        They do not change before the first batch is committed: ``InitialOffsets``.
+        They do not change in this process: ``InitialOffsets``. There are none if the options do not
+        match the partitions; ``latest_offset`` then raises the error, unless a first batch that is
+        logged already is to run again.
         """
-        return self._initial_offsets.get()
+        return self._first_batch.start()
 
     def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
         """Return the end of the next batch; ``start`` itself if there is none.
@@ -253,12 +256,16 @@ class KafkaMicroBatchStream:
 
         When an engine calls this, all batches up to ``start`` are committed: Spark calls ``commit``
         only when it plans the following batch, which may be much later.
+
+        :raises StreamOffsetsMismatchError: if ``startingOffsets`` names other partitions than the
+            query reads; other errors of ``InitialOffsets.get`` likewise.
         """
+        self._first_batch.check(start)
         self._latest = self._fetch_latest(start)
         self._progress.done(start, self._latest)
-        if not self._latest:
-            return start
-        return self._admission.end_of_batch(start, self._latest, limit)
+        has_partitions = bool(self._latest)
+        end = self._admission.end_of_batch(start, self._latest, limit) if has_partitions else start
+        return self._first_batch.end(start, end)
 
     def report_latest_offset(self) -> PartitionOffsets | None:
         """Return the latest offsets when the last batch was planned, for progress reports."""
@@ -286,7 +293,7 @@ class KafkaMicroBatchStream:
         if self._prefetched is not None and start != end:
             latest = self._offset_reader.latest(end)
             check_available_now(self._prefetched, end, latest)
-        return self._planner.plan(self._start_as_of(end, start), end)
+        return self._planner.plan(self._first_batch.start_as_of(start, end), end)
 
     def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[TaskRanges, ...]:
         """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
@@ -295,16 +302,6 @@ class KafkaMicroBatchStream:
     def commit(self, end: PartitionOffsets) -> None:
         """Notify that a batch that ends at ``end`` is committed."""
         self._progress.done(end, self._latest)
-
-    def _start_as_of(self, end: PartitionOffsets, start: PartitionOffsets) -> PartitionOffsets:
-        """Return the start of a batch without partitions that were added after ``end`` was planned.
-
-        Spark does not log where its first batch starts. If a new process runs that batch again, the
-        start is determined again: partitions that only it has are new, and not deleted.
-        """
-        if self._latest is None and start == self._initial_offsets.found:
-            return start.restrict(end)
-        return start
 
     def _fetch_latest(self, start: PartitionOffsets) -> PartitionOffsets:
         if not self._stops_at_first_latest:

@@ -275,11 +275,11 @@ METADATA_PATH: Final = text_option(
     "metadataPath",
     "a directory, as a URL for fsspec: `/data/orders/sources/0`, `s3://bucket/orders/sources/0`, "
     "`hdfs://`, `webhdfs://`",
-    "Where a stream stores its starting offsets before it reads its first batch, so that a stream "
-    "with `startingOffsets=latest` that fails in that batch loses no records. Spark does not tell "
-    "a Python source its checkpoint directory. If you name `<checkpoint>/sources/0`, a stream of "
-    "this source continues from the starting offsets that the JVM connector stored there, and "
-    "vice versa.",
+    "Where a stream stores its starting offsets before it plans its first batch. Without it, a "
+    "restart derives them from the end of that batch, unless the consumer group of "
+    "`startingOffsets=group` moves before the batch is committed. If you name "
+    "`<checkpoint>/sources/0`, a stream of this source continues from the starting offsets that "
+    "the JVM connector stored there, and vice versa.",
     STREAM_ONLY,
 )
 METADATA_STORAGE_OPTIONS: Final = Option(

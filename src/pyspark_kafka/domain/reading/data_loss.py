@@ -131,6 +131,26 @@ def start_offset_reset(partition: TopicPartition, given: int, reset_to: int) -> 
     )
 
 
+def first_batch_start_unknown(partitions: Iterable[TopicPartition], group_id: str) -> DataLoss:
+    """Return the loss of a first batch that runs again after its consumer group has moved on.
+
+    The JVM connector cannot start at the offsets of a group, and has no such condition.
+    """
+    names = partition_set(partitions)
+    text = (
+        f"The first batch has to run again, but where it started in {names} is unknown: consumer "
+        f"group '{group_id}' has moved past its end or has no committed offset anymore, and there "
+        "was no 'metadataPath' to store the start."
+    )
+    return DataLoss(
+        "FIRST_BATCH_START_UNKNOWN",
+        f"{text} Start the query with a new checkpoint, to begin at the offsets of the group, or "
+        "once with 'failOnDataLoss' set to 'false', to continue at the end of the first batch.",
+        f"{text} Records before the end of the first batch are skipped",
+        "To keep the starting offsets of new queries, set the option 'metadataPath'.",
+    )
+
+
 def offset_range_not_read(
     partition: TopicPartition, start: int, until: int, skipped_to: int, group_id: str
 ) -> DataLoss:

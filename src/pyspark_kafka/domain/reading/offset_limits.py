@@ -43,6 +43,12 @@ class Specific:
     offsets: PartitionOffsets
     topics: tuple[tuple[str, int], ...] = ()
 
+    def of(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
+        """Return the offsets of those ``partitions`` that have one."""
+        topics = dict(self.topics)
+        found = ((part, self.offsets.get(part, topics.get(part.topic))) for part in partitions)
+        return PartitionOffsets((part, offset) for part, offset in found if offset is not None)
+
 
 class OnNoMatch(enum.Enum):
     """What to do with a partition that has no record at or after a timestamp."""
@@ -96,6 +102,17 @@ GROUP: Final = CommittedOffsets("")
 OffsetLimit = Earliest | Latest | Specific | GlobalTimestamp | ByTimestamp
 StartingOffsets = OffsetLimit | CommittedOffsets
 EndingOffsets = Latest | Specific | GlobalTimestamp | ByTimestamp
+
+
+def can_move(limit: StartingOffsets, partition: TopicPartition) -> bool:
+    """Return whether new records or commits can change where a stream starts in a partition."""
+    match limit:
+        case Earliest():
+            return False
+        case Specific():
+            return limit.of([partition]).get(partition) == LATEST
+        case _:
+            return True
 
 
 def parse_offset_limit(text: str) -> Earliest | Latest | Specific:

@@ -9,7 +9,13 @@ from unittest.mock import MagicMock
 import pytest
 from pyspark.sql.streaming import datasource as spark
 
-from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader, from_spark, to_spark
+from pyspark_kafka.adapters.spark.stream_reader import (
+    KafkaStreamReader,
+    MicroBatchReader,
+    OlderStreamReader,
+    from_spark,
+    to_spark,
+)
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import (
     CompositeReadLimit,
@@ -20,6 +26,7 @@ from pyspark_kafka.domain.reading.admission import (
 )
 from pyspark_kafka.domain.reading.records import Projection
 
+from ...application.conftest import Kit
 from ..options import source_of
 
 ALL = ReadAllAvailable()
@@ -104,3 +111,46 @@ def test_sparks_limit_is_replaced_by_all_limits_of_the_options(limit, theirs):
 @pytest.mark.parametrize("asked_for", [ALL, AT_LEAST, AT_MOST, BYTES])
 def test_trigger_once_reads_everything_and_ignores_the_options(asked_for):
     assert from_spark(spark.ReadAllAvailable(), asked_for) == ALL
+
+
+JSON_STARTS = ["latest", '{"t":{"0":2}}']
+
+
+def reader_in(kit: Kit, kind: type[MicroBatchReader], starting: str) -> Any:
+    """Return a reader of a new process."""
+    use_cases = MagicMock()
+    container = kit.container({"startingOffsets": starting})
+    use_cases.driver.return_value.__enter__.return_value = container
+    return kind(use_cases, source_of("memory"), Projection(("value",)))
+
+
+@pytest.fixture
+def kit():
+    """Return a kit whose topic has five records in its only partition."""
+    made = Kit()
+    made.cluster.create_topic("t", 1)
+    made.produce(5)
+    return made
+
+
+@pytest.mark.parametrize("starting", JSON_STARTS)
+@pytest.mark.parametrize("is_limited", [True, False])
+def test_a_logged_first_batch_runs_again_after_changes(kit, starting, is_limited):
+    """Older releases pass the end before they ask for the start (``setLatestSeenOffset``)."""
+    kind = KafkaStreamReader if is_limited else OlderStreamReader
+    reader = reader_in(kit, kind, starting)
+    limit = (spark.ReadAllAvailable(),) if is_limited else ()
+    start = through_json(reader.initialOffset())
+    end = through_json(reader.latestOffset(*((start, *limit) if is_limited else ())))
+    kit.produce(3)
+    kit.cluster.add_partitions("t", 2)
+    reader = reader_in(kit, kind, starting)
+    if not is_limited:
+        assert reader.partitions(end, end) == []
+    first = reader.partitions(through_json(reader.initialOffset()), end)
+    then = through_json(reader.latestOffset(*((end, *limit) if is_limited else ())))
+    second = reader.partitions(end, then)
+    assert then == {"t": {"0": 8, "1": 0}}
+    read = [one for task in (*first, *second) for one in task.value if one.size]
+    expected = [(5, 8)] if starting == "latest" else [(2, 5), (5, 8)]
+    assert [(one.from_offset, one.until_offset) for one in read] == expected

@@ -417,7 +417,7 @@ def test_a_stream_begins_where_it_said_first(kit):
 
 
 def test_a_batch_ends_at_the_latest_offsets(kit):
-    made = stream(kit)
+    made = stream(kit, {"startingOffsets": "earliest"})
     start = made.initial_offset()
     assert made.report_latest_offset() is None
     kit.produce(4, partition=1)
@@ -433,7 +433,7 @@ def test_an_answer_without_partitions_keeps_the_start(kit):
 
 
 def test_available_now_stops_at_what_it_found_first(kit):
-    made = stream(kit)
+    made = stream(kit, {"startingOffsets": "earliest"})
     start = made.initial_offset()
     made.prepare_for_trigger_available_now()
     kit.produce(3)
@@ -499,8 +499,9 @@ def test_a_stream_is_named_as_in_the_jvm_connector(kit):
     ],
 )
 def test_a_beginning_that_does_not_fit_is_an_error(kit, options, error):
+    made = stream(kit, options)
     with pytest.raises(error):
-        stream(kit, options).initial_offset()
+        made.latest_offset(made.initial_offset(), ReadAllAvailable())
     assert kit.events.named("initial_offsets") == ()
 
 
@@ -605,9 +606,11 @@ def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit):
     """In the process that plans the first batch, a partition without an end is deleted."""
     made = stream(kit, {"startingOffsets": "earliest"})
     start = made.initial_offset()
-    made.latest_offset(start, ReadAllAvailable())
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", 1)
+    end = made.latest_offset(start, ReadAllAvailable())
     with pytest.raises(DataLossError, match="have been deleted"):
-        made.plan_input_partitions(start, offsets(0))
+        made.plan_input_partitions(start, end)
 
 
 def test_an_empty_batch_of_topics_that_are_gone(kit):

@@ -5,6 +5,7 @@ import pytest
 from pyspark_kafka.domain.reading.data_loss import (
     added_partition_starts_late,
     earliest_offsets_not_found,
+    first_batch_start_unknown,
     legacy_partition_offset_changed,
     log_truncated,
     offset_range_not_read,
@@ -62,6 +63,17 @@ def test_oversized_records_that_are_skipped():
         f"{text}. To read such records, raise the limit. To fail instead, set the source option "
         "'skipOversizedRecords' to 'false'."
     )
+
+
+def test_a_first_batch_whose_start_is_unknown():
+    """The error has what to do to continue, and the warning what to do next time."""
+    finding = first_batch_start_unknown([T2, T0], "g")
+    assert finding.reason.startswith(
+        "The first batch has to run again, but where it started in Set(t-0, t-2) is unknown: "
+        "consumer group 'g' has moved past its end"
+    )
+    assert "'failOnDataLoss' set to 'false'" in finding.reason
+    assert finding.as_warning().endswith("set the option 'metadataPath'.")
 
 
 def test_partitions_deleted_under_a_group_id():

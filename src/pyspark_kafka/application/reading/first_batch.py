@@ -1,0 +1,123 @@
+"""The bounds of a stream's first batch, also after a restart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.reading.data_loss import first_batch_start_unknown
+from ...domain.reading.errors import (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
+from ...domain.reading.offset_limits import CommittedOffsets, can_move
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...domain.options.source import SourceOptions
+    from ...domain.topic_partition import TopicPartition
+    from .offsets import InitialOffsets, KafkaOffsetReader
+    from .planner import RangePlanner
+
+_REFUSALS: Final = (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
+
+
+@final
+class FirstBatch:
+    """Where a stream's first batch starts and ends.
+
+    Spark logs the end of each batch, but not the start of the first one. If the first batch fails
+    and there is no log of initial offsets, a new process has to derive the start from the end. So:
+
+    - A partition that starts at its latest offset also ends there in the first batch.
+    - A partition that is added while the first batch is planned is left to the next batch.
+    - Other starts are determined again, from the partitions of the logged end alone.
+    """
+
+    def __init__(
+        self,
+        initial_offsets: InitialOffsets,
+        offset_reader: KafkaOffsetReader,
+        planner: RangePlanner,
+        options: SourceOptions,
+    ) -> None:
+        self._initial_offsets = initial_offsets
+        self._offset_reader = offset_reader
+        self._planner = planner
+        self._limit = options.starting_offsets
+        self._refusal: Exception | None = None
+        self._end: PartitionOffsets | None = None
+
+    def start(self) -> PartitionOffsets:
+        """Return the initial offsets; no offsets if the options no longer match the partitions.
+
+        An engine also asks for them to run a logged first batch again, which such options do not
+        prevent: ``check`` raises the error if the batch is new.
+        """
+        self._refusal = None
+        try:
+            return self._initial_offsets.get()
+        except _REFUSALS as error:
+            self._refusal = error
+            return PartitionOffsets()
+
+    def check(self, start: PartitionOffsets) -> None:
+        """Raise the error of ``start()`` if a new batch is to begin at what it returned."""
+        if self._refusal is not None and not start:
+            raise self._refusal
+
+    def end(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
+        """Return the end of a new batch; a first one without a stored start may end sooner."""
+        is_first = self._end is None and start == self._initial_offsets.found
+        if is_first and not self._initial_offsets.are_stored:
+            at_end = self._initial_offsets.at_end
+            end = PartitionOffsets(
+                (partition, start[partition] if partition in at_end else offset)
+                for partition, offset in end.items()
+                if partition in start
+            )
+        self._end = end
+        return end
+
+    def start_as_of(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
+        """Return the start of a batch; derive it for a first batch that another process planned.
+
+        :raises DataLossError: if it cannot be derived and ``failOnDataLoss`` is true.
+        """
+        is_first = start == (PartitionOffsets() if self._refusal else self._initial_offsets.known)
+        if end == self._end or not is_first:
+            return start
+        begin = self._found_again(start, end)
+        moved = {
+            partition
+            for partition, until in end.items()
+            if self._has_moved(partition, begin, until)
+        }
+        unknown = moved - self._initial_offsets.at_end
+        if unknown and isinstance(self._limit, CommittedOffsets):
+            self._planner.report(first_batch_start_unknown(unknown, self._limit.group_id))
+        return begin.merge(end.restrict(moved))
+
+    def _found_again(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
+        if self._refusal is not None:
+            return self._offset_reader.start_of(end.keys())
+        # Partitions that only this process has found are new, and not deleted.
+        return start.restrict(end) if self._initial_offsets.found is not None else start
+
+    def _has_moved(
+        self, partition: TopicPartition, begin: Mapping[TopicPartition, int], until: int
+    ) -> bool:
+        """Return whether the options no longer lead to where the batch started, but behind it."""
+        offset = begin.get(partition)
+        is_behind = self._refusal is not None if offset is None else offset > until
+        return is_behind and can_move(self._limit, partition)

@@ -1,0 +1,161 @@
+from collections.abc import Iterable
+from typing import Final
+
+import pytest
+
+from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
+from pyspark_kafka.domain.reading.admission import ReadAllAvailable
+from pyspark_kafka.domain.reading.errors import DataLossError
+from pyspark_kafka.domain.reading.ranges import OffsetRange
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..conftest import Kit, offsets, tp
+
+
+def stream(kit: Kit, options: dict[str, str] | None = None) -> KafkaMicroBatchStream:
+    return kit.container(options).micro_batch_stream()
+
+
+def produce(kit: Kit, count: int, timestamp: int, partition: int = 0) -> None:
+    for _ in range(count):
+        kit.cluster.produce("t", b"v", partition=partition, timestamp=timestamp)
+
+
+def ranges_of(ranges: Iterable[OffsetRange], partition: TopicPartition) -> set[int]:
+    """Return the offsets that are read in a partition, each of them once."""
+    found = [
+        offset
+        for one in ranges
+        if one.partition == partition
+        for offset in range(one.from_offset, one.until_offset)
+    ]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+LATER_STARTS: Final = [
+    {},
+    {"startingOffsets": '{"t":{"0":-1,"1":-1}}'},
+    {"startingOffsets": '{"t":"latest"}'},
+    {"startingTimestamp": "1000", "startingOffsetsByTimestampStrategy": "latest"},
+    {
+        "startingOffsetsByTimestamp": '{"t":{"0":1000,"1":1000}}',
+        "startingOffsetsByTimestampStrategy": "latest",
+    },
+    {
+        "startingOffsets": "group",
+        "kafka.group.id": "g",
+        "startingOffsetsGroupFallback": "latest",
+    },
+]
+
+
+@pytest.mark.parametrize("options", LATER_STARTS)
+@pytest.mark.parametrize("add_partition", [False, True])
+def test_a_first_batch_that_runs_again_skips_no_record(kit, options, add_partition):
+    """Spark has logged the end of the first batch only; records arrived before the restart."""
+    produce(kit, 3, 500)
+    made = stream(kit, options)
+    start = made.initial_offset()
+    produce(kit, 2, 2_000)
+    end = made.latest_offset(start, ReadAllAvailable())
+    produce(kit, 4, 2_000)
+    if add_partition:
+        kit.cluster.add_partitions("t", 3)
+    restarted = stream(kit, options)
+    ranges = [
+        *restarted.plan_input_partitions(restarted.initial_offset(), end),
+        *restarted.plan_input_partitions(end, restarted.latest_offset(end, ReadAllAvailable())),
+    ]
+    assert ranges_of(ranges, tp(0)) == set(range(3, 9))
+    assert kit.events.named("data_lost") == ()
+
+
+PINNED_STARTS: Final = [
+    {"startingOffsets": '{"t":{"0":1,"1":0}}'},
+    {"startingOffsets": '{"t":{"0":1,"1":-2}}'},
+    {"startingOffsetsByTimestamp": '{"t":{"0":1000,"1":1000}}'},
+    {"startingTimestamp": "1000"},
+    {"startingOffsets": "group", "kafka.group.id": "g"},
+]
+
+
+@pytest.mark.parametrize("options", PINNED_STARTS)
+def test_a_first_batch_runs_again_after_a_partition_was_added(kit, options):
+    """A new query would be refused: its options do not cover the partition."""
+    produce(kit, 1, 500)
+    produce(kit, 4, 2_000)
+    produce(kit, 1, 2_000, partition=1)
+    kit.cluster.commit("g", {tp(0): 1, tp(1): 0})
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    kit.cluster.add_partitions("t", 3)
+    kit.produce(2)
+    restarted = stream(kit, options)
+    start = restarted.initial_offset()
+    assert restarted.plan_input_partitions(start, end) == (
+        OffsetRange(tp(0), 1, 5),
+        OffsetRange(tp(1), 0, 1),
+    )
+
+
+@pytest.mark.parametrize("options", [{"startingOffsets": "earliest"}, *LATER_STARTS])
+def test_a_partition_that_is_added_while_the_first_batch_is_planned_is_read_whole(kit, options):
+    made = stream(kit, options)
+    start = made.initial_offset()
+    kit.cluster.add_partitions("t", 3)
+    produce(kit, 2, 2_000, partition=2)
+    end = made.latest_offset(start, ReadAllAvailable())
+    produce(kit, 2, 2_000, partition=2)
+    restarted = stream(kit, options)
+    ranges = [
+        *restarted.plan_input_partitions(restarted.initial_offset(), end),
+        *restarted.plan_input_partitions(end, restarted.latest_offset(end, ReadAllAvailable())),
+    ]
+    assert ranges_of(ranges, tp(2)) == {0, 1, 2, 3}
+
+
+def test_a_first_batch_whose_group_has_moved_past_its_end_is_a_data_loss(kit):
+    options = {"startingOffsets": "group", "kafka.group.id": "g"}
+    kit.produce(5)
+    kit.cluster.commit("g", {tp(0): 1, tp(1): 0})
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    kit.produce(5)
+    kit.cluster.commit("g", {tp(0): 7, tp(1): 0})
+    restarted = stream(kit, options)
+    with pytest.raises(DataLossError, match="'metadataPath'") as caught:
+        restarted.plan_input_partitions(restarted.initial_offset(), end)
+    assert caught.value.sub_condition == "FIRST_BATCH_START_UNKNOWN"
+    going_on = stream(kit, options | {"failOnDataLoss": "false"})
+    assert going_on.plan_input_partitions(going_on.initial_offset(), end) == ()
+    assert len(kit.events.named("data_lost")) == 1
+
+
+def test_a_first_batch_whose_start_is_stored_has_the_records_since_then(kit):
+    options = {"metadataPath": "memory://stored"}
+    made = stream(kit, options)
+    start = made.initial_offset()
+    kit.produce(2)
+    end = made.latest_offset(start, ReadAllAvailable())
+    assert end == offsets(2, 0)
+    kit.produce(3)
+    restarted = stream(kit, options)
+    ranges = restarted.plan_input_partitions(restarted.initial_offset(), end)
+    assert ranges_of(ranges, tp(0)) == {0, 1}
+
+
+def test_a_log_of_initial_offsets_that_is_added_later_does_not_stop_the_query(kit):
+    made = stream(kit)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    kit.produce(5)
+    for _ in range(2):
+        restarted = stream(kit, {"metadataPath": "memory://added-later"})
+        assert restarted.plan_input_partitions(restarted.initial_offset(), end) == ()
+
+
+def test_a_start_beyond_the_log_is_still_a_data_loss_after_a_restart(kit):
+    kit.produce(5)
+    for made in (stream(kit, {"startingOffsets": '{"t":{"0":9,"1":0}}'}) for _ in range(2)):
+        with pytest.raises(DataLossError, match="changed from 9 to 5"):
+            made.plan_input_partitions(made.initial_offset(), offsets(5, 0))
