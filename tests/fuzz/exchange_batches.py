@@ -162,17 +162,18 @@ def _row(sent: Sent) -> dict[str, Any]:
 
 
 def _try_reports(dice: random.Random) -> Counter[str]:
-    """Count reports of delivery, but for those of records that failed."""
+    """Count reports of delivery, but for those of records that failed or have no offset."""
     kept, delivered, expected = [], Counter[int](), Counter[int]()
     for _ in range(dice.randint(1, MESSAGES)):
         output, error = dice.choice((0, 1, 2**40)), _BAD_MESSAGE * (dice.random() < _REFUSED)
-        kept.append(guarded_copy(bytes(Message(err=error, private=output))))
-        expected[output] += not error
+        offset = dice.choice((-1_001, -1, 0, 2**62))
+        kept.append(guarded_copy(bytes(Message(err=error, private=output, offset=offset))))
+        expected[output] += not error and offset >= 0
     messages = _copy(np.array([each.ctypes.data for each in kept], np.uint64))
     runs = guarded_empty(2 * len(messages), np.int64).reshape(-1, 2)
     place = 0
     while place < len(messages):
-        place, count = count_delivered(messages, place, runs)
+        place, count = count_delivered(messages, place, 0, runs)
         for output, number in runs[:count].tolist():
             delivered[output] += number
         place += 1

@@ -29,6 +29,12 @@ from .producer_config import MESSAGE_MAX_BYTES
 if TYPE_CHECKING:
     from .cluster_errors import ClusterErrors
 
+WITHOUT_OFFSET: Final = (
+    "its leader refused it and accepted later records, so it has no offset: the topic was probably "
+    "deleted and recreated"
+)
+"""Why a record counts as not delivered that librdkafka reports without an error."""
+
 _BATCH_INSTEAD: Final = (
     " It may be the batch that it was sent in, which the client 'confluent' does not split. Set "
     "'kafka.batch.size' to less than the topic's max.message.bytes, or use the client "

@@ -21,8 +21,8 @@ IDEMPOTENCE: Final = "enable.idempotence"
 REPORT_FAILURES_ONLY: Final = "delivery.report.only.error"
 
 FORCED: Final = {
-    # Otherwise every record would be an event; only failures are needed.
-    REPORT_FAILURES_ONLY: "true"
+    # A report that is no failure may have no offset: see DeliveryReports.
+    REPORT_FAILURES_ONLY: "false"
 }
 
 _CONSUMER_ONLY: Final = """

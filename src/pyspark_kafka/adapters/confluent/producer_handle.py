@@ -16,7 +16,13 @@ from ...domain.security.rights import (
     transactional_id_right,
 )
 from ...ports.clock import Deadline
-from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
+from .delivery_errors import (
+    WITHOUT_OFFSET,
+    Undelivered,
+    delivery_error,
+    produce_error,
+    to_report,
+)
 from .error_codes import (
     FATAL,
     NOT_SERVING_ERRORS,
@@ -35,7 +41,7 @@ from .librdkafka import (
     partition_list,
 )
 from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
-from .producer_config import IDEMPOTENCE, REPORT_FAILURES_ONLY
+from .producer_config import IDEMPOTENCE
 from .report_kernel import DeliveryReports
 
 if TYPE_CHECKING:
@@ -47,7 +53,7 @@ if TYPE_CHECKING:
     from .partitioned_rows import PartitionedRows
 
 FLUSH_MS: Final = 100
-"""How long a flush waits before failures are checked."""
+"""How long a flush waits for reports before failures are checked."""
 
 FULL_MS: Final = 1
 """How long to wait when the queue is full; librdkafka does not report when it has room."""
@@ -80,10 +86,9 @@ class ProducerHandle:
         self._handle = cluster.new_handle(PRODUCER, config, EVENT_DR)
         client = self._handle.client
         self._calls = ProducerCalls(library, client)
-        self._reports = DeliveryReports(library)
-        self._reports_all = config.get(REPORT_FAILURES_ONLY) == "false"
-        self._transactional_id = config.get("transactional.id", "")
         is_idempotent = config.get(IDEMPOTENCE) == "true"
+        self._reports = DeliveryReports(library, is_idempotent=is_idempotent)
+        self._transactional_id = config.get("transactional.id", "")
         self._leaders = LeaderCheck(library, client) if is_idempotent else None
         self._failed: Undelivered | None = None
         self._max_uncounted = max_uncounted
@@ -126,12 +131,10 @@ class ProducerHandle:
     def take_delivered(self) -> list[tuple[int, int]]:
         """Return how many records of each output were delivered since the last call.
 
-        They are known only with the setting ``delivery.report.only.error=false``.
-
         :raises PysparkKafkaError: if a record was not delivered.
         """
         self._check()
-        if self._uncounted and not self._library.rd_kafka_outq_len(self._handle.client):
+        if self._uncounted and self.is_reported:
             self._uncounted = 0
         return self._reports.take_delivered()
 
@@ -167,15 +170,19 @@ class ProducerHandle:
                 raise self._produce_error(rows, at, code)
             self._check(FULL_MS)
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether the reports of all records were taken."""
+        return not self._library.rd_kafka_outq_len(self._handle.client)
+
     def flush(self) -> None:
         """Wait until every record is acknowledged.
 
         :raises PysparkKafkaError: as soon as one fails.
         """
-        # Records whose delivery is reported count until the report is taken.
-        flush_ms, wait_ms = (0, FLUSH_MS) if self._reports_all else (FLUSH_MS, 0)
-        while self._library.rd_kafka_flush(self._handle.client, flush_ms):
-            self._check(wait_ms)
+        # Records count until their reports are taken.
+        while self._library.rd_kafka_flush(self._handle.client, 0):
+            self._check(FLUSH_MS)
         self._check()
         self._uncounted = 0
 
@@ -245,7 +252,7 @@ class ProducerHandle:
             code=message.err,
             # rd_kafka_message_errstr would return the value of the failed record, and
             # rd_kafka_message_produce_errstr memory that is freed, if the broker sent a text.
-            reason=KafkaError(message.err).str(),
+            reason=KafkaError(message.err).str() if message.err else WITHOUT_OFFSET,
         )
 
     def _header_bytes(self, address: int) -> int:
@@ -302,8 +309,8 @@ class LeaderCheck:
 
     A broker names the leader of a new partition before that leader serves it. If it refuses the
     first batch of an idempotent producer and accepts the second one, librdkafka takes the first for
-    a duplicate, which was delivered: its records are lost (seen with librdkafka 2.16 and Kafka
-    4.3).
+    a duplicate, which was delivered: its records are lost, and ``DeliveryReports`` fails for them
+    (seen with librdkafka 2.16 and Kafka 4.3).
     """
 
     def __init__(self, library: ctypes.CDLL, client: int) -> None:

@@ -75,6 +75,7 @@ class ConfluentRecordWriter(RecordWriter):
             self._write(session, batch, topic)
         if session.written.records:
             session.client.flush()
+            session.client.take_delivered()
         self._partitioner.change_sticky_partitions()
         written, session.written = session.written, DeliveryStats()
         self._end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
@@ -20,7 +21,11 @@ REPORTS: Final = 1_024
 """The reports that are taken from an event at once."""
 
 _ERR: Final = np.uint64(Message.err.offset)
+_OFFSET: Final = np.uint64(Message.offset.offset)
 _OPAQUE: Final = np.uint64(Message.private.offset)
+
+_ANY_OFFSET: Final = -(2**63)
+"""Without acknowledgements there are no offsets."""
 
 _OUTPUT: Final = 0
 _COUNT: Final = 1
@@ -28,13 +33,20 @@ _COUNT: Final = 1
 
 @final
 class DeliveryReports:
-    """Counts delivered records by the number of the output that they belong to."""
+    """Counts delivered records by the number of the output that they belong to.
 
-    def __init__(self, library: ctypes.CDLL) -> None:
+    If a leader refuses a batch of an idempotent producer and accepts the next one, librdkafka
+    reports the records of the first as delivered, too (``rd_kafka_dr_implicit_ack``). That is right
+    only if the leader had them: that of a topic that was recreated, or of a new partition, lost
+    them. Only an offset proves that a leader has appended a record.
+    """
+
+    def __init__(self, library: ctypes.CDLL, *, is_idempotent: bool) -> None:
         self._library = library
+        self._min_offset = 0 if is_idempotent else _ANY_OFFSET
         self._messages: UInt64Array = np.zeros(REPORTS, np.uint64)
         self._runs: Int64Array = np.zeros((REPORTS, 2), np.int64)
-        self._delivered: list[tuple[int, int]] = []
+        self._delivered = Counter[int]()
 
     def take(self, event: int) -> Iterator[int]:
         """Count the delivered records of an event, and yield the addresses of the others."""
@@ -42,32 +54,33 @@ class DeliveryReports:
         while count := self._library.rd_kafka_event_message_array(event, messages, REPORTS):
             place = 0
             while place < count:
-                place, runs = count_delivered(self._messages[:count], place, self._runs)
-                self._delivered += map(tuple, self._runs[:runs].tolist())
+                place, runs = count_delivered(
+                    self._messages[:count], place, self._min_offset, self._runs
+                )
+                for output, delivered in self._runs[:runs].tolist():
+                    self._delivered[output] += delivered
                 if place < count:
                     yield int(self._messages[place])
                     place += 1
 
     def take_delivered(self) -> list[tuple[int, int]]:
-        """Return the outputs with records delivered since the last call, and their numbers.
-
-        An output may be there several times.
-        """
-        delivered, self._delivered = self._delivered, []
+        """Return the outputs with records delivered since the last call, and their numbers."""
+        delivered = list(self._delivered.items())
+        self._delivered.clear()
         return delivered
 
 
-@kernel("uint64[]", "int64", "int64[,]", results=2)
-def count_delivered(messages: Any, place: int, runs: Any) -> Any:
+@kernel("uint64[]", "int64", "int64", "int64[,]", results=2)
+def count_delivered(messages: Any, place: int, min_offset: int, runs: Any) -> Any:
     """Write how many messages in a row belong to the same output, from ``place`` on.
 
-    Return the place of the first message with an error, or the number of messages, and how many
-    runs were written: an output and a count each.
+    Return the place of the first message with an error or a smaller offset than ``min_offset``, or
+    the number of messages, and how many runs were written: an output and a count each.
     """
     count = 0
     while place < len(messages):
         message = messages[place]
-        if load_int32(message + _ERR) != 0:
+        if load_int32(message + _ERR) != 0 or np.int64(load_uint64(message + _OFFSET)) < min_offset:
             break
         output = np.int64(load_uint64(message + _OPAQUE))
         if count == 0 or runs[count - 1, _OUTPUT] != output:

@@ -18,7 +18,7 @@ from ..stream_sinks import StreamSink, TransactionalSink
 from .cluster import Cluster
 from .offset_fetcher import ConfluentOffsetFetcher
 from .partitioned_rows import BatchPartitioner
-from .producer_config import FORCED, REPORT_FAILURES_ONLY, producer_client_config, producer_config
+from .producer_config import FORCED, producer_client_config, producer_config
 from .producer_handle import ProducerHandle
 from .transactions import PartitionTransactions, PendingOutputs, TransactionalProducer
 
@@ -80,7 +80,7 @@ class SinkProducers:
         return ProducerHandle(self.cluster, config, producer.buffer_memory, self.options.topic)
 
     def create_transactional(self, transactional_id: str) -> ProducerHandle:
-        """Return a new producer of transactions, which reports only failures.
+        """Return a new producer of transactions.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
@@ -169,7 +169,7 @@ class AtLeastOnceSink(StreamSink):
 
     def _connected(self) -> ProducerHandle:
         if self._producer is None:
-            self._producer = self._producers.create({REPORT_FAILURES_ONLY: "false"}, {})
+            self._producer = self._producers.create(FORCED, {})
             self._producer.notify(self._file)
         return self._producer
 

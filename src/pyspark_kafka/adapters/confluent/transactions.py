@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 REQUEST: Final = "a request of a transaction"
 
 _ATTEMPT_MS: Final = 200
-"""How long a call waits before events are handled; librdkafka then resumes the request.
-
-A transaction does not end before the failures of its records are taken."""
+"""How long a call waits before events are handled; librdkafka then resumes the request."""
 
 _PAUSE_S: Final = 0.05
 """How long to wait before metadata are requested again."""
@@ -142,9 +140,18 @@ class TransactionalProducer:
             topic_right(Operation.WRITE, topic)
             for topic in dict.fromkeys(topic for part in parts for topic in part.topics)
         ]
-        self._complete(
-            lambda ms: library.rd_kafka_commit_transaction(client, ms), self._right, *rights
+        self._complete(self._commit, self._right, *rights)
+        self._producer.take_delivered()
+
+    def _commit(self, wait_ms: int) -> int | None:
+        """Commit the transaction, unless one of its records was not delivered."""
+        failure = self._producer.failure()
+        if failure is not None:
+            raise self._fenced() or failure
+        error: int | None = self._library.rd_kafka_commit_transaction(
+            self._producer.client, wait_ms
         )
+        return error
 
     def _abort(self) -> None:
         """Abort the transaction, and forget the failures of its records."""
@@ -215,9 +222,14 @@ class TransactionalProducer:
         ``rights`` are all that it needs.
         """
         with self._settings.one_deadline() as deadline:
-            while error := call(_ATTEMPT_MS):
+            while True:
+                # A transaction does not end before the reports of its records are taken.
+                is_reported = self._producer.is_reported
+                error = call(_ATTEMPT_MS if is_reported else 0)
+                if not error:
+                    return
                 refusal = self._take(error)
-                self.handle_events()
+                self._producer.wait(0 if is_reported else _ATTEMPT_MS / 1_000)
                 if self._stopped.is_set():
                     raise ProducerStoppedError
                 if not refusal.is_retriable or deadline.has_passed:

@@ -98,9 +98,9 @@ def test_what_is_consumers_alone_is_left_out():
     assert "message.max.bytes" not in plain
 
 
-def test_reports_of_what_was_delivered_are_not_to_be_had():
-    """A setting of them would make an event of every record."""
-    given = {"delivery.report.only.error": "false"}
+def test_reports_of_what_was_delivered_cannot_be_turned_off():
+    """They prove that records are in a log."""
+    given = {"delivery.report.only.error": "true"}
     assert client_config(**given) == client_config()
 
 
