@@ -21,6 +21,7 @@ from .nightly.selection import runs_nightly
 from .scheduling import OneSoakAtATime, processes_of_this_machine
 from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
+from .slowness import bound_s
 from .spark_home import make_spark_home
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell lets what it runs in the background ignore it (POSIX, 2.11), and programs that tests
     # start and stop inherited that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("PYSPARK_KAFKA_TEST_PATIENCE_S", str(bound_s(30)))
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     if given is None:
         # Processes of tests and of Spark inherit both.
@@ -100,9 +102,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSoak
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test with the servers that it uses, and with a time-out for this machine."""
     needed = SERVER_FIXTURES.keys() & set(getattr(item, "fixturenames", ()))
     for marker in {SERVER_FIXTURES[fixture] for fixture in needed}:
         item.add_marker(marker)
+    if item.config.getoption("timeout") is None:
+        given = item.get_closest_marker("timeout")
+        usual = given.args[0] if given else item.config.getini("timeout")
+        item.add_marker(pytest.mark.timeout(bound_s(float(usual))), append=False)
 
 
 @pytest.hookimpl(trylast=True)

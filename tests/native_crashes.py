@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final, final
 
 import pytest
 
+from tests.slowness import bound_s
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CORE_PATTERN: Final = Path("/proc/sys/kernel/core_pattern")
 FIRST_BYTES: Final = b"\x7fELF"
-MAX_SECONDS: Final = 120
+MAX_SECONDS: Final = bound_s(120)
 """How long pystack may take for a core file."""
 
 

@@ -20,10 +20,14 @@ _PROCESS: Final = 3 * _GIB
 """What a process takes with its Spark, and with programs that it starts."""
 
 
+def cores_of_this_machine() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def processes_of_this_machine() -> int:
     """Return how many processes run many tests here."""
-    cores = os.sched_getaffinity(0) if sys.platform == "linux" else range(os.cpu_count() or 1)
-    return processes_for(len(cores), psutil.virtual_memory().total)
+    return processes_for(cores_of_this_machine(), psutil.virtual_memory().total)
 
 
 def processes_for(cores: int, memory: int) -> int:

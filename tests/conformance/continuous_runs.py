@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka import continuous
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
+from tests.slowness import bound_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[str | None, str | None]
 
-SECONDS: Final = 60.0
+SECONDS: Final = bound_s(60)
 FAST: Final = "100 milliseconds"
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.clock import Deadline
+from tests.slowness import bound_s
 
 from ..spark.queries import read_stream
 from .side_by_side import failure
@@ -22,8 +23,8 @@ T = TypeVar("T")
 AfterBatch = Callable[[Any], object]
 """Is called with the answer for each batch; if it raises, the query fails in this batch."""
 
-_RUN_SECONDS: Final = 120
-_READ_SECONDS: Final = 60.0
+_RUN_SECONDS: Final = int(bound_s(120))
+_READ_SECONDS: Final = bound_s(60)
 
 
 class OpenStream(Protocol):

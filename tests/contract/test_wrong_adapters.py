@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pyspark_kafka.testing.world import PATIENCE_S
+from tests.slowness import bound_s
 
 from .registry import REGISTRY
 from .wrong import suites
@@ -47,14 +48,14 @@ def _test(suite: str, wrong: WrongAdapter) -> str:
 def _run(tests: Collection[str], report: Path, patience_s: float, *options: str) -> Outcomes:
     """Run tests in another process."""
     pytest_here = [sys.executable, "-m", "pytest", "--noconftest", "-p", "no:cacheprovider"]
+    options = ("--tb=line", f"--timeout={bound_s(60)}", f"--junitxml={report}", *options)
     environment = {name: os.environ[name] for name in os.environ if not name.startswith("PYTEST_")}
     ran = subprocess.run(
-        [*pytest_here, *options, "--tb=line", "--timeout=60", f"--junitxml={report}", *tests],
+        [*pytest_here, *options, *tests],
         cwd=PROJECT,
         env={**environment, "PYSPARK_KAFKA_TEST_PATIENCE_S": str(patience_s)},
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
     )
     sys.stdout.write(ran.stdout)  # which pytest shows with a failure

@@ -12,6 +12,7 @@ import pytest
 
 import pyspark_kafka
 from tests.documents import ROOT
+from tests.slowness import bound_s
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -21,7 +22,7 @@ BROWSER: Final = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER: Final = shutil.which("chromedriver")
 DESKTOP: Final = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
 PHONE: Final = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-SECONDS: Final = 10.0
+SECONDS: Final = bound_s(10)
 
 pytestmark = [
     pytest.mark.skipif(not SITE.is_dir(), reason="the site is not built: make site"),

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import IO
 
 import pyspark_kafka
+from tests.slowness import bound_s
 
 HOME = Path(str(pyspark_kafka.__file__)).parents[1]
-SECONDS = 60.0
+SECONDS = bound_s(60)
 
 
 def command(*arguments: str) -> list[str]:
@@ -31,7 +32,6 @@ def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         command(*arguments),
         capture_output=True,
         text=True,
-        timeout=SECONDS,
         check=False,
         env=environment(**more),
     )

@@ -28,9 +28,10 @@ from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld
 from pyspark_kafka.testing.writing_contract import batch_of
+from tests.slowness import bound_s
 
 HEADERS = [{"key": "h", "value": b"1"}, {"key": "empty", "value": b""}, {"key": "h", "value": b"2"}]
-SECONDS = 30.0
+SECONDS = bound_s(30)
 
 
 CLIENTS = ("confluent", "kafka-python")

@@ -9,10 +9,11 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import DeadLetter
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from pyspark_kafka.testing.world import COMMITTED
+from tests.slowness import bound_s
 
 COUNT = 40
 BAD = [*range(0, COUNT, 8)]
-SECONDS = 120.0
+SECONDS = bound_s(120)
 """The first query compiles the decoder, unless a run before has."""
 
 

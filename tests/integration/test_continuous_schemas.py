@@ -14,8 +14,9 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
+from tests.slowness import bound_s
 
-SECONDS: Final = 120.0
+SECONDS: Final = bound_s(120)
 LOSING_ANSWERS: Final = Rules(to_client=Traffic(reset_after=20))
 USER: Final = {"name": "user", "type": "string"}
 AGE: Final = {"name": "age", "type": "int", "default": -1}

@@ -31,6 +31,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.reading import RecordReader
 from pyspark_kafka.testing import KafkaWorld, Record, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask
+from tests.slowness import bound_s
 
 from ..servers.listeners import cluster_listening
 from ..servers.racked import RackedCluster
@@ -52,7 +53,7 @@ PATIENT = {"kafkaConsumer__pollTimeoutMs": "60000"}
 """A killed broker leads its partitions for 6 s before another is elected."""
 
 HASTY = {"kafkaConsumer__pollTimeoutMs": "2000", "kafka__default__api__timeout__ms": "2000"}
-BOUND_S = 20.0
+BOUND_S = bound_s(20)
 """What an error may take under ``HASTY``: a few times as long, on a machine with much to do."""
 
 KEPT = {"log.retention.ms": "-1"}
@@ -426,7 +427,7 @@ def test_a_continuous_query_tells_of_the_only_replica_that_stands_still(
                 return True
             return "has had no leader" in caplog.text
 
-        await_until(is_told, 90)
+        await_until(is_told, bound_s(90))
     world.close()
 
 

@@ -25,6 +25,7 @@ from tests.servers import lies
 from tests.servers.honest_cluster import encoded_batch
 from tests.servers.hostile_broker import Lie, hostile_broker
 from tests.servers.lies import FRAMES, of_api
+from tests.slowness import bound_s
 from tests.unit.adapters.kafka_format.batches import SNAPPY, Batch
 
 from .hostile_uses import (
@@ -52,7 +53,7 @@ BOTH: Final = (*PYTHON, *CONFLUENT)
 ROOT: Final = Path(__file__).parents[2]
 GIB: Final = 1024**3
 
-BOUND_S: Final = 10.0
+BOUND_S: Final = bound_s(10)
 """How long a lie may keep a use that has a second, on a machine that is busy."""
 
 ATTEMPTS: Final = 3

@@ -22,6 +22,7 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
+from tests.slowness import bound_s
 
 from ..spark.queries import PEER, read
 
@@ -33,7 +34,7 @@ SAME: Final = 500
 
 READ: Final = 1_500
 END: Final = 2_000
-ELECTION_S: Final = 60.0
+ELECTION_S: Final = bound_s(60)
 
 TRUNCATED: Final = f"t-0 was truncated to offset {SAME} after it was read up to offset {READ}."
 

@@ -181,7 +181,6 @@ def test_killed_at_any_step(kafka, checkpoint, topic, tmp_path, capsys, action):
         ],
         env=environment(),
         check=True,
-        timeout=SECONDS,
     )
     copies = sorted((tmp_path / "copies").iterdir(), key=lambda copy: int(copy.name))
     found = []

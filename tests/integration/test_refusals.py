@@ -33,6 +33,7 @@ from tests.servers.certificates import Authority
 from tests.servers.fault_proxy import FaultProxy, proxied
 from tests.servers.secured import GUEST, MECHANISMS, PASSWORD, SecuredBroker, login_module
 from tests.servers.token_issuer import run_token_issuer
+from tests.slowness import bound_s
 
 from .commands import run
 from .uses import (
@@ -51,7 +52,7 @@ from .uses import (
 
 T = TypeVar("T")
 
-MAX_SECONDS: Final = 10.0
+MAX_SECONDS: Final = bound_s(10)
 """A third of the time-out of a request: a refusal is known from the first answer."""
 
 MAX_LOGINS: Final = 2

@@ -326,8 +326,8 @@ def test_a_driver_that_is_killed_or_stopped_is_lost(fate, driver):
     began = time.monotonic()
     reason = "nothing was heard" if fate is signal.SIGSTOP else "the driver closed|is broken"
     with pytest.raises(DriverLostError, match=reason):
-        await_until(lambda: bool(task.receive()), 10.0)
-    assert (time.monotonic() - began > 1.0) == (fate is signal.SIGSTOP)
+        await_until(lambda: bool(task.receive()))
+    assert fate is not signal.SIGSTOP or time.monotonic() - began > 1.0
     task.close()
 
 
@@ -341,7 +341,7 @@ def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel):
     try:
         channel.close()
         with pytest.raises(DriverLostError, match="the driver closed"):
-            await_until(lambda: bool(task.receive()), 10.0)
+            await_until(lambda: bool(task.receive()))
         with pytest.raises(DriverLostError, match="cannot be reached"):
             SocketTaskChannel(channel.address)
     finally:

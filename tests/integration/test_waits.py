@@ -36,6 +36,7 @@ from tests.servers import lies
 from tests.servers.hostile_broker import HostileBroker, Lie, Line, hostile_broker
 from tests.servers.lies import DAYS_MS, trickled
 from tests.servers.silent_listeners import silent_listener, trickling_listener
+from tests.slowness import bound_s
 
 from .uses import EXACTLY_ONCE, USES, stream_offsets
 
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 
-TIMEOUT_S: Final = {"kafka-python": 0.3, "confluent": 0.8}
-"""How long each client may wait, which is enough to get to the request that is not answered."""
+TIMEOUT_S: Final = {"kafka-python": bound_s(0.3), "confluent": bound_s(0.8)}
+"""How long each client may wait, which is mostly enough to get to the request that stalls."""
 
 TIMEOUTS: Final = (
     "kafka.default.api.timeout.ms",
@@ -60,14 +61,14 @@ TIMEOUTS: Final = (
 
 PATIENT: Final = {"kafkaConsumer.pollTimeoutMs": "20000"}
 
-SLACK_S: Final = 4.0
+SLACK_S: Final = bound_s(4)
 """What a machine with much to do may add; the default time-outs are 30 s and more."""
 
 MAX_TIMEOUTS: Final = {"continuous": 4, "exactly once": 4}
 """How many time-outs a use may take that consists of several calls; others take two."""
 
-MAX_CANCEL_S: Final = 1.0
-MAX_STOP_S: Final = 15.0
+MAX_CANCEL_S: Final = bound_s(1)
+MAX_STOP_S: Final = bound_s(15)
 INTERRUPT_S: Final = 0.2
 
 PARTITION: Final = TopicPartition("t", 0)
@@ -106,15 +107,24 @@ def nothing_left():
     threads, files = set(threading.enumerate()), _open_files()
     yield
     # A thread that has closed its socket may take a moment to end.
-    await_until(lambda: set(threading.enumerate()) <= threads and _open_files() <= files, 5)
+    await_until(lambda: set(threading.enumerate()) <= threads and _open_files() <= files)
 
 
 @contextmanager
-def _in_time(timeouts: int, client: str) -> Iterator[None]:
+def _in_time(timeouts: int, client: str, timeout_s: float | None = None) -> Iterator[None]:
     begun = time.monotonic()
     yield
-    max_s = timeouts * TIMEOUT_S[client] + SLACK_S + SCAN_S.get(client, 0.0)
+    max_s = timeouts * (timeout_s or TIMEOUT_S[client]) + SLACK_S + SCAN_S.get(client, 0.0)
     assert time.monotonic() - begun < max_s
+
+
+def _timeouts(client: str, is_reached: Callable[[], object]) -> Iterator[float]:
+    """Yield longer and longer time-outs, until one is enough to get to what stalls."""
+    for doublings in range(6):
+        yield TIMEOUT_S[client] * 2**doublings
+        if is_reached():
+            return
+    pytest.fail("no call got to what stalls")
 
 
 def _supported(*uses: Iterable[str]) -> list[tuple[str, ...]]:
@@ -127,9 +137,11 @@ def _supported(*uses: Iterable[str]) -> list[tuple[str, ...]]:
     ]
 
 
-def _options(client: str, address: str, protocol: str = "PLAINTEXT") -> dict[str, str]:
+def _options(
+    client: str, address: str, protocol: str = "PLAINTEXT", timeout_s: float | None = None
+) -> dict[str, str]:
     return {
-        **dict.fromkeys(TIMEOUTS, str(round(1_000 * TIMEOUT_S[client]))),
+        **dict.fromkeys(TIMEOUTS, str(round(1_000 * (timeout_s or TIMEOUT_S[client])))),
         "client": client,
         "kafka.bootstrap.servers": address,
         "kafka.security.protocol": protocol,
@@ -155,10 +167,11 @@ def test_the_wait_for_a_topic_that_does_not_exist_is_logged(client, caplog):
 )
 def test_a_broker_that_never_answers(client, use, protocol):
     with silent_listener() as listener:
-        options = _options(client, listener.address, protocol)
-        with _in_time(MAX_TIMEOUTS.get(use, 2), client), pytest.raises(BrokerUnreachableError):
-            USES[use](options, "t")
-        assert listener.connections
+        for timeout_s in _timeouts(client, lambda: listener.connections):
+            options = _options(client, listener.address, protocol, timeout_s)
+            timeouts = MAX_TIMEOUTS.get(use, 2)
+            with _in_time(timeouts, client, timeout_s), pytest.raises(BrokerUnreachableError):
+                USES[use](options, "t")
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -213,10 +226,10 @@ def _broker(*lies: Lie, records: int = RECORDS) -> Iterator[HostileBroker]:
 )
 def test_an_answer_that_stalls(client, use, api, stall):
     with _broker(Lie(api, send=STALLS[stall])) as broker:
-        options = _options(client, broker.bootstrap_servers)
-        with _in_time(2, client), pytest.raises(PysparkKafkaError):
-            ALL_USES[use](options, PARTITION.topic)
-        assert broker.answered[api]
+        for timeout_s in _timeouts(client, lambda: broker.answered[api]):
+            options = _options(client, broker.bootstrap_servers, timeout_s=timeout_s)
+            with _in_time(2, client, timeout_s), pytest.raises(PysparkKafkaError):
+                ALL_USES[use](options, PARTITION.topic)
 
 
 @contextmanager
@@ -251,10 +264,11 @@ def test_a_pause_of_days_is_cut(client):
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize(("client", "use"), _supported(("plan",), ("write",), ("transaction",)))
 def test_a_cluster_that_pauses_for_days(client, use):
-    with _broker(Lie("Metadata", answer=_throttle)) as broker, _in_time(2, client):
-        with suppress(PysparkKafkaError):
-            USES[use](_options(client, broker.bootstrap_servers), PARTITION.topic)
-        assert broker.answered["Metadata"]
+    with _broker(Lie("Metadata", answer=_throttle)) as broker:
+        for timeout_s in _timeouts(client, lambda: broker.answered["Metadata"]):
+            options = _options(client, broker.bootstrap_servers, timeout_s=timeout_s)
+            with _in_time(2, client, timeout_s), suppress(PysparkKafkaError):
+                USES[use](options, PARTITION.topic)
 
 
 @pytest.mark.usefixtures("nothing_left")

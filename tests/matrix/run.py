@@ -19,9 +19,6 @@ from .results import Counts, Outcome, Result
 
 LOGS: Final = ROOT / "build" / "matrix"
 
-_TIMEOUT: Final = "--timeout=1200"
-"""On a loaded machine."""
-
 _OF_THE_CALLER: Final = ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_HOME", "VIRTUAL_ENV")
 """Variables that would let an environment import the packages of another one."""
 
@@ -64,7 +61,7 @@ def _run_tests(cell: Cell, python: Path) -> tuple[Counts, int, int]:
     begin = time.monotonic()
     with log_of(cell).open("wb") as output:
         code = subprocess.run(
-            [runner, "-m", "pytest", "--nightly", _TIMEOUT, f"--junitxml={report}", *cell.tests],
+            [runner, "-m", "pytest", "--nightly", f"--junitxml={report}", *cell.tests],
             stdout=output,
             stderr=output,
             check=False,

@@ -32,8 +32,6 @@ _SETTINGS: Final = {
 }
 """For Spark to start fast, and for few rows."""
 
-SECONDS: Final = 300.0
-
 
 @dataclass(frozen=True)
 class Installed:
@@ -68,7 +66,6 @@ class Installed:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
             check=False,
         )
 

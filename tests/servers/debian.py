@@ -8,7 +8,9 @@ from pathlib import Path
 from shutil import which
 from typing import Final
 
-_COMMAND_S: Final = 300.0
+from tests.slowness import bound_s
+
+_COMMAND_S: Final = bound_s(300)
 
 
 def unpack(packages: tuple[str, ...], root: Path) -> None:

@@ -14,12 +14,13 @@ from typing import Any, Final, Self, final
 from urllib.parse import urlsplit
 
 from pyspark_kafka.brokers.settings import free_ports
+from tests.slowness import bound_s
 
 _CHUNK: Final = 65_536
 _RESET: Final = struct.pack("ii", 1, 0)
 """``SO_LINGER`` with which closing sends RST."""
 
-_STOP_S: Final = 10.0
+_STOP_S: Final = bound_s(10)
 
 
 @final

@@ -15,10 +15,11 @@ from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
 from pyspark_kafka.brokers.java import JavaProcess, require_java
 from pyspark_kafka.brokers.settings import free_ports
+from tests.slowness import bound_s
 
 from .java_server import SMALL_JVM, running
 
-_FORMAT_S: Final = 120.0
+_FORMAT_S: Final = bound_s(120)
 _NAME_NODE: Final = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATA_NODE: Final = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _JAXB: Final = (Artifact("javax.xml.bind", "jaxb-api", "2.3.1"),)

@@ -10,6 +10,7 @@ from typing import Final
 from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.ports.clock import Deadline
+from tests.slowness import bound_s
 
 SMALL_JVM: Final = (
     "-Xmx256m",
@@ -17,7 +18,7 @@ SMALL_JVM: Final = (
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
 )
-_START_S: Final = 120.0
+_START_S: Final = bound_s(120)
 _POLL_S: Final = 0.1
 
 

@@ -13,6 +13,7 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
 from pyspark_kafka.brokers.settings import free_ports
+from tests.slowness import bound_s
 
 from .certificates import Authority, truststore
 from .fault_proxy import FaultProxies, FaultProxy
@@ -25,7 +26,7 @@ MECHANISM: Final = "SCRAM-SHA-512"
 USER: Final = "scram-512-user"
 
 _PROTOCOLS: Final = {PLAIN_LISTENER: "PLAINTEXT", SECURED_LISTENER: "SASL_SSL"}
-_ADMIN_S: Final = 30.0
+_ADMIN_S: Final = bound_s(30)
 
 
 @final

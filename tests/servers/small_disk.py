@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, final
 
-_COMMAND_S: Final = 30.0
+from tests.slowness import bound_s
+
+_COMMAND_S: Final = bound_s(30)
 _PAGE_BYTES: Final = 4_096
 _PAGES_AT_ONCE: Final = 256
 _BALLAST: Final = "ballast"

@@ -17,12 +17,13 @@ from typing import Final, final
 from urllib.parse import parse_qs, urlsplit
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from tests.slowness import bound_s
 
 from .hdfs import Hdfs
 from .http_server import Request, Response, serving
 from .s3 import S3Server
 
-_UPSTREAM_S: Final = 60.0
+_UPSTREAM_S: Final = bound_s(60)
 _HOP_BY_HOP: Final = frozenset({"connection", "content-length", "transfer-encoding", "expect"})
 _CONDITION: Final = "If-None-Match"
 _WEBHDFS: Final = "/webhdfs/"

@@ -13,6 +13,7 @@ from pyspark_kafka.brokers.java import JavaProcess
 from pyspark_kafka.brokers.settings import Node, as_properties_file
 from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.ports.clock import Deadline
+from tests.slowness import bound_s
 
 from .kafka import SharedKafka
 
@@ -38,7 +39,7 @@ _FORMER_NAMES: Final = dict.fromkeys(
 """Settings of topics before Kafka 3.6, by their present names (KIP-937)."""
 
 _NO_CONFIG: Final[Mapping[str, str]] = MappingProxyType({})
-_DELETE_SECONDS: Final = 30.0
+_DELETE_SECONDS: Final = bound_s(30)
 _POLL_SECONDS: Final = 0.05
 
 

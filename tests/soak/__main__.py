@@ -37,6 +37,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from pyspark_kafka.adapters.racks.environment import VARIABLE
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
+from tests.slowness import bound_s
 
 from ..servers.listeners import rack_of
 from ..servers.proxied import run_proxied
@@ -74,7 +75,7 @@ NamedT = TypeVar("NamedT", bound=_Named)
 
 _ROUNDS: Final = 20
 _MINUTES: Final = 5.0
-_DRIVER_EVENT_S: Final = 400.0
+_DRIVER_EVENT_S: Final = bound_s(400)
 """More than the five minutes for which a refused login is remembered."""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark_kafka.brokers import KafkaCluster
+from tests.slowness import bound_s
 
 from .continuous_driver import DriverSetup
 from .driver import QueryPlan
@@ -25,7 +26,7 @@ CONTINUOUS_QUERIES: Final = tuple(
     for guarantee in ("exactly-once", "at-least-once")
 )
 
-_CHECK_S: Final = 180.0
+_CHECK_S: Final = bound_s(180)
 _HANGING_S: Final = 20.0
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Final
 
 import pyspark_kafka
+from tests.slowness import bound_s
 
 from .processes import Process, kill_session, workers_of
 
 _PATHS: Final = (Path(__file__).parents[2], Path(str(pyspark_kafka.__file__)).parents[1])
 _LAST_WORDS: Final = 6_000
-_END_S: Final = 30.0
+_END_S: Final = bound_s(30)
 
 
 class DriverProcess:

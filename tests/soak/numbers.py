@@ -16,13 +16,15 @@ from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from numpy.typing import NDArray
 
+from tests.slowness import bound_s
+
 DIGITS: Final = 12
 _PADDING: Final = b"." * 88
 TICK_S: Final = 0.1
 """How often records are written: a broker works as long for one of them as for a hundred."""
 
-_FLUSH_S: Final = 120.0
-_NEW_PARTITION_S: Final = 30.0
+_FLUSH_S: Final = bound_s(120)
+_NEW_PARTITION_S: Final = bound_s(30)
 _AGAIN_S: Final = 0.2
 _AT_ONCE: Final = 10_000
 _NEWEST: Final = 100_000

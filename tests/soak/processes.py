@@ -10,9 +10,11 @@ from typing import Final
 
 import psutil
 
+from tests.slowness import bound_s
+
 _DAEMONS: Final = ("pyspark_kafka.bootstrap.worker_daemon", "pyspark.daemon")
 _POLL_S: Final = 0.01
-_GONE_S: Final = 30.0
+_GONE_S: Final = bound_s(30)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Final
 
+from tests.slowness import bound_s
+
 from ..servers.kdc import KRB5_CONFIG
 from ..servers.secured import MECHANISMS, SecuredBroker
 from .driver import Driver, QueryPlan
@@ -24,8 +26,8 @@ _ALLOWED_URLS: Final = "PYSPARK_KAFKA_ALLOWED_URLS"
 _PARTITIONS: Final = 2
 _RATE: Final = 50
 _TRIGGER: Final = "3 seconds"
-_START_S: Final = 300.0
-_CHECK_S: Final = 180.0
+_START_S: Final = bound_s(300)
+_CHECK_S: Final = bound_s(180)
 
 
 class SecuredSoak(LedgerRounds):

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from pyspark_kafka.brokers import KafkaCluster
+from tests.slowness import bound_s
 
 from .driver import Driver, QueryPlan
 from .kill_points import Point
@@ -32,8 +33,8 @@ _AT_RANDOM: Final = None
 _MOMENTS: Final = (*Point, _AT_RANDOM)
 _LOAD_S: Final = 8.0
 _SECOND_KILL: Final = 0.3
-_EVENT_S: Final = 240.0
-_CHECK_S: Final = 300.0
+_EVENT_S: Final = bound_s(240)
+_CHECK_S: Final = bound_s(300)
 _HANGING_S: Final = 20.0
 _POLL_S: Final = 0.02
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import known_leaders
+from tests.slowness import bound_s
 
 from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup
 from .driver import QueryPlan
@@ -24,7 +25,7 @@ RATE: Final = 500
 TICK_S: Final = 0.02
 """Continuous queries are to have records on their way at any time."""
 
-_EVENT_S: Final = 240.0
+_EVENT_S: Final = bound_s(240)
 
 
 class Stage(Opened):

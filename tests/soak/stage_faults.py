@@ -15,6 +15,7 @@ from pyspark import TaskContext
 
 from pyspark_kafka.adapters.spark.sink_writers import BATCH_ID
 from pyspark_kafka.ports.clock import Deadline
+from tests.slowness import bound_s
 
 from .processes import kill, session_of
 
@@ -23,7 +24,7 @@ _AWAITED_S: Final = 25.0
 
 _KILLED: Final = "KILLED"
 _POLL_S: Final = 0.02
-_DEATH_S: Final = 30.0
+_DEATH_S: Final = bound_s(30)
 
 Script: TypeAlias = "Mapping[str, Sequence[str]]"
 """What tasks do at a step: "1-0 LAST" is one of the first task that has all rows of partition 1.

@@ -5,10 +5,12 @@ from typing import Final
 
 import pytest
 
+from tests.slowness import bound_s
+
 from .numbers import NumberProducer, SoakError
 
 PARTITION: Final = 1
-_WAIT_S: Final = 10.0
+_WAIT_S: Final = bound_s(10)
 
 
 class _Message:

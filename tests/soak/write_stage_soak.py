@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.ports.clock import Deadline
+from tests.slowness import bound_s
 
 from . import kill_points
 from .driver_process import DriverProcess
@@ -39,8 +40,8 @@ _PADDING: Final = 10_000
 
 _RATE: Final = 5_000
 _MAX_RESTARTS: Final = 4
-_RUN_S: Final = 300.0
-_CHECK_S: Final = 30.0
+_RUN_S: Final = bound_s(300)
+_CHECK_S: Final = bound_s(30)
 _HANGING_S: Final = 20.0
 _FAILED_READ_S: Final = 3.0
 _BROKER_DOWN_S: Final = 3.0

@@ -20,6 +20,7 @@ from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record, await_until
 from pyspark_kafka.testing.kafka_world import produce_with
+from tests.slowness import bound_s
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SIZES = (1, 1, 2, 7, 50, 300, 1_500)
@@ -33,7 +34,7 @@ LEVELS = ("read_uncommitted", "read_committed")
 C = TypeVar("C", bound="_Closed")
 
 _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
-_SECONDS = 30
+_SECONDS = bound_s(30)
 
 
 class Row(NamedTuple):

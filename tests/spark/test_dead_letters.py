@@ -8,13 +8,14 @@ import pyspark_kafka
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.testing import KafkaWorld, Record
+from tests.slowness import bound_s
 
 from .queries import OURS, read, read_stream, run_available_now
 
 VALUES: Final = (b'{"id":1}', b'{"id":"one"}', b'{"id":3}', None, b"{", b'{"id":6}')
 GOOD: Final = [1, 3, None, 6]
 TYPED: Final = {"valueFormat": "json", "valueSchema": "id bigint"}
-SECONDS: Final = 60.0
+SECONDS: Final = bound_s(60)
 ORIGIN: Final = "__connect.errors."
 
 

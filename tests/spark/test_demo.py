@@ -25,7 +25,6 @@ def demo(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "pyspark_kafka", "demo", *options],
         capture_output=True,
         text=True,
-        timeout=200,
         check=False,
         cwd=directory,
         env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(directory)},

@@ -24,7 +24,6 @@ def test_secrets_that_spark_shows(pattern, shown):
         [sys.executable, "-m", "pyspark_kafka", "doctor", *options],
         capture_output=True,
         text=True,
-        timeout=200,
         check=False,
         # As from spark-submit or spark-defaults.conf.
         env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{setting}pyspark-shell"},

@@ -9,13 +9,14 @@ from kafka import KafkaAdminClient
 from kafka.errors import RetriableError
 
 from pyspark_kafka.testing import await_until
+from tests.slowness import bound_s
 
 from ..conformance.stream_runs import run_once
 from .queries import OURS, read, read_stream
 
 Offsets = dict[int, int]
 
-_SECONDS = 60.0
+_SECONDS = bound_s(60)
 
 
 def listed_by_librdkafka(servers: str, group: str) -> Offsets:

@@ -17,11 +17,12 @@ import pyspark_kafka
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.lag.lag import QueryLag
+from tests.slowness import bound_s
 
 from ..integration.commands import running
 from .queries import OURS, PEER, read_stream
 
-SECONDS = 60
+SECONDS = int(bound_s(60))
 
 
 @contextmanager

@@ -9,9 +9,10 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.documents import DOCS
+from tests.slowness import bound_s
 
 NOTEBOOKS = sorted(DOCS.rglob("*.ipynb"))
-SECONDS = 120
+SECONDS = bound_s(120)
 EXPECTED = {
     "tour": ["|key| drink|price|", "|ada|coffee|  3.2|", "\n4", "\n4", "\n8"],
     "lag-and-continuous": [

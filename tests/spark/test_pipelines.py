@@ -64,7 +64,6 @@ def run(project: Path, url: str) -> None:
         cwd=project,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     )

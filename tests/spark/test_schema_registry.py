@@ -14,6 +14,7 @@ from pyspark_kafka.adapters.values.framing.wire_format import id_prefix, parse_f
 from pyspark_kafka.bootstrap.values import open_registry
 from pyspark_kafka.domain.values.errors import FailureReason, describe_failure
 from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
+from tests.slowness import bound_s
 
 from ..servers.fault_proxy import OPEN, Rules, proxied
 from .queries import OURS, read, read_stream, run_available_now
@@ -35,7 +36,7 @@ NEWER_KEY: Final = "int64 id = 1; string title = 2; int32 added = 3;"
 SHORTER_KEY: Final = "int64 id = 1;"
 OTHER_KEY: Final = "string id = 1;"
 
-SECONDS: Final = 120.0
+SECONDS: Final = bound_s(120)
 TIMEOUT: Final = "schema__registry__request__timeout__ms"
 SHORT_MS: Final = "1000"
 

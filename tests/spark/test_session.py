@@ -19,7 +19,6 @@ def found():
         [sys.executable, PROGRAM],
         capture_output=True,
         text=True,
-        timeout=120,
         check=True,
         env={
             **os.environ,

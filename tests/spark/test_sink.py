@@ -198,7 +198,6 @@ def test_a_task_that_is_tried_again_loses_nothing(kafka, topics, tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -158,7 +158,6 @@ def sessions(connect_url):
         [sys.executable, PROGRAM, connect_url],
         capture_output=True,
         text=True,
-        timeout=120,
         check=True,
         # An ephemeral port for the local server.
         env={**os.environ, "SPARK_TESTING": "yes"},

@@ -9,10 +9,11 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from pyspark_kafka.brokers.settings import free_ports
+from tests.slowness import bound_s
 
 from ..servers.fault_proxy import OPEN, FaultProxies, FaultProxy, Rules, Traffic
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = bound_s(5)
 SHORT_S = 0.1
 HELD = Traffic(is_held=True)
 

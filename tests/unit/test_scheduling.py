@@ -58,7 +58,6 @@ def test_a_test_that_ends_its_process_fails_and_all_others_run(tmp_path):
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
     )
     assert "crashed while running 'test_4.py::test_aborts'" in run.stdout

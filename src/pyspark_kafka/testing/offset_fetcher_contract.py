@@ -19,9 +19,9 @@ from ..domain.errors import (
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.reading import OffsetFetcher
-from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
+from .world import COMMITTED, PATIENCE_S, Capability, Record, World, WorldContract, numbered
 
-_MAX_SECONDS: Final = 10.0
+_MAX_SECONDS: Final = PATIENCE_S / 3
 """How long requests to an unreachable cluster may take, on a busy machine."""
 
 

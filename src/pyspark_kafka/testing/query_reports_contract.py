@@ -20,6 +20,7 @@ from ..domain.topic_partition import TopicPartition
 from ..ports.clock import Deadline
 from ..ports.lag import LagExporter, ProgressListener, QueryReports
 from .fixtures import required_fixture
+from .world import PATIENCE_S
 
 Report = Callable[[QueryIdentity, int], None]
 Seen = Callable[[QueryIdentity], "int | None"]
@@ -36,7 +37,7 @@ class _QueryReportsContract:
     forgets_ended_queries: ClassVar[bool] = True
     """Whether the reports of an ended query are not observed any more; a log keeps them."""
 
-    max_seconds: ClassVar[float] = 10.0
+    max_seconds: ClassVar[float] = PATIENCE_S / 3
     """How long it may take until a report is observed: it may be queued."""
 
     numbers: ClassVar[tuple[int, ...]]

@@ -14,11 +14,11 @@ import pytest
 from ..ports.clock import Deadline
 from ..ports.continuous import TaskRunner
 from .fixtures import required_fixture
-from .world import await_until
+from .world import PATIENCE_S, await_until
 
 TASKS: Final = 2
 
-MAX_SECONDS: Final = 60.0
+MAX_SECONDS: Final = 2 * PATIENCE_S
 """How long a task waits, and how long a test waits for the end of a job."""
 
 _SETTLED_SECONDS: Final = 0.2

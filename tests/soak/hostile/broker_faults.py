@@ -10,6 +10,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from pyspark_kafka.brokers.admin import _metadata, admin_client
 from pyspark_kafka.domain.options.option import INT64_MAX
+from tests.slowness import bound_s
 
 from ...servers.fault_proxy import Rules, Traffic
 from ...servers.proxied import SECURED_LISTENER
@@ -38,7 +39,7 @@ RACKS: Final = {
 }
 """What brokers need so that leaders name this broker."""
 
-_ADMIN_S: Final = 30.0
+_ADMIN_S: Final = bound_s(30)
 _PREFERRED: Final = 0
 _HANDSHAKE_S: Final = 0.02
 _NEEDS: Final = frozenset({THREE_BROKERS})

@@ -11,6 +11,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
+from tests.slowness import bound_s
 
 from ...servers import faketime
 from ...servers.small_disk import can_mount, mounted_at
@@ -27,8 +28,8 @@ FAKETIME: Final = "libfaketime"
 OLDER_BROKERS: Final = "older brokers"
 _THREE: Final = frozenset({THREE_BROKERS})
 
-_ADMIN_S: Final = 30.0
-_COPY_S: Final = 60.0
+_ADMIN_S: Final = bound_s(30)
+_COPY_S: Final = bound_s(60)
 _UNCLEAN: Final = 1
 MAX_PARTITIONS: Final = 12
 _DISK_MB: Final = 256

@@ -17,6 +17,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from tests.slowness import bound_s
 
 from ...servers.proxied import MECHANISM, ProxiedCluster
 from ..continuous_driver import THREADS, ContinuousDriver, DriverSetup
@@ -60,13 +61,13 @@ _ALWAYS_WRONG: Final = frozenset(
 )
 """Conditions that fail a round unless its fault allows them."""
 
-_SLACK_S: Final = 2.0
+_SLACK_S: Final = bound_s(2)
 """Of two cores that many processes share."""
 
-_CLOSED_S: Final = 30.0
+_CLOSED_S: Final = bound_s(30)
 """How long the other sides of connections may take to see that their clients are closed."""
 
-_ADMIN_S: Final = 30.0
+_ADMIN_S: Final = bound_s(30)
 _LOOK_S: Final = 0.5
 _AGAIN_S: Final = 0.05
 

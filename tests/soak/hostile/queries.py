@@ -36,6 +36,7 @@ from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import SinkTaskId, WriteResult
 from pyspark_kafka.ports.checkpoints import MetadataLog
+from tests.slowness import bound_s
 
 from ..driver import QueryPlan
 from ..ledger import SOURCE, Ledger
@@ -51,7 +52,7 @@ MAX_RANGE: Final = 2_000
 
 _VALUES: Final = Projection(("value",))
 _PAUSE_S: Final = 0.1
-_STOP_S: Final = 60.0
+_STOP_S: Final = bound_s(60)
 
 
 class HostileQuery(ABC):

@@ -9,10 +9,11 @@ from kafka.protocol.admin import DescribeConfigsRequest
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.admin import _ask, admin_client
+from tests.slowness import bound_s
 
 from ..numbers import SoakError
 
-_ADMIN_S: Final = 30.0
+_ADMIN_S: Final = bound_s(30)
 _SOURCES_VERSION: Final = 1
 _OF_TOPIC: Final = 1
 """The source of a setting that a topic has itself (DYNAMIC_TOPIC_CONFIG)."""

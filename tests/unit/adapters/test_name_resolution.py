@@ -19,9 +19,10 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import await_until
+from tests.slowness import bound_s
 
 TIMEOUT_S: Final = 0.1
-SLACK_S: Final = 5.0
+SLACK_S: Final = bound_s(5)
 UNRESOLVED: Final = r"the name 'slow\.example' was not resolved within 0\.\d+ s; check the DNS"
 
 

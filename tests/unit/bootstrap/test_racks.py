@@ -22,8 +22,9 @@ from pyspark_kafka.domain.reading.racks import RackNotFoundError
 from pyspark_kafka.ports.reading import RackFinder
 from tests.servers.http_server import Response, serving
 from tests.servers.silent_listeners import trickling_listener
+from tests.slowness import bound_s
 
-LIMIT_S: Final = 5.0
+LIMIT_S: Final = bound_s(5)
 """For what takes about a second: the machine may be busy."""
 
 FLAVOR: Final = (("Metadata-Flavor", "Google"),)

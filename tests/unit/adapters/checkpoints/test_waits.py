@@ -17,13 +17,14 @@ from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.testing import await_until
+from tests.slowness import bound_s
 
 from ....servers.http_server import Request, Response, serving
 from ....servers.silent_listeners import StallingListener, silent_listener, trickling_listener
 
 OPERATION_S: Final = 0.3
 
-SLACK_S: Final = 10.0
+SLACK_S: Final = bound_s(10)
 """What a machine with much to do may add; the session of S3 loads its descriptions."""
 
 CALLS: Final[dict[str, Callable[[FsspecMetadataLog], object]]] = {
@@ -80,7 +81,7 @@ def nothing_left(listener: StallingListener) -> Iterator[None]:
 
     before = counts()
     yield
-    await_until(lambda: all(map(le, counts(), before)), 5)
+    await_until(lambda: all(map(le, counts(), before)))
 
 
 def _fails_in_time(call: Callable[[], object], expected: str) -> None:

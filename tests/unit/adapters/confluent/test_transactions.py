@@ -23,13 +23,14 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import await_until
+from tests.slowness import bound_s
 
 from ....servers.mock_cluster import MockCluster
 from ..options import sink_of, source_of
 
 T0 = TopicPartition("input", 0)
 
-SLACK_S: Final = 5.0
+SLACK_S: Final = bound_s(5)
 """What a machine with much to do may add."""
 
 

@@ -39,13 +39,14 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
 from pyspark_kafka.ports.clock import Deadline
 from tests.servers.certificates import Authority
+from tests.slowness import bound_s
 
 from ..kafka_format.batches import Batch, Record, log
 from ..options import source_of
 from .fakes import NODE, metadata_of, opened
 
 TIMEOUT_S = 0.3
-LONG_S = 20.0
+LONG_S = bound_s(20)
 PARTITION = TopicPartition("t", 0)
 SETTINGS = FetchSettings(
     client_id="c",

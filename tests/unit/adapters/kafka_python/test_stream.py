@@ -31,6 +31,7 @@ from pyspark_kafka.ports.continuous import PolledRecords
 from pyspark_kafka.testing import await_until
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener
+from tests.slowness import bound_s
 
 from ..conftest import CloseError, broken_parts
 from ..options import EXACTLY_ONCE, sink_of, source_of
@@ -38,7 +39,7 @@ from .fakes import FakeConnection, metadata_of
 
 FIRST, SECOND = (TopicPartition("t", number) for number in (0, 1))
 NOTHING: Final = memoryview(b"")
-LONG_S: Final = 20.0
+LONG_S: Final = bound_s(20)
 """A time-out of the client that no call may take."""
 
 

@@ -12,9 +12,10 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import ProducerFencedError
 from pyspark_kafka.testing import MemoryWorld, await_until, numbered
+from tests.slowness import bound_s
 
 PARTITION: Final = TopicPartition("t", 0)
-LONG_S: Final = 30.0
+LONG_S: Final = bound_s(30)
 
 CHANGES: Final[dict[str, Callable[[MemoryCluster, int], object]]] = {
     "a record is produced": lambda cluster, _: cluster.produce("t", b"v"),

@@ -20,10 +20,11 @@ from pyspark_kafka.domain.lag.lag import QueryLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.lag import LagExporter
+from tests.slowness import bound_s
 
 from ..conftest import Kit
 
-SECONDS = 20.0
+SECONDS = bound_s(20)
 NAME = "pyspark-kafka-lag"
 
 
