@@ -110,7 +110,12 @@ def _polled(leader: Refusing, client: StreamClient) -> PolledRecords:
     """Return the next record of the input, which is made for it."""
     leader.broker.cluster.append(INPUT, [b"x"], 1)
     found: list[PolledRecords] = []
-    await_until(lambda: bool(found.extend(client.poll(0.1)) or found))
+
+    def is_found() -> bool:
+        found.extend(client.poll(0.1))
+        return bool(found)
+
+    await_until(is_found)
     return found[0]
 
 
