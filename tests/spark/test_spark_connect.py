@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import pyspark_kafka
 from pyspark_kafka import continuous
-from pyspark_kafka.adapters.spark.session import RUNTIME_DEFAULTS, TUNED_DEFAULTS
+from pyspark_kafka.adapters.spark.session import TUNED_DEFAULTS
 from pyspark_kafka.adapters.spark.spark_api import HAS_READ_LIMITS
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import OptionsError
@@ -25,7 +25,6 @@ from pyspark_kafka.domain.errors import OptionsError
 from ..servers.spark_connect import DISALLOWED, SPARK_ALLOWED, SPARK_DISALLOWED
 from .queries import OURS, read, read_stream
 
-FILTERS = RUNTIME_DEFAULTS.get("spark.sql.python.filterPushdown.enabled")
 PROGRAM = Path(__file__).parent / "programs" / "connect_sessions.py"
 
 
@@ -165,11 +164,9 @@ def sessions(connect_url):
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-def test_a_session_sets_what_a_client_can(sessions):
-    """The other settings are the server's: a warning names those that it lacks."""
-    lacking = ", ".join(sorted(TUNED_DEFAULTS.keys() - RUNTIME_DEFAULTS.keys()))
+def test_a_session_names_the_settings_that_its_server_lacks(sessions):
+    lacking = ", ".join(sorted(TUNED_DEFAULTS))
     assert sessions["remote"] == {
-        "filters": FILTERS,
         "redacts": True,
         "warnings": [f"The Spark Connect server lacks {lacking}"],
         "same": True,
@@ -178,7 +175,6 @@ def test_a_session_sets_what_a_client_can(sessions):
 
 def test_a_local_connect_server_has_all_settings(sessions):
     assert sessions["local"] == {
-        "filters": FILTERS,
         "redacts": True,
         "warnings": [],
         "same": True,

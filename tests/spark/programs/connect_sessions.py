@@ -11,8 +11,6 @@ from pyspark.sql import SparkSession
 import pyspark_kafka
 from pyspark_kafka.adapters.spark.log_filter import STRING_REDACTION
 
-FILTERS = "spark.sql.python.filterPushdown.enabled"
-
 
 def main(url: str) -> None:
     """Use a server that runs, and then one that this process starts."""
@@ -24,7 +22,6 @@ def main(url: str) -> None:
     spark = pyspark_kafka.session(SparkSession.Builder().remote(url))
     remote = {
         "warnings": said[:],
-        "filters": spark.conf.get(FILTERS, None),
         "redacts": is_redacting(spark),
         "same": pyspark_kafka.session() is spark,
     }
@@ -34,7 +31,6 @@ def main(url: str) -> None:
     spark = pyspark_kafka.session(local())
     server = {
         "warnings": said[:],
-        "filters": spark.conf.get(FILTERS, None),
         "redacts": is_redacting(spark),
         "buffer": spark.conf.get("spark.buffer.size"),
         "daemon": spark.conf.get("spark.python.daemon.module"),

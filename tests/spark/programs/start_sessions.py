@@ -23,7 +23,7 @@ PLUGIN = "plugin.library.paths"
 
 
 def main() -> None:
-    """Ask for a session while a plain one is there, and start one with a setting of its own."""
+    """Ask for a session while a plain one is there, and start another one."""
     warnings: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: warnings.append(record.getMessage())  # type: ignore[method-assign]
@@ -32,7 +32,7 @@ def main() -> None:
     found: dict[str, object] = {"same": pyspark_kafka.session() is plain, "late": warnings[:]}
     plain.stop()
     warnings.clear()
-    builder = local().config(BUFFER, "131072").config(SETTING, "linger.ms")
+    builder = local().config(SETTING, "linger.ms")
     builder = builder.config(ALLOWED, KINIT)
     spark = pyspark_kafka.session(builder)
     conf = spark.sparkContext.getConf()
@@ -40,7 +40,7 @@ def main() -> None:
     found |= {
         "buffer": conf.get(BUFFER),
         "sockets": conf.get("spark.python.unix.domain.socket.enabled"),
-        "filters": spark.conf.get("spark.sql.python.filterPushdown.enabled"),
+        "socket directory": conf.get("spark.python.unix.domain.socket.dir"),
         "kernels": "pyspark_kafka.adapters.kafka_format.decode_kernel" in loaded,
         "spared": spared,
         "python": spark.sparkContext.pythonExec == sys.executable,

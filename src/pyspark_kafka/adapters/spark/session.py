@@ -18,21 +18,20 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.utils import is_remote
 
 from .log_filter import SENSITIVE, hide_secrets, hide_secrets_of_statements
-from .spark_api import HAS_FILTERS, HAS_UNIX_SOCKETS, REGISTRATION
+from .spark_api import HAS_UNIX_SOCKETS, REGISTRATION
 
 log = logging.getLogger("pyspark_kafka")
 
-RUNTIME_DEFAULTS: Final[Mapping[str, str]] = {
-    # Allows filter push-down to Python data sources, for the option `pushFilters`.
-    **({"spark.sql.python.filterPushdown.enabled": "true"} if HAS_FILTERS else {}),
+_UNIX_SOCKETS: Final[Mapping[str, str]] = {
+    "spark.python.unix.domain.socket.enabled": "true",
+    # The default is java.io.tmpdir. In a YARN container that is longer than a socket's path can be.
+    "spark.python.unix.domain.socket.dir": "/tmp",  # noqa: S108
 }
-"""Settings that a session can have, also if its JVM runs already."""
 
 TUNED_DEFAULTS: Final[Mapping[str, str]] = {
     # Between a Python worker and its JVM: Unix domain sockets, and fewer, larger writes.
-    **({"spark.python.unix.domain.socket.enabled": "true"} if HAS_UNIX_SOCKETS else {}),
+    **(_UNIX_SOCKETS if HAS_UNIX_SOCKETS else {}),
     "spark.buffer.size": "1048576",
-    **RUNTIME_DEFAULTS,
 }
 
 REDACTION: Final = "spark.redaction.regex"
@@ -51,19 +50,20 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
     A session of Spark Connect gets what a client can set. The other settings are the server's.
     """
     if builder is None and (existing := existing_connect_session()):
-        return _with_runtime_defaults(existing, {})
+        return _of_server(existing)
     builder = SparkSession.Builder() if builder is None else builder
     given: dict[str, str] = builder._options  # noqa: SLF001  # it has no public getter
     if connects_to_server(given):
-        return _with_runtime_defaults(builder.getOrCreate(), given)
+        return _of_server(builder.getOrCreate())
     settings = dict(TUNED_DEFAULTS)
     if local_master(given):
         settings[DAEMON] = daemon_module
         # SparkContext reads it from the environment; the default is `python3` of the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    for name in settings.keys() - given.keys():
+    configured = _configured(given)
+    for name in settings.keys() - configured.keys():
         builder = builder.config(name, settings[name])
-    builder = builder.config(REDACTION, redaction(_configured(given, REDACTION)))
+    builder = builder.config(REDACTION, redaction(configured.get(REDACTION) or None))
     with warnings.catch_warnings():
         # PySpark tries to set a local Connect server's settings again in its session.
         warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
@@ -76,9 +76,7 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
     return session
 
 
-def _with_runtime_defaults(session: SparkSession, given: Mapping[str, str]) -> SparkSession:
-    for name in RUNTIME_DEFAULTS.keys() - given.keys():
-        session.conf.set(name, RUNTIME_DEFAULTS[name])
+def _of_server(session: SparkSession) -> SparkSession:
     hide_secrets_of_statements(session)
     # A JVM's settings are part of its sessions, all but REDACTION.
     missing = sorted(name for name in TUNED_DEFAULTS if session.conf.get(name, None) is None)
@@ -87,15 +85,15 @@ def _with_runtime_defaults(session: SparkSession, given: Mapping[str, str]) -> S
     return session
 
 
-def _configured(given: Mapping[str, str], name: str) -> str | None:
-    """Return a setting of the builder, of ``spark-submit`` or of ``spark-defaults.conf``."""
+def _configured(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of ``spark-submit``, ``spark-defaults.conf`` and the builder."""
     # Not installed with Spark Connect's own package, pyspark-client.
     from pyspark import SparkConf, SparkContext
 
     # Starts the JVM, which alone reads the last two, as `getOrCreate` does.
     static = {key: value for key, value in given.items() if key not in STATIC_MODES}
     SparkContext._ensure_initialized(conf=SparkConf().setAll(list(static.items())))  # noqa: SLF001  # it has no public name
-    return given.get(name) or SparkConf().get(name)
+    return {**dict(SparkConf().getAll()), **given}
 
 
 def redaction(given: str | None) -> str:
