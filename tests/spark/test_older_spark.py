@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
+from pyspark_kafka.adapters.spark.spark_api import HAS_READ_LIMITS
 from pyspark_kafka.brokers import KafkaCluster
 
-from .queries import OURS, read, read_stream, run_available_now
+from .queries import OURS, read_stream, run_available_now
 from .test_stream import numbers
 
 pytestmark = pytest.mark.skipif(HAS_READ_LIMITS, reason="this Spark tells its trigger")
@@ -102,10 +102,3 @@ def test_a_limit_never_goes_back_with_sparks_wrapper(spark, kafka, topics, tmp_p
             run_available_now(stream, tmp_path / "limited")
     finally:
         spark.conf.unset(WRAPPER)
-
-
-@pytest.mark.skipif(HAS_FILTERS, reason="this Spark pushes filters")
-def test_filters_are_refused(spark, kafka, topics):
-    table = read(spark, kafka, OURS, subscribe=topics.create(), pushFilters="true")
-    with pytest.raises(PySparkException, match=r"Spark 4\.1 or newer can"):
-        table.collect()

@@ -193,7 +193,7 @@ def test_bad_records(spark, kafka, topics):
         (2, "bob", None, None),
     ]
 
-    flat = {**JSON, "mode": "DROPMALFORMED", "flattenValue": "true", "pushFilters": "true"}
+    flat = {**JSON, "mode": "DROPMALFORMED", "flattenValue": "true"}
     dropped = read(spark, kafka, OURS, subscribe=topic, **flat)
     assert dropped.columns[:4] == ["key", "id", "user", "topic"]
     assert rows(dropped.select("offset", "id", "user")) == [(0, 1, "ada"), (2, 2, "bob")]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..domain.security.policy import OptionPolicy
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema
+    from .reading.batch_binding import BatchBinding
     from .reading.planner import KafkaBatch
     from .reading.range_read import RangeRead
     from .reading.stream import KafkaMicroBatchStream
@@ -37,6 +38,9 @@ class DriverUseCases(Protocol):
 
 class TaskUseCases(Protocol):
     """The executors' side of a query."""
+
+    def batch_binding(self) -> BatchBinding:
+        """Return what binds the tasks of a batch query to offsets."""
 
     def range_read(self) -> RangeRead:
         """Return what reads ranges."""

@@ -16,6 +16,7 @@ from ..adapters.values.framing import wire_format
 from ..application.cluster.topic_list import TopicList
 from ..application.continuous.stream import KafkaContinuousStream
 from ..application.lag.meter import LagMeter
+from ..application.reading.batch_binding import BatchBinding
 from ..application.reading.kafka_source import KafkaSource, verified_start
 from ..application.reading.offsets import InitialOffsets, KafkaOffsetReader
 from ..application.reading.planner import KafkaBatch, RangePlanner, TaskPlanner
@@ -230,6 +231,7 @@ class Container(containers.DeclarativeContainer):
     offset_reader = providers.Singleton(KafkaOffsetReader, offset_fetcher, options, clock, events)
     task_planner = providers.Factory(TaskPlanner, options, events)
     batch = providers.Factory(KafkaBatch, offset_reader, options, task_planner)
+    batch_binding = providers.Factory(BatchBinding, offset_reader, options)
     record_sizes = providers.Factory(RecordSizes, record_reader.provider)
     admission = providers.Factory(Admission, offset_reader, clock, record_sizes)
     metadata_log = providers.Singleton(_metadata_log, options.provided.metadata_path)

@@ -10,12 +10,9 @@ from typing import Final
 
 import pytest
 
-from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
+from pyspark_kafka.adapters.spark.spark_api import HAS_READ_LIMITS
 
-collect_ignore = [
-    *([] if HAS_FILTERS else ["spark/test_batch_reader.py"]),
-    *([] if HAS_READ_LIMITS else ["spark/test_stream_reader.py"]),
-]
+collect_ignore = [] if HAS_READ_LIMITS else ["spark/test_stream_reader.py"]
 """What tests interfaces that the installed Spark does not have."""
 
 PASSWORD: Final = "store-secret"  # noqa: S105

@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from pyspark_kafka import continuous
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
-from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
+from pyspark_kafka.adapters.spark.spark_api import HAS_READ_LIMITS
 from pyspark_kafka.adapters.values.avro import value_format as avro
 from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
 from pyspark_kafka.adapters.values.json.value_format import parse_json_options
@@ -101,6 +101,7 @@ CASES: Final[dict[str, Case]] = {
     "maxNumLen": Case(refused="x"),
     "mode": Case("PERMISSIVE", typed("json")),
     "onNewSchema": Case("fail", {"valueFormat": "avro"} | REGISTRY),
+    "pushFilters": Case(None, refused="true"),
     "recursive.fields.max.depth": Case(refused="x"),
     "recursiveFieldMaxDepth": Case(refused="x"),
     "stableIdentifierPrefixForUnionType": Case(
@@ -313,8 +314,6 @@ def settings(options: SourceOptions | SinkOptions, value: ValueOptions) -> objec
 @pytest.mark.parametrize(("direction", "kind", "name"), list(page()))
 def test_an_option_is_read(plan, direction, kind, name):
     """An option changes what the query does, and the error of a bad value names it."""
-    if name == "pushFilters" and not HAS_FILTERS:
-        pytest.skip("this Spark pushes no filters")
     case = case_of(direction, name)
     base = SERVERS if direction == "write" else SUBSCRIBED
     is_strategy = name in {option.name for option in STRATEGIES}

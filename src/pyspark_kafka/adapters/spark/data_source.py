@@ -105,20 +105,13 @@ class KafkaDataSource(DataSource):
             return typed_spark_schema(self._typed)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a batch reader; ``schema`` is from ``schema()`` or the user's own.
-
-        :raises UnsupportedFeatureError: if an option needs a newer Spark.
-        """
+        """Return a batch reader; ``schema`` is from ``schema()`` or the user's own."""
         from ...domain.options.option import QueryKind
-        from .batch_reader import FilteringBatchReader, KafkaBatchReader
-        from .spark_api import FILTERS, HAS_FILTERS
+        from .batch_reader import KafkaBatchReader
 
         with strip_tracebacks():
             options = self._parse(QueryKind.BATCH)
-            if options.push_filters and not HAS_FILTERS:
-                raise FILTERS.refusal()
-            kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
-            return kind(self.use_cases, options, self._columns(options, schema))
+            return KafkaBatchReader(self.use_cases, options, self._columns(options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return a micro-batch reader; ``schema`` and the error are as in ``reader``."""

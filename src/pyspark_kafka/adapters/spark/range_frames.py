@@ -10,14 +10,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from ...domain.reading.ranges import OffsetRange, join_ranges
 from ...domain.topic_partition import TopicPartition
-from .batch_reader import KafkaBatchReader
 from .schema import schema_of
 from .session import register_source
-from .tasks import input_partitions
+from .tasks import input_partitions, read_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
@@ -70,13 +70,15 @@ def range_loader(
 
 
 @final
-class _RangeReader(KafkaBatchReader):
+class _RangeReader(DataSourceReader):
     """Reads given ranges, as JSON."""
 
     def __init__(
         self, use_cases: UseCases, options: SourceOptions, columns: Columns, ranges: str
     ) -> None:
-        super().__init__(use_cases, options, columns)
+        self._use_cases = use_cases
+        self._options = options
+        self._columns = columns
         self._ranges = [
             OffsetRange(TopicPartition(topic, number), start, end)
             for topic, number, start, end in json.loads(ranges)
@@ -84,3 +86,6 @@ class _RangeReader(KafkaBatchReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         return input_partitions(join_ranges(self._ranges, self._options.max_partitions))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_ranges(self._use_cases, self._options, self._columns, lambda _: partition.value)

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 HAS_READ_LIMITS: Final = hasattr(datasource.DataSourceStreamReader, "getDefaultReadLimit")
 """Whether ``latestOffset`` gets a start and a limit, and the trigger is known by them."""
 
-HAS_FILTERS: Final = hasattr(datasource, "Filter")
-
 HAS_UNIX_SOCKETS: Final = "conn_info" in signature(local_connect_and_auth).parameters
 """Whether Python workers can connect to their JVM by Unix domain sockets."""
 
@@ -82,13 +80,6 @@ READ_LIMITS: Final = SparkFeature(
     f"'{ALLOW_LIMITS_WITHOUT_TRIGGER.name}' to 'true' if this is what you want, or if the query "
     "has another trigger",
 )
-FILTERS: Final = SparkFeature(
-    "`pushFilters`",
-    "4.1",
-    "Refused.",
-    "push filters to a Python source",
-    "Remove the option 'pushFilters'",
-)
 LATEST_OFFSET: Final = SparkFeature(
     "`latestOffset` in the progress of a query",
     "4.2",
@@ -117,7 +108,6 @@ FEATURES: Final = (
         "warning in the log of the JVM. Run it again to read the records after it.",
     ),
     LATEST_OFFSET,
-    FILTERS,
     REGISTRATION,
     SparkFeature(
         "Unix domain sockets between Spark and Python",

@@ -66,7 +66,7 @@ class MicroBatchReader(DataSourceStreamReader):
         return input_partitions(tasks)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_ranges(self._use_cases, self._options, partition, self._columns)
+        return read_ranges(self._use_cases, self._options, self._columns, lambda _: partition.value)
 
     def commit(self, end: Offsets) -> None:
         """Report what Spark has committed; Spark's own log is authoritative."""

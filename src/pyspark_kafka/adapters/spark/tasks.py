@@ -13,12 +13,13 @@ from pyspark.sql.datasource import InputPartition
 from ...domain.errors import PysparkKafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
-    from ...application.use_cases import UseCases
+    from ...application.use_cases import TaskUseCases, UseCases
     from ...domain.options.source import SourceOptions
+    from ...domain.reading.batch_tasks import BatchTask
     from ...domain.reading.ranges import TaskRanges
     from ...domain.reading.records import Projection
     from ...domain.values.dead_letter import TaskIdentity
@@ -33,30 +34,28 @@ QUERY_ID: Final = "sql.streaming.queryId"
 """The local property with a query's id, stable over restarts (``StreamExecution.QUERY_ID_KEY``)."""
 
 
-def input_partitions(tasks: Iterable[TaskRanges]) -> list[InputPartition]:
-    """Return a Spark partition for the ranges of each task."""
-    return [InputPartition(ranges) for ranges in tasks]
+def input_partitions(tasks: Iterable[TaskRanges | BatchTask]) -> list[InputPartition]:
+    """Return a Spark partition for what each task reads."""
+    return [InputPartition(one) for one in tasks]
 
 
 def read_ranges(
-    use_cases: UseCases, options: SourceOptions, partition: InputPartition, columns: Columns
+    use_cases: UseCases,
+    options: SourceOptions,
+    columns: Columns,
+    ranges_of: Callable[[TaskUseCases], TaskRanges],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task's ranges.
-
-    If a batch query has nothing to read, Spark adds a partition without ranges:
-    ``plan_data_source_read`` replaces an empty list by ``InputPartition(None)``.
-    """
+    """Yield the records of a task's ranges."""
     from ...domain.reading.records import Projection
 
-    if partition.value is None:
-        return
     with strip_tracebacks(), use_cases.task(options) as task:
+        ranges = ranges_of(task)
         if isinstance(columns, Projection):
-            for _, batches in task.range_read().read_all(partition.value, columns):
+            for _, batches in task.range_read().read_all(ranges, columns):
                 yield from batches
         else:
             typed_read = task.typed_read(columns, task_identity())
-            yield from typed_read.read_all(partition.value)
+            yield from typed_read.read_all(ranges)
 
 
 def task_identity() -> TaskIdentity:

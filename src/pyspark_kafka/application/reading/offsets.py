@@ -131,7 +131,9 @@ class KafkaOffsetReader:
         :raises StreamOffsetsMismatchError: if ``startingOffsets`` names other partitions; otherwise
             as ``unresolved``.
         """
-        offsets = self._of(self._start, "start", StreamOffsetsMismatchError)
+        partitions = self.partitions()
+        check_names(self._start, partitions, "start", StreamOffsetsMismatchError)
+        offsets = self._of(self._start, partitions)
         at_end = (partition for partition, offset in offsets.items() if offset == LATEST)
         return StreamStart(self.resolve_open(offsets), frozenset(at_end))
 
@@ -159,40 +161,44 @@ class KafkaOffsetReader:
 
         ``position`` is ``start`` or ``end``, for messages.
 
-        :raises OffsetsMismatchError: ``mismatch``, if it names offsets for other partitions.
-        :raises TimestampsMismatchError: if it names timestamps for other partitions.
-        :raises TopicOffsetsMismatchError: if it names a topic that is not read.
+        :raises OffsetsMismatchError: as ``check_names``.
+        :raises NoOffsetForTimestampError: as ``offsets_of``.
+        :raises NoCommittedOffsetError: as ``offsets_of``.
+        """
+        partitions = self.partitions()
+        check_names(limit, partitions, position, mismatch)
+        return self.offsets_of(limit, partitions)
+
+    def offsets_of(
+        self, limit: StartingOffsets, partitions: Collection[TopicPartition]
+    ) -> PartitionOffsets:
+        """Return the offsets of a limit for some of its partitions; -2 and -1 stay as they are.
+
         :raises NoOffsetForTimestampError: if a partition has no matching record, and that is an
             error by the options.
         :raises NoCommittedOffsetError: if a partition has no committed offset, and that is an error
             by the options.
         """
-        offsets = self._of(limit, position, mismatch)
+        offsets = self._of(limit, partitions)
         # Tasks must not bind the end of a timestamp later: there may be records after it.
         is_bound = isinstance(limit, GlobalTimestamp | ByTimestamp)
         return self.resolve_open(offsets) if is_bound else offsets
 
     def _of(
-        self, limit: StartingOffsets, position: str, mismatch: type[OffsetsMismatchError]
+        self, limit: StartingOffsets, partitions: Collection[TopicPartition]
     ) -> PartitionOffsets:
-        partitions = self.partitions()
         match limit:
             case Earliest():
                 return PartitionOffsets((partition, EARLIEST) for partition in partitions)
             case Latest():
                 return PartitionOffsets((partition, LATEST) for partition in partitions)
             case Specific():
-                offsets = _with_topics(limit, partitions)
-                if offsets.keys() != partitions:
-                    raise mismatch(offsets.keys(), partitions)
-                return offsets
+                return limit.of(partitions)
             case GlobalTimestamp(timestamp, on_no_match):
                 return self._at_timestamps(dict.fromkeys(partitions, timestamp), on_no_match)
             case ByTimestamp(timestamps, on_no_match):
                 times = dict(timestamps)
-                if times.keys() != partitions:
-                    raise TimestampsMismatchError(position, times.keys(), partitions)
-                return self._at_timestamps(times, on_no_match)
+                return self._at_timestamps({one: times[one] for one in partitions}, on_no_match)
             case CommittedOffsets(group_id, on_missing):
                 return self._committed(group_id, on_missing, partitions)
 
@@ -207,10 +213,10 @@ class KafkaOffsetReader:
         self._fetcher.close()
 
     def _committed(
-        self, group_id: str, on_missing: OnMissingCommit, partitions: frozenset[TopicPartition]
+        self, group_id: str, on_missing: OnMissingCommit, partitions: Collection[TopicPartition]
     ) -> PartitionOffsets:
         found = self._retrying(lambda: self._fetcher.committed(group_id, partitions))
-        without = partitions - found.keys()
+        without = set(partitions) - found.keys()
         if without and on_missing is OnMissingCommit.ERROR:
             raise NoCommittedOffsetError(group_id, without)
         fallback = EARLIEST if on_missing is OnMissingCommit.EARLIEST else LATEST
@@ -263,13 +269,31 @@ class KafkaOffsetReader:
         return fetch()
 
 
-def _with_topics(limit: Specific, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
-    """Expand offsets of topics to partitions (``SpecificOffsetRangeLimit``, SPARK-58774)."""
-    topics = {topic for topic, _ in limit.topics}
-    without = topics - {partition.topic for partition in partitions}
-    if without:
-        raise TopicOffsetsMismatchError(without, partitions)
-    return limit.offsets.merge(limit.of(partitions))
+def check_names(
+    limit: StartingOffsets,
+    partitions: frozenset[TopicPartition],
+    position: str,
+    mismatch: type[OffsetsMismatchError] = OffsetsMismatchError,
+) -> None:
+    """Check that a limit names the partitions of the subscription, if it names any.
+
+    :raises OffsetsMismatchError: ``mismatch``, if it names offsets for other partitions.
+    :raises TimestampsMismatchError: if it names timestamps for other partitions.
+    :raises TopicOffsetsMismatchError: if it names a topic that is not read.
+    """
+    match limit:
+        case Specific(topics=topics):
+            without = dict(topics).keys() - {partition.topic for partition in partitions}
+            if without:
+                raise TopicOffsetsMismatchError(without, partitions)
+            # SpecificOffsetRangeLimit expands offsets of topics to partitions (SPARK-58774).
+            offsets = limit.offsets.merge(limit.of(partitions))
+            if offsets.keys() != partitions:
+                raise mismatch(offsets.keys(), partitions)
+        case ByTimestamp(timestamps):
+            times = dict(timestamps)
+            if times.keys() != partitions:
+                raise TimestampsMismatchError(position, times.keys(), partitions)
 
 
 def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:

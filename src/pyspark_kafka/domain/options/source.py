@@ -69,7 +69,6 @@ class SourceOptions(ClientOptions):
     fetch_retry_interval_ms: int
     metadata_ttl_ms: int
     allow_limits_without_trigger: bool
-    push_filters: bool
     metadata_path: StoragePath | None
     commit_offsets_to_group: str | None
     dead_letter_topic: str | None = None
@@ -203,6 +202,7 @@ def parse_source_options(
     policy.check_options(registry_settings(reading))
     if query is QueryKind.BATCH:
         starting, ending = reading.batch_ends()
+        reading.read(table.PUSH_FILTERS)
     else:
         reading.refuse_ending()
     subscription = reading.subscription()

@@ -80,6 +80,17 @@ def _rack_place(text: str) -> str:
     return place
 
 
+def _no_push_down(text: str) -> bool:
+    if boolean(text):
+        raise ValueError(
+            "pushFilters must be false: Spark 4.1 to 4.3 apply the filters that were pushed last "
+            "to every use of a DataFrame, so that its other queries would miss rows, and Spark 4.0 "
+            "pushes none. Remove the option. To read less, set 'assign', 'startingOffsets', "
+            "'startingTimestamp', 'endingOffsets' or 'endingTimestamp'"
+        )
+    return False
+
+
 def text_option(
     name: str, values: str, doc: str, queries: frozenset[QueryKind] = BOTH
 ) -> Option[str | None]:
@@ -311,6 +322,16 @@ INCLUDED: Final = {
     for column in COLUMNS
 }
 
+PUSH_FILTERS: Final = Option(
+    "pushFilters",
+    _no_push_down,
+    False,
+    "`false`",
+    "`true` is refused: Spark 4.1 to 4.3 apply the filters that were pushed last to every use of a "
+    "DataFrame, and Spark 4.0 pushes no filters.",
+    queries=BATCH_ONLY,
+)
+
 TABLE: Final[tuple[Option[Any], ...]] = (
     CLIENT,
     TOKEN_PROVIDER,
@@ -416,12 +437,5 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     METADATA_STORAGE_OPTIONS,
     COMMIT_OFFSETS_TO_GROUP,
     *INCLUDED.values(),
-    _flag(
-        "pushFilters",
-        "Uses filters on `partition`, `offset` and `timestamp` to read fewer records. Requires "
-        "`spark.sql.python.filterPushdown.enabled` to be `true`.",
-        "push_filters",
-        BATCH_ONLY,
-        default=False,
-    ),
+    PUSH_FILTERS,
 )

@@ -14,7 +14,7 @@ from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.spark.schema import spark_schema
 from pyspark_kafka.adapters.spark.session import register_source
-from pyspark_kafka.adapters.spark.spark_api import FILTERS, LATEST_OFFSET, READ_LIMITS, REGISTRATION
+from pyspark_kafka.adapters.spark.spark_api import LATEST_OFFSET, READ_LIMITS, REGISTRATION
 from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
@@ -28,7 +28,6 @@ from pyspark.sql import datasource as api
 for owner, name in (
     (api.DataSourceStreamReader, "getDefaultReadLimit"),
     (api, "DataSourceStreamArrowWriter"),
-    *((api, name) for name in ("Filter", "EqualTo", "In")),
 ):
     if hasattr(owner, name):
         delattr(owner, name)
@@ -38,7 +37,7 @@ from pyspark_kafka.adapters.spark import batch_reader, sink_writers, spark_api
 from pyspark_kafka.adapters.spark.session import TUNED_DEFAULTS
 from pyspark_kafka.adapters.spark.stream_reader import OlderStreamReader, stream_reader_class
 
-assert not (spark_api.HAS_READ_LIMITS or spark_api.HAS_FILTERS or spark_api.HAS_UNIX_SOCKETS)
+assert not (spark_api.HAS_READ_LIMITS or spark_api.HAS_UNIX_SOCKETS)
 assert issubclass(sink_writers.KafkaStreamWriter, api.DataSourceStreamWriter)
 assert issubclass(sink_writers.KafkaStreamWriter, api.DataSourceArrowWriter)
 assert list(TUNED_DEFAULTS) == ["spark.buffer.size"]
@@ -52,7 +51,6 @@ assert issubclass(batch_reader.KafkaBatchReader, api.DataSourceReader)
 def older(monkeypatch):
     """Let the running Spark have nothing that 4.0 lacks."""
     monkeypatch.setattr(spark_api, "HAS_READ_LIMITS", False)
-    monkeypatch.setattr(spark_api, "HAS_FILTERS", False)
     for module in ("lag_listener", "stream_reader"):
         monkeypatch.setattr(f"pyspark_kafka.adapters.spark.{module}.HAS_READ_LIMITS", False)
 
@@ -79,14 +77,6 @@ def test_limits_are_refused_without_a_trigger(limit):
     assert isinstance(allowed.streamReader(SCHEMA), OlderStreamReader)
     assert isinstance(source().streamReader(SCHEMA), OlderStreamReader)
     source(**{limit: "3"}).reader(SCHEMA)
-
-
-@pytest.mark.usefixtures("older")
-def test_a_reader_whose_filters_spark_does_not_push_is_not_made():
-    with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.1 or newer can") as refusal:
-        source(pushFilters="true").reader(SCHEMA)
-    assert str(refusal.value) == str(FILTERS.refusal())
-    source().reader(SCHEMA)
 
 
 class KeepsFoundSources:

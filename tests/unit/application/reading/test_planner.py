@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection
 import pytest
 
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
-from pyspark_kafka.application.reading.planner import ALL_RECORDS
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.reading.batch_tasks import BatchTask, PartitionPart
 from pyspark_kafka.domain.reading.errors import (
     NoOffsetForTimestampError,
     OffsetsMismatchError,
@@ -15,18 +15,12 @@ from pyspark_kafka.domain.reading.errors import (
     TimestampsMismatchError,
 )
 from pyspark_kafka.domain.reading.ranges import OffsetRange
-from pyspark_kafka.domain.reading.records import RecordFilter, Span
 
 from ..conftest import Kit, tp
 
 
 def plan(kit: Kit, **options: str) -> tuple[OffsetRange, ...]:
-    return plan_filtered(kit, ALL_RECORDS, **options)
-
-
-def plan_filtered(kit: Kit, record_filter: RecordFilter, **options: str) -> tuple[OffsetRange, ...]:
-    batch = kit.container(options, QueryKind.BATCH).batch()
-    return batch.plan_input_partitions(record_filter)
+    return kit.container(options, QueryKind.BATCH).batch().plan_input_partitions()
 
 
 def t(**offsets: object) -> str:
@@ -42,8 +36,11 @@ def test_ranges_share_tasks(kit):
     kit.cluster.add_partitions("t", 4)
     kit.produce(5_000, partition=2)
     batch = kit.container({"maxPartitions": "2"}, QueryKind.BATCH).batch()
-    ranges = [OffsetRange(tp(number), -2, -1) for number in range(4)]
-    assert batch.plan_tasks() == ((ranges[2],), (ranges[0], ranges[1], ranges[3]))
+    parts = [PartitionPart(tp(number)) for number in range(4)]
+    assert batch.plan_tasks() == (
+        BatchTask((parts[2],)),
+        BatchTask((parts[0], parts[1], parts[3]), frozenset(map(tp, range(4)))),
+    )
 
 
 def test_split_and_joined_ranges_are_resolved_once(kit, monkeypatch):
@@ -54,8 +51,11 @@ def test_split_and_joined_ranges_are_resolved_once(kit, monkeypatch):
     kit.produce(6_000, partition=1)
     options = {"minPartitions": "2", "maxPartitions": "2"}
     assert kit.container(options, QueryKind.BATCH).batch().plan_tasks() == (
-        (OffsetRange(tp(1), -2, -1),),
-        (OffsetRange(tp(0), -2, 4_500), OffsetRange(tp(0), 4_500, -1)),
+        BatchTask((PartitionPart(tp(1)),)),
+        BatchTask(
+            (PartitionPart(tp(0), None, 4_500), PartitionPart(tp(0), 4_500, None)),
+            frozenset({tp(0), tp(1)}),
+        ),
     )
     assert asked == ["earliest", "latest"]
 
@@ -192,102 +192,9 @@ def test_a_split_finds_a_start_behind_its_end(kit):
         plan(kit, startingOffsets=t(p0=5, p1=0), minPartitions="9")
 
 
-@pytest.mark.parametrize(
-    ("record_filter", "expected"),
-    [
-        (RecordFilter(), [0, 1]),
-        (RecordFilter(partitions=Span(1)), [1]),
-        (RecordFilter(partitions=Span(None, 1)), [0]),
-        (RecordFilter(partition_numbers=frozenset({1, 7})), [1]),
-        (RecordFilter(partition_numbers=frozenset()), []),
-    ],
-)
-def test_partitions_that_no_record_can_come_from_are_left_out(kit, record_filter, expected):
-    assert plan_filtered(kit, record_filter) == tuple(
-        OffsetRange(tp(number), -2, -1) for number in expected
-    )
-
-
-def test_splitting_counts_the_partitions_that_are_left(kit):
-    kit.produce(10)
-    kit.produce(10, partition=1)
-    ranges = plan_filtered(kit, RecordFilter(partitions=Span(1)), minPartitions="2")
-    assert ranges == (OffsetRange(tp(1), -2, 5), OffsetRange(tp(1), 5, -1))
-    assert plan_filtered(kit, RecordFilter(partitions=Span(9)), minPartitions="2") == ()
-
-
-@pytest.mark.parametrize(
-    ("offsets", "expected"),
-    [
-        (Span(3), [(0, 3, 10)]),
-        (Span(None, 3), [(0, 2, 3), (1, 0, 3)]),
-        (Span(3, 5), [(0, 3, 5)]),
-        (Span(0, 99), [(0, 2, 10), (1, 0, 3)]),
-        (Span(99), []),
-        (Span(None, 0), []),
-    ],
-)
-def test_a_filter_on_offsets_narrows_ranges(kit, offsets, expected):
-    kit.produce(10)
-    kit.produce(3, partition=1)
-    kit.cluster.delete_records({tp(0): 2})
-    ranges = plan_filtered(kit, RecordFilter(offsets=offsets))
-    assert ranges == tuple(OffsetRange(tp(number), *ends) for number, *ends in expected)
-
-
-@pytest.mark.parametrize(
-    ("least", "expected"),
-    [(50, [(0, 0, 4), (1, 0, 1)]), (150, [(0, 1, 4), (1, 0, 1)]), (300, [(0, 2, 4)]), (999, [])],
-)
-def test_a_filter_on_time_leaves_out_what_is_older(kit, least, expected):
-    produce_at(kit, 0, 100, 200, 300, 150)
-    produce_at(kit, 1, 250)
-    ranges = plan_filtered(kit, RecordFilter(min_timestamp=least))
-    assert ranges == tuple(OffsetRange(tp(number), *ends) for number, *ends in expected)
-
-
-def test_a_filter_on_time_keeps_to_the_ends_of_the_query(kit):
-    produce_at(kit, 0, 100, 200, 300, 400, 450, 500)
-    ends = {"startingOffsets": t(p0=2, p1=0), "endingOffsets": t(p0=4, p1=0)}
-    assert plan_filtered(kit, RecordFilter(min_timestamp=200), **ends) == (
-        OffsetRange(tp(0), 2, 4),
-    )
-    assert plan_filtered(kit, RecordFilter(min_timestamp=400), **ends) == (
-        OffsetRange(tp(0), 3, 4),
-    )
-    for behind_the_end in (450, 500):
-        assert plan_filtered(kit, RecordFilter(min_timestamp=behind_the_end), **ends) == ()
-    both = RecordFilter(offsets=Span(3), min_timestamp=200)
-    assert plan_filtered(kit, both, **ends) == (OffsetRange(tp(0), 3, 4),)
-
-
-def test_no_time_is_looked_up_for_ranges_that_are_empty(kit, monkeypatch):
-    def fail(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(MemoryOffsetFetcher, "for_timestamps", fail)
-    assert plan_filtered(kit, RecordFilter(min_timestamp=1)) == ()
-
-
-def test_a_narrowed_range_is_split(kit):
-    kit.produce(10)
-    ranges = plan_filtered(kit, RecordFilter(offsets=Span(4)), minPartitions="2")
-    assert ranges == (OffsetRange(tp(0), 4, 7), OffsetRange(tp(0), 7, 10))
-
-
 @pytest.mark.parametrize("answers", [[[0, 1], [0]], [[0], [0, 1]]])
 def test_partitions_that_are_known_at_one_end_only_are_not_read(kit, monkeypatch, answers):
     """A partition that comes or goes between two looks is left for the next query."""
     looks = [frozenset(map(tp, numbers)) for numbers in answers]
     monkeypatch.setattr(MemoryOffsetFetcher, "partitions", lambda *_: looks.pop(0))
     assert plan(kit) == (OffsetRange(tp(0), -2, -1),)
-
-
-@pytest.mark.parametrize("timestamp", [-1, -2, -3, -2_208_988_800_000])
-def test_a_time_before_1970_leaves_no_record_out(kit, monkeypatch, timestamp):
-    """No record is older, and to Kafka such a number means something else than a time."""
-    kit.produce(3)
-    monkeypatch.delattr(MemoryOffsetFetcher, "for_timestamps")
-    monkeypatch.setattr(MemoryOffsetFetcher, "__abstractmethods__", frozenset())
-    ranges = plan_filtered(kit, RecordFilter(min_timestamp=timestamp))
-    assert ranges == (OffsetRange(tp(0), 0, 3),)

@@ -453,7 +453,7 @@ OF_A_BATCH: Final = {
     "endingTimestamp": "8",
     "endingOffsetsByTimestamp": '{"T":{"0":1}}',
     "endingOffsets": '{"T":{"0":1}}',
-    "pushFilters": "true",
+    "pushFilters": "false",
 }
 OF_A_STREAM: Final = {
     "maxOffsetsPerTrigger": "20",
@@ -492,7 +492,6 @@ def all_read(**of_a_kind: Any) -> SourceOptions:
         fetch_retry_interval_ms=7,
         metadata_ttl_ms=-1,
         allow_limits_without_trigger=False,
-        push_filters=False,
         metadata_path=None,
         commit_offsets_to_group=None,
         kafka=(("bootstrap.servers", "B:9092"), ("group.id", "G")),
@@ -510,7 +509,7 @@ def spelled(names: Mapping[str, str]) -> st.SearchStrategy[dict[str, Callable[[s
 def test_names_of_a_batch_in_any_case(spelling):
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_BATCH).items()}
     assert parse_source_options(raw, QueryKind.BATCH) == all_read(
-        ending_offsets=GlobalTimestamp(8, OnNoMatch.LATEST), push_filters=True
+        ending_offsets=GlobalTimestamp(8, OnNoMatch.LATEST)
     )
 
 

@@ -190,7 +190,17 @@ SOURCE_CASES: Final[Mapping[str, Case]] = {
         f"include{column}": flag(default=column != "Headers")
         for column in (*COLUMN_OPTIONS, "Headers")
     },
-    "pushFilters": flag(default=False),
+    "pushFilters": Case(
+        False,
+        {"false": False},
+        {
+            "true": "pushFilters must be false: Spark 4.1 to 4.3 apply the filters that were "
+            "pushed last to every use of a DataFrame, so that its other queries would miss rows, "
+            "and Spark 4.0 pushes none. Remove the option. To read less, set 'assign', "
+            "'startingOffsets', 'startingTimestamp', 'endingOffsets' or 'endingTimestamp'",
+            **not_a_number("x"),
+        },
+    ),
 }
 
 SINK_CASES: Final[Mapping[str, Case]] = {
