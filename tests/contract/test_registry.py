@@ -26,7 +26,7 @@ from .registry import (
 )
 
 CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
-    "confluent": ALL - {Capability.TRANSACTIONAL_WRITES},
+    "confluent": ALL - {Capability.CONTINUOUS_TRANSACTIONS, Capability.TRANSACTIONAL_WRITES},
     "kafka-python": ALL,
     "memory": ALL - {Capability.COMPRESSION},
 }

@@ -8,7 +8,6 @@ import pytest
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     OptionsError,
@@ -23,8 +22,6 @@ from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import numbered
 
 from .processes import threads
-
-SETTINGS = ContinuousSettings("unused")
 
 
 @pytest.fixture
@@ -41,7 +38,7 @@ def unreachable(**given: str) -> ConfluentStreamClient:
         "kafka.default.api.timeout.ms": "1000",
         **{name.replace("__", "."): value for name, value in given.items()},
     }
-    return ConfluentStreamClient(parse_source_options(options, QueryKind.STREAM), None, SETTINGS)
+    return ConfluentStreamClient(parse_source_options(options, QueryKind.STREAM), None)
 
 
 def descriptors() -> int:
@@ -55,7 +52,7 @@ def test_windows(monkeypatch):
     parsed = parse_source_options(options, QueryKind.STREAM)
     monkeypatch.setattr(os, "name", "nt")
     with pytest.raises(UnsupportedFeatureError, match=r"on Windows cannot .*use the client 'kafka"):
-        ConfluentStreamClient(parsed, None, SETTINGS)
+        ConfluentStreamClient(parsed, None)
 
 
 def test_closed_clients_give_back_their_threads_and_files(world):

@@ -50,12 +50,11 @@ def test_whether_a_forgotten_transaction_was_committed_is_not_known(transactions
         transactions.abort(opened)
 
 
-@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_a_continuous_query_goes_on_after_its_ids_were_forgotten(
-    client, forgetful, fresh_name, transactions
+    forgetful, fresh_name, transactions
 ):
     """A partition without records for a week costs a restart of the task, and no record."""
-    world = KafkaWorld(client, fresh_name, forgetful)
+    world = KafkaWorld("kafka-python", fresh_name, forgetful)
     source, target = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
     group = world.fresh_name()
     sink = stream_sink(world, target.topic, exactly_once=True)

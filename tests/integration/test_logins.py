@@ -26,12 +26,13 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing.kafka_world import KafkaWorld
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
-from pyspark_kafka.testing.world import ALL, COMMITTED, Capability, await_until, numbered
+from pyspark_kafka.testing.world import COMMITTED, Capability, await_until, numbered
 from tests.servers import kdc
 from tests.servers.java_gateway import java_gateway
 from tests.servers.kafka import SharedKafka
 from tests.servers.kdc import Kdc
 from tests.servers.secured import SHORT_SESSION_MS, SecuredBroker, login_module
+from tests.servers.tested_kafka import capabilities_of, version_of_run
 
 USER = "kerberos-user"
 HAS_GSSAPI = find_spec("gssapi") is not None
@@ -61,9 +62,9 @@ def world_of(secured, fresh_name):
 
     def make(options: Mapping[str, str]) -> KafkaWorld:
         client = options.get("client", "kafka-python")
-        lacks = {Capability.TRANSACTIONAL_WRITES} if client == "confluent" else set()
         cluster = SecuredKafka(secured, options)
-        worlds.append(KafkaWorld(client, fresh_name, cluster, ALL - lacks))
+        capabilities = capabilities_of(client, version_of_run())
+        worlds.append(KafkaWorld(client, fresh_name, cluster, capabilities))
         return worlds[-1]
 
     yield make
@@ -202,7 +203,8 @@ class Copies:
         self._source, self._batches, self._stream = (
             TopicPartition(world.topic(), 0) for _ in range(3)
         )
-        sink = stream_sink(world, self._stream.topic, exactly_once=True)
+        exactly_once = Capability.CONTINUOUS_TRANSACTIONS in world.capabilities
+        sink = stream_sink(world, self._stream.topic, exactly_once=exactly_once)
         self._task = StreamTask(world.stream_client(sink, world.fresh_name()), echo)
         self._task.assign({self._source: 0})
         container = world.container()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final, final
 
 import pyarrow as pa
@@ -19,8 +19,6 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import RecordDeliveryError
 from pyspark_kafka.testing import await_until
 from tests.servers.hostile_broker import HostileBroker, Lie, Line, framed
-
-from .uses import EXACTLY_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,9 +89,9 @@ def write_batch(leader: Refusing) -> None:
 
 
 @contextmanager
-def _streaming(leader: Refusing, **sink: str) -> Iterator[StreamClient]:
+def _streaming(leader: Refusing) -> Iterator[StreamClient]:
     source = parse_source_options({**leader.options, "subscribe": INPUT.topic}, QueryKind.STREAM)
-    given = {**leader.options, "topic": OUTPUT.topic, **sink}
+    given = {**leader.options, "topic": OUTPUT.topic}
     with (
         closing_clients(container_for(source)) as container,
         closing(
@@ -132,24 +130,9 @@ def write_continuously(leader: Refusing) -> None:
         _settle(client, 2)
 
 
-def write_exactly_once(leader: Refusing) -> None:
-    with _streaming(leader, **EXACTLY_ONCE) as client:
-        client.write(_polled(leader, client), [outputs(VALUES[:1]), outputs(VALUES[1:])])
-        leader.await_first()
-        leader.answer()
-        _settle(client, 1)
-
-
 @pytest.mark.parametrize("write", [write_batch, write_continuously])
 def test_a_record_that_is_reported_without_an_offset_was_not_delivered(leader, write):
     """Librdkafka takes a refused batch for a duplicate if a later one succeeds."""
     with pytest.raises(RecordDeliveryError, match="it has no offset: the topic was probably del"):
         write(leader)
     assert VALUES[0] not in leader.written()
-
-
-def test_no_transaction_without_a_refused_batch_is_committed(leader):
-    """The batch is sent again, or the transaction fails."""
-    with suppress(RecordDeliveryError):
-        write_exactly_once(leader)
-        assert leader.written() == set(VALUES)

@@ -148,6 +148,7 @@ FEATURES = (
         "continuous, exactly-once",
         copy_once,
         (READ, WRITE, IDS, ("Read", "Group", f"pyspark-kafka-{QUERY_ID}")),
+        ("kafka-python",),
     ),
     Feature("lag", lag, (READ,)),
 )

@@ -38,7 +38,7 @@ from tests.servers.lies import DAYS_MS, trickled
 from tests.servers.silent_listeners import silent_listener, trickling_listener
 from tests.slowness import bound_s
 
-from .uses import EXACTLY_ONCE, USES, stream_offsets
+from .uses import EXACTLY_ONCE, TRANSACTIONAL, USES, stream_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -128,12 +128,12 @@ def _timeouts(client: str, is_reached: Callable[[], object]) -> Iterator[float]:
 
 
 def _supported(*uses: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the uses by each client that can: librdkafka cannot end another's transaction."""
+    """Return the uses by each client that can: `confluent` has no transactions."""
     return [
         (client, *use)
         for client in CLIENTS
         for use in uses
-        if (client, *use)[:2] != ("confluent", "transaction")
+        if client == "kafka-python" or next(iter(use)) not in TRANSACTIONAL
     ]
 
 

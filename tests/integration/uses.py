@@ -126,3 +126,6 @@ USES: Final[dict[str, Callable[[dict[str, str], str], None]]] = {
     "committed offsets": fetch_committed,
 }
 """All of them, by name."""
+
+TRANSACTIONAL: Final = frozenset({"transaction", "exactly once"})
+"""What the client `confluent` refuses."""

@@ -31,7 +31,7 @@ _FIRST_WITH: Final[Mapping[str, Mapping[Capability, tuple[int, int]]]] = {
 """The first version of Kafka with which a client can do something."""
 
 _NEVER: Final[Mapping[str, frozenset[Capability]]] = {
-    "confluent": frozenset({Capability.TRANSACTIONAL_WRITES}),
+    "confluent": frozenset({Capability.CONTINUOUS_TRANSACTIONS, Capability.TRANSACTIONAL_WRITES}),
     "kafka-python": frozenset(),
 }
 

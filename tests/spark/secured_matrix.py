@@ -43,9 +43,8 @@ edit it. The test runs every cell on a real broker with TLS and ACLs, whose sess
 FOOT: Final = """
 - The client `confluent` refuses GSSAPI: the librdkafka in its wheel has no Kerberos. With one that
   has it, the client accepts it.
-- It refuses exactly-once, since it cannot commit transactions that another process began. A query
-  may read with `confluent` and write with `kafka-python`, and a continuous query is exactly-once
-  with both.
+- It refuses exactly-once, since it cannot commit transactions that another process began. A
+  micro-batch query may read with `confluent` and write with `kafka-python`.
 - GSSAPI with `kafka-python` needs the extra `kerberos`. Without it the options are refused.
 - Delegation tokens are SCRAM logins with `tokenauth="true"`; only `kafka-python` takes them.
 """

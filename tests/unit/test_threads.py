@@ -13,7 +13,6 @@ from typing import Any, Final
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.adapters.confluent.transactions import PartitionTransactions
 from pyspark_kafka.adapters.continuous.directory_channel import PollingThread
 from pyspark_kafka.adapters.continuous.socket_channel import ConnectionLoop
 from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
@@ -24,7 +23,6 @@ from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.application.lag import worker as lag_worker
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
 Plant = Callable[[pytest.MonkeyPatch], object]
@@ -87,11 +85,6 @@ def polling(_: pytest.MonkeyPatch) -> None:
     polled.close(30)
 
 
-def transactions(_: pytest.MonkeyPatch) -> None:
-    partition = TopicPartition("t", 0)
-    PartitionTransactions(partition, fail, lambda: None, 1, 30, TimeoutError).await_fenced()
-
-
 def task_thread(_: pytest.MonkeyPatch) -> str | None:
     runner = ThreadTaskRunner()
     runner.start(1, fail)
@@ -127,7 +120,6 @@ def pool(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTS: Final[dict[str, Plant]] = {
-    "adapters/confluent/transactions.py::self._run": transactions,
     "adapters/continuous/socket_channel.py::self._run": connection_loop,
     "adapters/kafka_python/sasl.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
     "adapters/security/memory_files.py::_write": piped_secret,

@@ -45,6 +45,7 @@ from .plugins import (
     check_writing,
     client_named,
     configure,
+    require_guarantee,
     value_format_named,
     writer_factory,
 )
@@ -101,16 +102,20 @@ def _dead_letters(client: Client, options: SourceOptions, topic: str) -> Iterato
 def _stream_client(
     client: Client, source: SourceOptions, sink: SinkOptions | None, settings: ContinuousSettings
 ) -> StreamClient:
-    return require_stream_client(client, source)(source, sink, settings)
+    return require_stream_client(client, source, sink)(source, sink, settings)
 
 
-def require_stream_client(client: Client, source: SourceOptions) -> StreamClientFactory:
+def require_stream_client(
+    client: Client, source: SourceOptions, sink: SinkOptions | None
+) -> StreamClientFactory:
     """Return the factory of a client for continuous queries.
 
-    :raises OptionsError: if the client has none.
+    :raises OptionsError: if the client has none, or does not support the delivery guarantee.
     """
     if client.stream_client is None:
         raise OptionsError([f"Client '{source.client}' does not support continuous queries"])
+    if sink is not None:
+        require_guarantee(client, sink)
     return client.stream_client
 
 

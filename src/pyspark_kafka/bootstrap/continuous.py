@@ -169,7 +169,8 @@ def start_query(
 ) -> ContinuousQuery:
     """Start a query whose tasks a runner runs; it closes the channel when it ends.
 
-    :raises OptionsError: if the client does not support continuous queries.
+    :raises OptionsError: if the client does not support continuous queries, or the sink's delivery
+        guarantee.
     :raises MetadataLogError: if the checkpoint cannot be used.
     """
     from ..adapters.checkpoints.files import query_id_of
@@ -183,7 +184,7 @@ def start_query(
             metadata_path=plan.source.metadata_path or plan.checkpoint.child("sources").child("0"),
         )
         container = stack.enter_context(closing_clients(plan.make_container(source)))
-        require_stream_client(container.client(), source)
+        require_stream_client(container.client(), source, plan.sink)
         task_source, typed = _with_schemas(container, plan.source)
         prefix = plan.sink.transactional_id_prefix if plan.sink else "pyspark-kafka"
         program = TaskProgram(

@@ -101,6 +101,14 @@ def check_writing(client: Client, options: SinkOptions) -> None:
     :raises OptionsError: if it does not support writing or the delivery guarantee.
     """
     writer_factory(client, options)
+    require_guarantee(client, options)
+
+
+def require_guarantee(client: Client, options: SinkOptions) -> None:
+    """Check that a client supports a sink's delivery guarantee.
+
+    :raises OptionsError: if it does not.
+    """
     if options.is_exactly_once and client.transactions is None:
         problem = (
             f"deliveryGuarantee 'exactly-once' is not supported by the client '{options.client}', "

@@ -162,7 +162,7 @@ def record_tail_for(options: SourceOptions) -> Iterator[RecordTail]:
             schema = container.value_schemas().resolve()
             typed = container.typed_records(schema)
             options = replace(options, projection=typed.projection)
-        make_client = require_stream_client(container.client(), options)
+        make_client = require_stream_client(container.client(), options, None)
         with closing(make_client(options, None, ContinuousSettings(""))) as client:
             yield RecordTail(container.offset_fetcher(), client, typed)
 

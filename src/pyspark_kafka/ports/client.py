@@ -34,7 +34,7 @@ class Client:
     record_reader: Callable[[SourceOptions], RecordReader]
     record_writer: Callable[[SinkOptions], RecordWriter] | None = None
     transactions: Callable[[SinkOptions], Transactions] | None = None
-    """For exactly-once delivery: commits transactions that another process began."""
+    """For exactly-once delivery: ends transactions that another process began."""
 
     stream_client: StreamClientFactory | None = None
     """For continuous queries; without a sink's options, it writes nothing."""

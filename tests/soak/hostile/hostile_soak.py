@@ -48,7 +48,7 @@ HOSTILE_QUERIES: Final = tuple(
 CONTINUOUS_HOSTILE_QUERIES: Final = (
     QueryPlan("kafka-python", "exactly-once", MECHANISM),
     QueryPlan("kafka-python", "at-least-once"),
-    QueryPlan("confluent", "exactly-once"),
+    QueryPlan("confluent", "at-least-once"),
     QueryPlan("confluent", "at-least-once", MECHANISM),
 )
 SPARK: Final = "spark"

@@ -48,11 +48,11 @@ def _check_sink(options: SinkOptions) -> None:
 
 
 def _stream_client(
-    source: SourceOptions, sink: SinkOptions | None, settings: ContinuousSettings
+    source: SourceOptions, sink: SinkOptions | None, _: ContinuousSettings
 ) -> StreamClient:
     with _requires_confluent():
         from .stream_client import ConfluentStreamClient
-    return ConfluentStreamClient(source, sink, settings)
+    return ConfluentStreamClient(source, sink)
 
 
 def _cluster_describer(options: SourceOptions) -> ClusterDescriber:

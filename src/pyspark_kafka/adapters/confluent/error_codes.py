@@ -122,13 +122,5 @@ NOT_SERVING_ERRORS: Final = UNKNOWN_TOPIC_ERRORS | {
 }
 """The leader of a partition does not serve it yet."""
 
-FENCED_ERRORS: Final = frozenset(
-    {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
-)
-"""Another producer has taken over the transactional id."""
-
-FORGOTTEN_ID: Final[int] = KafkaError.INVALID_PRODUCER_ID_MAPPING
-"""The transactional id has expired."""
-
 PURGED_ERRORS: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
-"""The transaction of a record failed before the record was sent, or is aborted."""
+"""librdkafka dropped a record before it was sent, or while it was."""

@@ -181,18 +181,11 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_event_ListOffsets_result": (c_void_p, (c_void_p,)),
     "rd_kafka_ListOffsets_result_infos": (POINTER(c_void_p), (c_void_p, POINTER(c_size_t))),
     "rd_kafka_ListOffsetsResultInfo_topic_partition": (c_void_p, (c_void_p,)),
-    "rd_kafka_init_transactions": (c_void_p, (c_void_p, c_int)),
-    "rd_kafka_begin_transaction": (c_void_p, (c_void_p,)),
-    "rd_kafka_send_offsets_to_transaction": (c_void_p, (c_void_p, c_void_p, c_void_p, c_int)),
-    "rd_kafka_commit_transaction": (c_void_p, (c_void_p, c_int)),
-    "rd_kafka_abort_transaction": (c_void_p, (c_void_p, c_int)),
     "rd_kafka_topic_partition_list_new": (c_void_p, (c_int,)),
     "rd_kafka_topic_partition_list_add": (c_void_p, (c_void_p, c_char_p, c_int32)),
     "rd_kafka_topic_partition_list_set_offset": (c_int, (c_void_p, c_char_p, c_int32, c_int64)),
     "rd_kafka_topic_partition_set_leader_epoch": (None, (c_void_p, c_int32)),
     "rd_kafka_topic_partition_list_destroy": (None, (c_void_p,)),
-    "rd_kafka_consumer_group_metadata_new": (c_void_p, (c_char_p,)),
-    "rd_kafka_consumer_group_metadata_destroy": (None, (c_void_p,)),
 }
 
 

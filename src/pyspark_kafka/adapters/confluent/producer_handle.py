@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from ...domain.security.rights import (
-    IDEMPOTENT_WRITE,
-    Operation,
-    topic_right,
-    transactional_id_right,
-)
+from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...ports.clock import Deadline
 from .delivery_errors import (
     WITHOUT_OFFSET,
@@ -88,20 +83,11 @@ class ProducerHandle:
         self._calls = ProducerCalls(library, client)
         is_idempotent = config.get(IDEMPOTENCE) == "true"
         self._reports = DeliveryReports(library, is_idempotent=is_idempotent)
-        self._transactional_id = config.get("transactional.id", "")
         self._leaders = LeaderCheck(library, client) if is_idempotent else None
         self._failed: Undelivered | None = None
         self._max_uncounted = max_uncounted
         self._only_topic = topic
         self._uncounted = 0
-
-    @property
-    def client(self) -> int:
-        """The address of librdkafka's handle.
-
-        :raises RuntimeError: if the producer is closed, or another process created it.
-        """
-        return self._handle.client
 
     def partitions(self, topic: str, timeout_s: float) -> int:
         """Return the number of partitions of a topic, from a broker, once their leaders serve them.
@@ -194,19 +180,10 @@ class ProducerHandle:
         code, reason = self._fatal_error()
         if self._failed is not None and code not in REFUSED_RESOURCES:
             return delivery_error(self._errors, self._failed)
-        if not code or (self._transactional_id and code not in REFUSED_RESOURCES):
+        if not code:
             return None
         error = KafkaError(code, reason)
         return self._errors.error("a request for a producer id", error, *self._rights())
-
-    def forget_failures(self) -> None:
-        """Forget the records that were not delivered: their transaction was aborted."""
-        self._handle_events(0)
-        self._failed = None
-
-    def fatal_code(self) -> int:
-        """Return the code of the error after which the producer is unusable, 0 without one."""
-        return self._fatal_error()[0]
 
     def close(self) -> None:
         """Drop what was not flushed, and destroy the handle; a second call does nothing."""
@@ -239,7 +216,7 @@ class ProducerHandle:
     def _take_reports(self, event: int) -> None:
         for address in self._reports.take(event):
             record = self._undelivered(address)
-            # Their transaction cannot be committed, which says more.
+            # The fatal error after which they were purged says more.
             if record.code not in PURGED_ERRORS:
                 self._failed = to_report(self._failed, record)
 
@@ -269,8 +246,6 @@ class ProducerHandle:
 
     def _rights(self) -> Iterator[Right]:
         """Yield the rights to get a producer id."""
-        if self._transactional_id:
-            yield transactional_id_right(Operation.WRITE, self._transactional_id)
         topics = {self._only_topic} if self._only_topic else self._handle.topics
         for topic in sorted(topics):
             yield topic_right(Operation.WRITE, topic)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import threading
 import weakref
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, final
@@ -14,14 +13,13 @@ from ...ports.clock import Deadline
 from ...ports.continuous import StreamClient
 from ..stream_sinks import NoSink
 from .stream_fetcher import StreamFetcher
-from .stream_sinks import AtLeastOnceSink, ExactlyOnceSink, SinkProducers
+from .stream_sinks import AtLeastOnceSink
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options.sink import SinkOptions
     from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous import PolledRecords
-    from ..stream_sinks import StreamSink
 
 RENEWAL_S: Final = 1.0
 """How often to look whether certificates or keys were replaced."""
@@ -45,7 +42,7 @@ def _close(selector: selectors.BaseSelector, *ends: int) -> None:
 
 @final
 class WakePipe:
-    """Waits until a byte is written to ``file``; one thread waits, and any may write."""
+    """Waits until librdkafka writes a byte to ``file``."""
 
     def __init__(self) -> None:
         self._source, self.file = os.pipe()
@@ -54,7 +51,6 @@ class WakePipe:
             os.set_blocking(end, False)  # type: ignore[attr-defined,unused-ignore]  # on win32
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._source, selectors.EVENT_READ)
-        self._lock = threading.Lock()
         self._close = weakref.finalize(self, _close, self._selector, self._source, self.file)
         self._close.atexit = False
 
@@ -64,29 +60,16 @@ class WakePipe:
             with suppress(BlockingIOError):
                 os.read(self._source, _READ)
 
-    def set(self) -> None:
-        """End the current wait, or else the next one; do nothing once the pipe is closed."""
-        # Another file may have got its number since.
-        with self._lock, suppress(BlockingIOError):
-            if self._close.alive:
-                os.write(self.file, b".")
-
     def close(self) -> None:
         """Close both ends; librdkafka may not write any more. A second call does nothing."""
-        with self._lock:
-            self._close()
+        self._close()
 
 
 @final
 class ConfluentStreamClient(StreamClient):
     """One consumer for all partitions; its queues and the producers' queues end one wait."""
 
-    def __init__(
-        self,
-        source: SourceOptions,
-        sink: SinkOptions | None,
-        settings: ContinuousSettings,
-    ) -> None:
+    def __init__(self, source: SourceOptions, sink: SinkOptions | None) -> None:
         """Check the options; nothing is connected yet.
 
         :raises OptionsError: if librdkafka does not know a setting.
@@ -101,7 +84,7 @@ class ConfluentStreamClient(StreamClient):
         self._next_renewal = Deadline.after(RENEWAL_S)
         self._wake = WakePipe()
         self._consumer = StreamFetcher(source, self._wake.file)
-        self._sink = _sink(source, sink, settings, self._wake)
+        self._sink = NoSink() if sink is None else AtLeastOnceSink(sink, self._wake.file)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         self._renew()
@@ -161,17 +144,3 @@ class ConfluentStreamClient(StreamClient):
         self._next_renewal = Deadline.after(RENEWAL_S)
         self._consumer.renew()
         self._sink.renew()
-
-
-def _sink(
-    source: SourceOptions,
-    sink: SinkOptions | None,
-    settings: ContinuousSettings,
-    wake: WakePipe,
-) -> StreamSink:
-    if sink is None:
-        return NoSink()
-    producers = SinkProducers(sink)
-    if sink.is_exactly_once:
-        return ExactlyOnceSink(producers, source, settings, wake.set)
-    return AtLeastOnceSink(producers, wake.file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict, deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
@@ -17,6 +18,7 @@ from kafka.protocol.producer import (
 )
 
 from ...domain.errors import BrokerUnreachableError
+from ...domain.partition_offsets import PartitionOffsets
 from ...domain.security.rights import (
     Operation,
     group_right,
@@ -34,7 +36,7 @@ from ...domain.writing.transaction_cycle import (
 )
 from ..call_deadline import MAX_ATTEMPT_S
 from ..partitioning.topic_rows import require_topic
-from ..stream_sinks import StreamSink, TransactionalSink
+from ..stream_sinks import StreamSink, later
 from .connections import CoordinatorRequest, receive_ready
 from .coordinator import CoordinatorClient
 from .produce_client import ProducerFactory
@@ -54,9 +56,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ...domain.continuous.epochs import Output
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options.sink import SinkOptions
-    from ...domain.partition_offsets import PartitionOffsets
     from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
     from ...domain.writing.transaction import Transaction
@@ -183,8 +185,6 @@ class _TransactionalWriter:
         """Whether all is committed."""
         return self.cycle.is_settled
 
-    is_over = is_settled
-
     def commit(self, next_offset: int) -> None:
         """Commit an offset of the input, without outputs."""
         self.cycle.append((), next_offset)
@@ -192,9 +192,6 @@ class _TransactionalWriter:
     def take_committed(self) -> int | None:
         """Return the offset that was committed since the last call, if any."""
         return self.cycle.take_committed()
-
-    def finish(self) -> None:
-        """Do nothing: the sink writes no more."""
 
     @property
     def transactional_id(self) -> str:
@@ -301,20 +298,42 @@ class _TransactionalWriter:
 
 
 @final
-class ExactlyOnceSink(TransactionalSink[_TransactionalWriter]):
-    """Commits outputs and the offsets of their input together."""
+class ExactlyOnceSink(StreamSink):
+    """Commits outputs and the offsets of their input together, by a writer for each partition."""
 
     def __init__(self, options: SinkOptions, continuous: ContinuousSettings) -> None:
         """Translate the options; nothing is connected yet.
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        super().__init__(continuous)
+        super().__init__()
+        self._settings = continuous
+        self._writers: dict[TopicPartition, _TransactionalWriter] = {}
+        self._revoked: set[TopicPartition] = set()
+        self._outputs: defaultdict[TopicPartition, deque[Output]] = defaultdict(deque)
         self._topic = options.topic
         self._timeout_ms = min(options.producer.transaction_timeout_ms, MAX_TIMEOUT_MS)
         self._max_waiting_bytes = options.producer.buffer_memory // 2
         self._factory = ProducerFactory(options)
         self._requests = TransactionRequests(self._factory.metadata, self._factory.errors)
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        again = offsets.restrict(self._writers.keys() - self._revoked)
+        self._await_end(offsets.keys())
+        self._close_writers(offsets.keys())
+        super().assign(offsets)
+        committed = self._begin(offsets.keys(), offsets.keys() - again.keys())
+        for partition, offset in again.items():
+            self._writers[partition].commit(offset)
+        return PartitionOffsets(later(offsets, committed))
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        self._revoked |= self._writers.keys() & set(partitions)
+
+    @property
+    def is_settled(self) -> bool:
+        # The tracker does not know of offsets that `assign` commits.
+        return super().is_settled and all(each.is_settled for each in self._writers.values())
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         with self._mapped_errors():
@@ -342,7 +361,39 @@ class ExactlyOnceSink(TransactionalSink[_TransactionalWriter]):
             closing.callback(self._factory.close)
             closing.callback(self._close_writers, list(self._writers))
 
+    def _track(self, polled: PolledRecords) -> _TransactionalWriter | None:
+        """Return the writer of outputs, which its commit of their offset acknowledges.
+
+        There is none if the partition was revoked: another task may read it already.
+        """
+        partition = polled.partition
+        if partition in self._revoked or partition not in self._writers:
+            return None
+        output = self._tracker.add(partition, polled.next_offset, 1)
+        self._outputs[partition].append(output)
+        return self._writers[partition]
+
+    def _take_committed(self) -> None:
+        """Acknowledge outputs, and close the writers of revoked partitions that are done."""
+        for partition, writer in self._writers.items():
+            committed = writer.take_committed()
+            if committed is not None:
+                outputs = self._outputs[partition]
+                while outputs and outputs[0].next_offset <= committed:
+                    self._tracker.acknowledge(outputs.popleft(), 1)
+        self._close_writers([each for each in self._revoked if self._writers[each].is_settled])
+
+    def _close_writers(self, partitions: Collection[TopicPartition]) -> None:
+        with ExitStack() as closing:
+            for partition in partitions:
+                self._revoked.discard(partition)
+                self._outputs.pop(partition, None)
+                writer = self._writers.pop(partition, None)
+                if writer is not None:
+                    closing.callback(writer.close)
+
     def _await_end(self, partitions: Collection[TopicPartition]) -> None:
+        """Wait until what was written of partitions before is committed; some are new."""
         errors = self._factory.errors
         with self._mapped_errors(), errors.one_deadline() as deadline:
             while unsettled := [each for each in partitions if not self._is_done(each)]:
@@ -361,6 +412,7 @@ class ExactlyOnceSink(TransactionalSink[_TransactionalWriter]):
     def _begin(
         self, partitions: Collection[TopicPartition], new: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, int]:
+        """Begin writers, which fence earlier ones; then return the group's offsets of ``new``."""
         group_id = self._settings.group_id
         names = {
             partition: self._settings.transactional_id(partition.topic, partition.partition)

@@ -28,10 +28,9 @@ from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetch
 from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 from pyspark_kafka.adapters.confluent.record_reader import RangeConsumers
 from pyspark_kafka.adapters.confluent.sources import Sources
-from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient, WakePipe
+from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.adapters.confluent.stream_fetcher import StreamFetcher
 from pyspark_kafka.adapters.fetching import FetchedPartition, Watermarks
-from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.reading.near_replicas import NearReplicas
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords
@@ -39,7 +38,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 
 from ..conftest import CloseError, broken_parts
-from ..options import EXACTLY_ONCE, sink_of, source_of
+from ..options import sink_of, source_of
 
 SERVERS: Final = {"bootstrap.servers": "127.0.0.1:1"}
 OPTIONS: Final = source_of("confluent")
@@ -267,23 +266,25 @@ def test_the_error_of_a_client_is_raised(is_collected):
         close_in_time(lambda: 1 // 0, is_collected=is_collected)
 
 
-def stream_client() -> ConfluentStreamClient:
-    sink = sink_of("confluent", EXACTLY_ONCE)
-    return ConfluentStreamClient(source_of("confluent"), sink, ContinuousSettings("group"))
-
-
 @pytest.mark.parametrize(
-    ("owner_of", "parts"),
+    ("make", "owner_of", "parts"),
     [
-        (lambda client: client, ["_consumer", "_sink", "_wake"]),
-        (lambda client: client._sink, ["_metadata", "_group"]),
-        (lambda client: client._sink._group._session, ["_admin", "_committer"]),
+        (
+            lambda: ConfluentStreamClient(OPTIONS, sink_of("confluent")),
+            lambda client: client,
+            ["_consumer", "_sink", "_wake"],
+        ),
+        (
+            lambda: ConfluentOffsetFetcher(OPTIONS),
+            lambda fetcher: fetcher._session,
+            ["_admin", "_committer"],
+        ),
     ],
-    ids=["client", "sink", "fetcher"],
+    ids=["client", "fetcher"],
 )
-def test_an_error_of_a_close_leaves_nothing_open(owner_of, parts):
-    with closing(stream_client()) as client:
-        owner = owner_of(client)
+def test_an_error_of_a_close_leaves_nothing_open(make, owner_of, parts):
+    with closing(make()) as made:
+        owner = owner_of(made)
         with broken_parts(owner, *parts) as closed, pytest.raises(CloseError):
             owner.close()
         assert closed == parts
@@ -321,19 +322,3 @@ def test_no_file_is_notified_after_closing(stuck, unreached):
     assert list(stuck.notified.values()) == [-1] * 3
     os.close(reading)
     os.close(writing)
-
-
-def test_a_closed_pipe_writes_to_no_other_file():
-    """A transaction may end after its client was closed, when another file has the number."""
-    pipe = WakePipe()
-    pipe.close()
-    source, sink = os.pipe()
-    try:
-        os.set_blocking(source, False)
-        assert sink == pipe.file
-        pipe.set()
-        with pytest.raises(BlockingIOError):
-            os.read(source, 1)
-    finally:
-        os.close(source)
-        os.close(sink)

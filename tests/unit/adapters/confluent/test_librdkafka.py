@@ -10,7 +10,6 @@ from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
-from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
 
 from ..options import sink_of, source_of
@@ -79,7 +78,7 @@ def test_another_machine_is_refused(monkeypatch):
     [
         lambda: ConfluentRecordReader(source_of("confluent")),
         lambda: ConfluentRecordWriter(sink_of("confluent")),
-        lambda: ConfluentStreamClient(source_of("confluent"), None, ContinuousSettings("g")),
+        lambda: ConfluentStreamClient(source_of("confluent"), None),
     ],
     ids=["reader", "writer", "continuous"],
 )
