@@ -18,6 +18,7 @@ from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.reading.offsets import InitialOffsets, StreamStart
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.domain.checkpoints.checkpoint_log import (
     COMMITTED,
     read_batch,
@@ -117,7 +118,8 @@ def _sink_entry(content: bytes) -> None:
 def _sink(content: bytes) -> None:
     transactions = MemoryTransactions(MemoryCluster())
     for query_id in (None, _QUERY_ID):
-        sink = KafkaSink(_log(content), None, lambda: transactions, _SINK, lambda: query_id)  # noqa: B023
+        checkpoint = SinkCheckpoint(None, None, lambda: query_id, has_sink_log=False)  # noqa: B023
+        sink = KafkaSink(_log(content), checkpoint, lambda: transactions, _SINK, "")
         assert sink.recover().committed_through >= -1
 
 

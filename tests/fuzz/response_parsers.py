@@ -52,7 +52,7 @@ from pyspark_kafka.domain.options.source import parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.subscription import Subscribe, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.writing.transaction import Transaction
+from pyspark_kafka.domain.writing.transaction import Transaction, TransactionState
 
 from .parsers import Parser
 from .valid_responses import CORRELATION_ID, TOPIC, TOPIC_ID, framed, valid_response, variants
@@ -250,7 +250,7 @@ def _transaction_parsers() -> Iterator[Parser]:
         ),
         "committed": (_committed, consumer.OffsetFetchResponse, 7),
         "open-transactions": (
-            lambda all_: [name.startswith("a") for name in all_.open_transactions()],
+            lambda all_: all_.find("without one to describe", TransactionState.ONGOING),
             admin_transactions.ListTransactionsResponse,
             1,
         ),

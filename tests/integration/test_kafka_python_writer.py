@@ -25,6 +25,7 @@ from pyspark_kafka.domain.writing.errors import (
     TransactionLostError,
     UnknownPartitionError,
 )
+from pyspark_kafka.domain.writing.transaction import TransactionState
 from pyspark_kafka.testing import await_until
 from pyspark_kafka.testing.world import unique_name
 
@@ -218,7 +219,7 @@ def test_a_response_may_be_larger_than_a_megabyte(kafka, topic):
     for number in range(40):
         opened = transactions.begin(f"{prefix}{number}")
         transactions._requests.add_partitions(opened, [TopicPartition(topic, 0)])
-    assert len(transactions.open_ids(prefix)) == 40
+    assert len(transactions.find(prefix, TransactionState.ONGOING)) == 40
     transactions.close()
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from .faults import Settings
-from .planted import IDS_COLLIDE, PLANTED, planted
+from .planted import PLANTED, STRICT, planted
 from .search import in_parts
 from .shrinking import shrink
 from .simulation import Outcome, simulate
@@ -76,7 +76,7 @@ def find_planted(part: str, schedules: int, first: int) -> int:
 
 def first_found(name: str, seeds: Iterable[int]) -> Outcome | None:
     """Return the first schedule that breaks a promise because of a planted fault, shrunk."""
-    is_strict = name in IDS_COLLIDE
+    is_strict = name in STRICT
     for settings in (replace(Settings.of(seed), is_strict=is_strict) for seed in seeds):
         with planted(name):
             outcome = simulate(settings)

@@ -42,6 +42,8 @@ class Checkpoint:
 
     tag: str
     query_id: str
+    place: str
+    """Where its sink's log is."""
     first: int = 0
     last: int = sys.maxsize
     offsets: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
@@ -50,7 +52,9 @@ class Checkpoint:
 
     def copy(self, tag: str) -> "Checkpoint":
         planned = self.planned()
-        copied = Checkpoint(tag, self.query_id, planned.end if planned else self.first, self.last)
+        copied = Checkpoint(
+            tag, self.query_id, tag, planned.end if planned else self.first, self.last
+        )
         copied.overwrite(self, with_sinks=True)
         return copied
 

@@ -47,7 +47,7 @@ _OTHERS: Final[tuple[Fault, ...]] = tuple(kind for kind in Fault if kind not in 
 _CALLS: Final = (
     "begin",
     "describe",
-    "open_ids",
+    "find",
     "commit",
     "abort",
     "write",

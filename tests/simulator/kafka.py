@@ -51,9 +51,7 @@ class Kafka:
         self.records: dict[Transaction, list[bytes]] = {}
         self.checked: dict[Transaction, int] = {}
         """When a driver saw that a transaction was open."""
-        self.begun_ms: dict[Transaction, int] = {}
-        self.described_ms: dict[tuple[str, str], list[int]] = {}
-        """When a process has described an id."""
+        self.begun_by: dict[Transaction, str] = {}
         self.names: set[str] = set()
         self.newest: dict[str, Transaction] = {}
         self.forgotten: set[str] = set()
@@ -74,7 +72,7 @@ class Kafka:
             begun = self._port.begin(name)
         self.forgotten.discard(name)
         self.names.add(name)
-        self.begun_ms[begun] = self._scheduler.now_ms
+        self.begun_by[begun] = by
         self._use(begun)
         return begun
 
@@ -84,8 +82,6 @@ class Kafka:
             name: self._before_markers(name, each)
             for name, each in self._port.describe(names).items()
         }
-        for name in described:
-            self.described_ms.setdefault((by, name), []).append(self._scheduler.now_ms)
         if by.startswith("commit"):
             for name, each in described.items():
                 if each.state is TransactionState.ONGOING:
@@ -93,8 +89,13 @@ class Kafka:
                     self.checked[newest] = self._scheduler.now_ms
         return described
 
-    def open_ids(self, prefix: str) -> Sequence[str]:
-        return self._port.open_ids(prefix)
+    def find(self, prefix: str, state: TransactionState) -> dict[str, TransactionDescription]:
+        names = [name for name in self.names if name.startswith(prefix)]
+        described = {
+            name: self._before_markers(name, each)
+            for name, each in self._port.describe(names).items()
+        }
+        return {name: each for name, each in described.items() if each.state is state}
 
     def commit(self, transaction: Transaction, by: str) -> None:
         self._port.commit(transaction)

@@ -10,7 +10,13 @@ from typing import Final
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.writing.errors import TransactionLostError
-from pyspark_kafka.domain.writing.transaction import LANES, SLOTS, Transaction, TransactionEnd
+from pyspark_kafka.domain.writing.transaction import (
+    LANES,
+    SLOTS,
+    Transaction,
+    TransactionEnd,
+    TransactionState,
+)
 
 from .checkpoint import Checkpoint, value_of
 from .faults import Fault
@@ -25,10 +31,12 @@ LATE_WRITE: Final = "by a late write"
 _REPLACED: Final = "a transaction that was aborted, and replaced, is taken for committed"
 _ALL_COMMITTED: Final = "partly lost, says a driver, and another one has committed all"
 
+_RESTORED: Final = "duplicate: an older backup was restored"
 _REVIVED: Final = "an entry that was on its way when the log was deleted"
 
 KNOWN: Final = frozenset(
     {
+        _RESTORED,
         _REVIVED,
         "lost in part: FENCED by a late request",
         "lost in part: FENCED by task",
@@ -45,9 +53,7 @@ KNOWN: Final = frozenset(
 """What is known of the code under test: counted, and no violation unless ``--strict``."""
 
 _ENDS: Final = (TransactionEnd.ABORTED, TransactionEnd.TIMED_OUT, TransactionEnd.FENCED)
-_DUPLICATES: Final = frozenset(
-    {Fault.RESTORED, Fault.DELETED_LOG, Fault.NEW_CHECKPOINT, Fault.COPIED}
-)
+_DUPLICATES: Final = frozenset({Fault.DELETED_LOG, Fault.NEW_CHECKPOINT, Fault.COPIED})
 _SHARED: Final = frozenset({Fault.TWO_DRIVERS, Fault.COPIED})
 
 
@@ -58,6 +64,10 @@ def _kind_of(kind: str, ends: AbstractSet[TransactionEnd]) -> str:
 def application_of(process: str) -> str:
     """Return the application of a process: its number in the name."""
     return process.split(" ")[1].split(".", maxsplit=1)[0]
+
+
+def batch_of(process: str) -> int:
+    return int(process.split(" ")[1].split(".")[1])
 
 
 class Oracle:
@@ -136,7 +146,7 @@ class Oracle:
             return  # it is told, and two logs cannot be right
         text = error.message
         found = re.search(rf"'{SINKS}/(\d+)'", text)
-        entry = self._logged[int(found[1])] if found else self._last[by]
+        entry = self._logged[int(found[1])] if found else self._dropped_entry(error, by)
         if found and checkpoint.newest_entry()[0] > int(found[1]):
             self._violate("about an entry that is not the newest", text)
         if error.may_be_committed:
@@ -151,6 +161,14 @@ class Oracle:
             self._check_dropped(checkpoint, entry, by, text)
         else:
             self._violate("unexplained loss", text)
+
+    def _dropped_entry(self, error: TransactionLostError, by: str) -> SinkLogEntry:
+        """Return what was dropped: before it was logged, an error knows it alone."""
+        logged = self._last.get(by)
+        names = {each.transactional_id for each in logged.transactions} if logged else set()
+        if logged and names.issuperset(error.transactional_ids):
+            return logged
+        return SinkLogEntry(batch_of(by), BatchState.DROPPED, self._world.given[by])
 
     def _check_unknown(self, error: TransactionLostError, entry: SinkLogEntry) -> None:
         kafka = self._world.kafka
@@ -246,22 +264,23 @@ class Oracle:
         if extra := seen.keys() - known:
             self._violate("never read", str(extra))
         self._check_bounds(checkpoints)
-        if self._world.interference <= {Fault.TWO_DRIVERS}:
-            self._check_fences()
+        self._check_ends_by_others()
 
-    def _check_fences(self) -> None:
-        """Check that no driver fences what was begun after it had listed what is open."""
-        kafka = self._world.kafka
-        for transaction, fate in kafka.fates.items():
-            name, begun_ms = transaction.transactional_id, kafka.begun_ms[transaction]
-            first_ms, *later = kafka.described_ms.get((fate.by, name), [sys.maxsize])
-            is_by_commit = fate.end is TransactionEnd.FENCED and fate.by.startswith("commit")
-            if is_by_commit and begun_ms > first_ms:
-                is_compared = bool(later) and begun_ms > later[-1]
-                kind = (
-                    "fences what began after its check" if is_compared else "fences what is later"
-                )
-                self._violate(kind, f"{transaction}: {fate}")
+    def _check_ends_by_others(self) -> None:
+        """Check that no driver ends what another one has begun in a later batch, or in a copy."""
+        world = self._world
+        is_in_order = world.interference <= _SHARED
+        for transaction, fate in world.kafka.fates.items():
+            if fate.end not in (TransactionEnd.ABORTED, TransactionEnd.FENCED):
+                continue
+            if fate.by == OPERATOR or transaction in self._checked:
+                continue
+            begun_by = world.kafka.begun_by[transaction]
+            one, other = application_of(fate.by), application_of(begun_by)
+            if world.places[one] != world.places[other]:
+                self._violate("a copy ends the original's transaction", f"{transaction}: {fate}")
+            elif is_in_order and one != other and batch_of(fate.by) < batch_of(begun_by):
+                self._violate("a late driver ends a transaction", f"{transaction}: {fate}")
 
     def _check_record(
         self,
@@ -279,7 +298,9 @@ class Oracle:
             if not seen[value]:
                 self._violate(self._kind_of_loss(), f"record {value!r} is not visible")
             if seen[value] > 1 and not self._world.interference & _DUPLICATES:
-                self._violate("duplicate", f"record {value!r} is visible {seen[value]} times")
+                is_restored = Fault.RESTORED in self._world.interference
+                kind = _RESTORED if is_restored else "duplicate"
+                self._violate(kind, f"record {value!r} is visible {seen[value]} times")
 
     def _kind_of_loss(self) -> str:
         world = self._world
@@ -292,10 +313,10 @@ class Oracle:
 
     def _check_bounds(self, checkpoints: Sequence[Checkpoint]) -> None:
         world = self._world
-        queries = len({each.query_id for each in checkpoints})
-        if len(world.kafka.names) > queries * world.settings.partitions * LANES * SLOTS:
+        runs = len(world.places)
+        if len(world.kafka.names) > runs * world.settings.partitions * LANES * SLOTS:
             self._violate("too many ids", str(len(world.kafka.names)))
-        if opened := world.kafka.open_ids(""):
+        if opened := world.kafka.find("", TransactionState.ONGOING):
             self._violate("left open", str(opened))
         for checkpoint in checkpoints:
             if len(checkpoint.sinks.batch_ids()) > MAX_ENTRIES + 2:

@@ -29,7 +29,7 @@ class People:
     def __init__(self, world: World, oracle: Oracle) -> None:
         self._world = world
         self._oracle = oracle
-        self._main = Checkpoint("r", _QUERY_IDS[0])
+        self._main = Checkpoint("r", _QUERY_IDS[0], "r")
         self.checkpoints = [self._main]
         self._applications: list[Application] = []
         world.people = world.scheduler.spawn(ME, self._run)
@@ -143,7 +143,7 @@ class People:
         if planned is not None:
             end = planned.end if self._main.is_committed(planned) else planned.start
         self._main.last = end
-        self._main = Checkpoint("n", _QUERY_IDS[1], end, sinks=self._main.sinks)
+        self._main = Checkpoint("n", _QUERY_IDS[1], self._main.place, end, sinks=self._main.sinks)
         self.checkpoints.append(self._main)
         self._world.tell(ME, "replace the checkpoint", f"from record {end}", None)
 

@@ -11,10 +11,13 @@ from pyspark import TaskContext
 from pyspark_kafka.adapters.spark import sink_writers
 from pyspark_kafka.application.writing import kafka_sink, sink_task
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.application.writing.sink_task import SinkTask
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.writing import transaction
 from pyspark_kafka.domain.writing.transaction import SinkTaskId, TransactionEnd
+
+from . import ports
 
 _SINK: Final[Any] = KafkaSink
 _TASK: Final[Any] = SinkTask
@@ -24,6 +27,7 @@ _REAL: Final[Mapping[str, Any]] = {
     "from_bytes": SinkLogEntry.from_bytes,
     "append": _SINK._append,
     "complete": _SINK._complete,
+    "commit": _SINK.commit,
 }
 
 
@@ -39,7 +43,7 @@ def _nothing(*_: object) -> None:
     """Do nothing."""
 
 
-def _abort_whatever_is_logged(self: Any, written: Any, _: str | None = None) -> None:
+def _abort_whatever_is_logged(self: Any, _: int, written: Any, __: str | None = None) -> None:
     self._abort_all(each.transaction for each in written if each and each.transaction)
 
 
@@ -70,9 +74,18 @@ def _append_unless_prepared(self: Any, number: int, entry: SinkLogEntry) -> None
         _REAL["append"](self, number - 1, entry)
 
 
-def _begin_all(self: Any, abandoned: Mapping[str, object]) -> None:
+def _begin_all(self: Any, abandoned: Mapping[str, object], _: object) -> None:
     for name in abandoned:
         self._transactions().begin(name)
+
+
+def _commit_and_clean_up(
+    self: Any, batch_id: int, query_id: str | None, written: Any, plan: Any
+) -> None:
+    opened = [each.transaction for each in written if each.transaction]
+    abandoned = self._abandoned(opened, query_id)
+    _REAL["commit"](self, batch_id, query_id, written, plan)
+    self._abort_abandoned(abandoned, opened)
 
 
 def _taken_for(end: TransactionEnd, other: TransactionEnd) -> Callable[..., Any]:
@@ -97,13 +110,23 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
             lambda content: replace(_REAL["from_bytes"](content), query_id=None),
         ),
     ),
-    "W7: no digest of offsets": (Change(_SINK, "_require_same_offsets", _nothing),),
+    "W7: no digest of offsets": (Change(SinkCheckpoint, "require_written", _nothing),),
     "COMMITTED before the last EndTxn": (Change(_SINK, "_complete", _complete_all_but_the_last),),
     "PREPARED is not logged": (Change(_SINK, "_append", _append_unless_prepared),),
     "abort does not take the entry's number": (Change(_SINK, "_block", lambda *_: True),),
     "a driver that lags does not look again": (Change(_SINK, "_require_newest", _nothing),),
     "every id is free": (Change(sink_task, "is_free", lambda *_: True),),
-    "abandoned ids are fenced, whoever has them": (Change(_SINK, "_abort_abandoned", _begin_all),),
+    "all runs have the same ids": (
+        Change(transaction, "short_digest", lambda _: "00000000"),
+        Change(_SINK, "_abort_abandoned", _begin_all),
+    ),
+    "a batch that another driver has decided is cleaned up": (
+        Change(_SINK, "commit", _commit_and_clean_up),
+    ),
+    "a copy has the original's ids": (Change(ports, "short_digest", lambda _: "00000000"),),
+    "older backups are not noticed": (
+        Change(_SINK, "_used_until_ms", lambda _, __, entry, *___: entry.started_ms),
+    ),
     "abandoned transactions stay open": (Change(_SINK, "_abort_abandoned", _nothing),),
     "REPLACED is taken for lost": (
         Change(kafka_sink, "end_of", _taken_for(TransactionEnd.REPLACED, TransactionEnd.ABORTED)),
@@ -120,8 +143,12 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
 }
 
 
-IDS_COLLIDE: Final = ("W5: attempt numbers in ids, without slots", "every id is free")
-"""Faults of which other rules make dropped batches: an error names an attempt of its own then."""
+STRICT: Final = (
+    "W5: attempt numbers in ids, without slots",
+    "every id is free",
+    "older backups are not noticed",
+)
+"""Faults that look like what is known: other rules make dropped batches of colliding ids."""
 
 
 @contextmanager

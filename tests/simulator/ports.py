@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.application.writing.sink_task import SinkTask
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.sink import SinkOptions
@@ -19,6 +20,8 @@ from pyspark_kafka.domain.writing.transaction import (
     DeliveryStats,
     Transaction,
     TransactionDescription,
+    TransactionState,
+    short_digest,
 )
 from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.reading import SourceEvents
@@ -135,8 +138,8 @@ class SimulatedTransactions(Transactions):
         names = list(transactional_ids)
         return self._call("describe", names, lambda by: self._kafka.describe(names, by))
 
-    def open_ids(self, prefix: str) -> Sequence[str]:
-        return self._call("open_ids", prefix, lambda _: self._kafka.open_ids(prefix))
+    def find(self, prefix: str, state: TransactionState) -> Mapping[str, TransactionDescription]:
+        return self._call("find", prefix, lambda _: self._kafka.find(prefix, state))
 
     def commit(self, transaction: Transaction) -> None:
         self._call("commit", transaction, lambda by: self._kafka.commit(transaction, by), _WRITES)
@@ -236,12 +239,18 @@ class SimulatedUseCases:
         settings, checkpoint = self._world.settings, self._application.checkpoint
         is_readable = settings.is_log_in_checkpoint or settings.is_checkpoint_readable
         query_id = checkpoint.query_id if is_readable else None
+        offsets = SimulatedLog(self._storage, checkpoint.offsets, "offsets")
         return KafkaSink(
             SimulatedLog(self._storage, checkpoint.sinks, SINKS),
-            SimulatedLog(self._storage, checkpoint.offsets, "offsets") if is_readable else None,
+            SinkCheckpoint(
+                offsets if is_readable else None,
+                None,
+                lambda: query_id,
+                has_sink_log=options.is_log_in_checkpoint,
+            ),
             lambda: self._transactions,
             options,
-            lambda: query_id,
+            short_digest(checkpoint.place),
             lambda: self._world.scheduler.now_ms + self._application.skew_ms,
         )
 

@@ -9,7 +9,12 @@ from typing import Any, TypeAlias, cast
 import pyarrow as pa
 from pyspark import TaskContext
 
-from pyspark_kafka.adapters.spark.sink_writers import BATCH_ID, KafkaStreamWriter, TaskCommitMessage
+from pyspark_kafka.adapters.spark.sink_writers import (
+    BATCH_ID,
+    RUN_ID,
+    KafkaStreamWriter,
+    TaskCommitMessage,
+)
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
 from pyspark_kafka.domain.errors import PysparkKafkaError
 
@@ -69,6 +74,7 @@ class Application:
         self._partitions = world.decisions.between(name, max(1, most - 1), most)
         if skew := world.decisions.has(name, Fault.SKEW, 1):
             self.skew_ms = skew.between(-600_000, 600_000)
+        world.places[str(number)] = checkpoint.place
         self._driver = world.scheduler.spawn(name, self._run)
 
     @property
@@ -128,6 +134,9 @@ class Application:
         self._step()
         try:
             messages = self._run_job(batch, writer)
+            self._world.given[f"commit {self._number}.{batch.number}"] = tuple(
+                each.written.transaction for each in messages if each and each.written.transaction
+            )
             self._step()
             self._in_python(
                 "commit", batch, lambda writer: writer.commit(cast("Any", messages), batch.number)
@@ -226,7 +235,11 @@ class Application:
             for each in self._attempts
         )
         attempt_id = self._next_attempt
-        properties = {QUERY_ID: self.checkpoint.query_id, BATCH_ID: str(batch.number)}
+        properties = {
+            QUERY_ID: self.checkpoint.query_id,
+            RUN_ID: str(self._number),
+            BATCH_ID: str(batch.number),
+        }
         context: Any = SimpleNamespace(
             getLocalProperty=properties.get,
             partitionId=lambda: partition,

@@ -13,7 +13,7 @@ from .world import Told
 
 MAX_LINES: Final = 20
 
-_READS: Final = frozenset({"describe", "open_ids", "get", "latest", "purge"})
+_READS: Final = frozenset({"describe", "find", "get", "latest", "purge"})
 _FAULTS: Final = frozenset(kind.value for kind in Fault)
 
 

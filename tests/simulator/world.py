@@ -8,6 +8,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
 from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.options.sink_table import DeliveryGuarantee
+from pyspark_kafka.domain.writing.transaction import Transaction
 
 from .checkpoint import Checkpoint
 from .faults import Decisions, Fault, Settings
@@ -48,6 +49,10 @@ class World:
         """What people did of which not everything is promised."""
         self.planned_ms: dict[str, int] = {}
         """When a batch of an application was planned."""
+        self.places: dict[str, str] = {}
+        """The place of an application's checkpoint, by the application's number."""
+        self.given: dict[str, tuple[Transaction, ...]] = {}
+        """The transactions that a call of ``commit`` got."""
         self.written_by_people: set[bytes] = set()
         self.known: Counter[str] = Counter()
         """What was found and is known."""

@@ -13,6 +13,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import TransactionLostError
+from pyspark_kafka.domain.writing.transaction import TransactionState
 from pyspark_kafka.testing import KafkaWorld, await_until, numbered, unique_name
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import COMMITTED
@@ -70,7 +71,7 @@ def test_transactions_end_while_a_broker_is_gone(three_brokers):
             writer.write(pa.RecordBatch.from_pydict({"value": [b"v"]}), "ended")
             writer.flush()
         names = [transaction.transactional_id for transaction in begun]
-        assert sorted(transactions.open_ids("ended-")) == names
+        assert sorted(transactions.find("ended-", TransactionState.ONGOING)) == names
         three_brokers.kill_broker(0)
         try:
             assert sorted(transactions.describe(names)) == names

@@ -20,6 +20,7 @@ from pyspark_kafka.application.checkpoints.logs import CheckpointLogs
 from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.reading.offsets import InitialOffsets, StreamStart
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.checkpoints.checkpoint_log import write_batch_end
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry, write_initial_offsets
@@ -92,7 +93,8 @@ def _log(content: bytes) -> MemoryMetadataLog:
 
 def _recover_sink(content: bytes) -> object:
     transactions = MemoryTransactions(MemoryCluster())
-    return KafkaSink(_log(content), None, lambda: transactions, SINK_OPTIONS, lambda: "q").recover()
+    checkpoint = SinkCheckpoint(None, None, lambda: "q", has_sink_log=False)
+    return KafkaSink(_log(content), checkpoint, lambda: transactions, SINK_OPTIONS, "").recover()
 
 
 READERS: dict[str, Callable[[bytes], object]] = {

@@ -30,14 +30,17 @@ from ..application.reading.stream import (
 from ..application.values.typed_records import TypedRead, TypedRecords
 from ..application.values.value_schemas import SchemaVersions, ValueSchemas
 from ..application.writing.kafka_sink import KafkaSink
+from ..application.writing.sink_checkpoint import SinkCheckpoint
 from ..application.writing.sink_task import SinkTask
 from ..domain.checkpoints.entries import DIRECTORY as SCHEMA_VERSIONS
 from ..domain.checkpoints.entries import SINK_LOG
+from ..domain.checkpoints.offset_rewrite import BACKUPS
 from ..domain.errors import OptionsError
 from ..domain.options.sink import SinkOptions, dead_letter_sink
 from ..domain.options.source import SourceOptions
 from ..domain.reading.data_loss import legacy_partition_offset_changed
 from ..domain.values.dead_letter import TaskIdentity
+from ..domain.writing.transaction import short_digest
 from .injection import containers, providers
 from .plugins import (
     CONTAINERS,
@@ -213,6 +216,12 @@ def _typed_read(
     return TypedRead(range_read, typed_records(schema, task))
 
 
+def _log_id(path: StoragePath | None) -> str:
+    from ..adapters.checkpoints.storages import place_of
+
+    return "" if path is None else short_digest(place_of(path))
+
+
 def _query_id(checkpoint: StoragePath | None) -> str | None:
     from ..adapters.checkpoints.files import stored_query_id
 
@@ -345,13 +354,20 @@ class SinkContainer(containers.DeclarativeContainer):
 
     query_id = providers.Callable(_query_id, options.provided.checkpoint)
 
+    sink_checkpoint = providers.Factory(
+        SinkCheckpoint,
+        checkpoint_offsets,
+        providers.Singleton(_metadata_log, options.provided.checkpoint, BACKUPS),
+        query_id.provider,
+        has_sink_log=options.provided.is_log_in_checkpoint,
+    )
     kafka_sink = providers.Factory(
         KafkaSink,
         metadata_log,
-        checkpoint_offsets,
+        sink_checkpoint,
         transactions.provider,
         options,
-        query_id.provider,
+        providers.Callable(_log_id, options.provided.metadata_path),
     )
     schema_registry = providers.Resource(_schema_registry, options.provided.registry)
     value_format = providers.Callable(value_format_named)

@@ -115,7 +115,8 @@ def checkpoint_state(checkpoint: StoragePath) -> CheckpointState:
 
 def offset_checkpoint_at(checkpoint: StoragePath) -> OffsetCheckpoint:
     """Return the offsets of a query's checkpoint."""
-    from ..application.checkpoints.offsets import BACKUPS, OffsetCheckpoint
+    from ..application.checkpoints.offsets import OffsetCheckpoint
+    from ..domain.checkpoints.offset_rewrite import BACKUPS
 
     offsets, commits, backups = (
         metadata_log_at(checkpoint.child(name)) for name in ("offsets", "commits", BACKUPS)

@@ -6,11 +6,16 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     import pyarrow as pa
 
-    from ..domain.writing.transaction import DeliveryStats, Transaction, TransactionDescription
+    from ..domain.writing.transaction import (
+        DeliveryStats,
+        Transaction,
+        TransactionDescription,
+        TransactionState,
+    )
 
 
 class RecordWriter(ABC):
@@ -88,8 +93,8 @@ class Transactions(ABC):
         """
 
     @abstractmethod
-    def open_ids(self, prefix: str) -> Sequence[str]:
-        """Return the transactional ids with a prefix that have an open transaction with records.
+    def find(self, prefix: str, state: TransactionState) -> Mapping[str, TransactionDescription]:
+        """Describe the transactional ids with a prefix that are in a state.
 
         :raises UnsupportedFeatureError: if a broker is older than Kafka 3.0 (KIP-664).
         """

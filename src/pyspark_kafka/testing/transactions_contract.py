@@ -169,8 +169,8 @@ class TransactionsContract(WorldContract):
         sides.transactions.commit(later)
         sides.await_visible(b"v")
 
-    def test_open_transactions_are_listed(self, sides: _Sides) -> None:
-        """Those whose ids have the prefix and that hold records, and no others."""
+    def test_transactions_are_found_by_their_state(self, sides: _Sides) -> None:
+        """Those whose ids have the prefix, with their descriptions, and no others."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         prefix = sides.world.fresh_name()
         names = f"{prefix}-committed", f"{prefix}-1", f"{prefix}-2", f"other-{prefix}-3", prefix
@@ -180,7 +180,10 @@ class TransactionsContract(WorldContract):
             sides.write(transaction, transaction.transactional_id.encode())
         sides.transactions.commit(committed)
         sides.await_visible(names[0].encode())
-        assert sorted(sides.elsewhere.open_ids(f"{prefix}-")) == list(names[1:3])
+        opened = sides.elsewhere.find(f"{prefix}-", TransactionState.ONGOING)
+        assert opened == sides.transactions.describe(names[1:3])
+        ended = sides.elsewhere.find(f"{prefix}-", TransactionState.COMPLETE_COMMIT)
+        assert ended == sides.transactions.describe(names[:1])
 
     def test_an_open_transaction_is_described(self, sides: _Sides) -> None:
         """By its producer, its state, its time-out and, once it has a record, when it began."""

@@ -51,7 +51,7 @@ def returns_the_last_version_first(self):
 
 @wrong(Suite.test_rights_on_a_new_transactional_id_are_known, "transactional_id_operations")
 def returns_no_rights_on_ids_that_were_not_used(self, transactional_id):
-    used = self.world.cluster.open_transactions(transactional_id)
+    used = self.world.cluster.describe_transaction(transactional_id)
     return self.inner.transactional_id_operations(transactional_id) if used else frozenset()
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
+from uuid import uuid4
 
 from dependency_injector import providers
 
@@ -25,6 +26,7 @@ from pyspark_kafka.bootstrap.container import (
     metadata_log_at,
     sink_container_for,
 )
+from pyspark_kafka.domain.checkpoints.entries import NO_PLAN, SinkPlan
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -173,7 +175,7 @@ class MicroBatchQuery(HostileQuery):
         self._plan = plan
         self._reader = ledger.readers[plan]
         self._producer = ledger.producer
-        self._id = query_id_of(checkpoint)
+        self._id, self._run_id = query_id_of(checkpoint), str(uuid4())
         self._checkpoint = checkpoint
         self._source_options = parse_source_options(
             {
@@ -244,22 +246,25 @@ class MicroBatchQuery(HostileQuery):
         if batch_id > plan.committed_through:
             try:
                 for task, one in enumerate(ranges):
-                    written.append(self._write(task, one, batch_id, plan.used_until_ms))
+                    written.append(self._write(task, one, batch_id, plan))
             except PysparkKafkaError:
-                sink.abort(written, self._id)
+                sink.abort(batch_id, [*written, None], self._id)
                 raise
         sink.commit(batch_id, self._id, written, plan)
 
     def _write(
-        self, task: int, one: OffsetRange, batch_id: int, used_until_ms: int = -1
+        self, task: int, one: OffsetRange, batch_id: int, plan: SinkPlan = NO_PLAN
     ) -> WriteResult:
         assert self._tasks is not None
         assert self._sink is not None
-        attempt = SinkTaskId(self._id, batch_id, task, 0)
+        attempt = SinkTaskId(self._id, self._run_id, batch_id, task, 0)
         prefix = self._sink_options.transactional_id_prefix
-        transactional_id = attempt.transactional_id(prefix) if self._plan.is_exactly_once else None
+        is_exactly_once = self._plan.is_exactly_once
+        transactional_id = (
+            attempt.transactional_id(prefix, plan.log_id) if is_exactly_once else None
+        )
         records = self._tasks.range_read().read(one, _VALUES)
-        return self._sink.sink_task().write(records, transactional_id, used_until_ms)
+        return self._sink.sink_task().write(records, transactional_id, plan.used_until_ms)
 
 
 class ReadingQuery(HostileQuery):

@@ -24,12 +24,14 @@ from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.transaction import TransactionState
 from tests.line_values import VALUE_FORMAT
 
 CLIENT = """
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.reading import MemoryRecordReader
+from pyspark_kafka.domain.writing.transaction import TransactionState
 from pyspark_kafka.ports.client import Client
 from pyspark_kafka.ports.reading import RecordReader
 
@@ -240,9 +242,9 @@ def test_a_client_writes_exactly_once_if_it_has_transactions(install):
     container.metadata_log.override(MemoryMetadataLog())
     written = container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})], "id")
     cluster = import_module("brought").cluster
-    assert cluster.open_transactions("") == ["id-0"]
+    assert list(cluster.find_transactions("", TransactionState.ONGOING)) == ["id-0"]
     container.kafka_sink().commit(0, None, [written])
-    assert cluster.open_transactions("") == []
+    assert cluster.find_transactions("", TransactionState.ONGOING) == {}
 
 
 def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install):

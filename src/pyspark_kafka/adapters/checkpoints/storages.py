@@ -49,6 +49,24 @@ def location_of(path: StoragePath) -> Location:
     return Location(scheme, url, options)
 
 
+def place_of(path: StoragePath) -> str:
+    """Return the place of a path: the same text for its spellings, without logins.
+
+    Two places may be one, of a server with two names for example; one place is never two.
+    """
+    location = location_of(path)
+    if location.scheme == _LOCAL:
+        return str(Path(location.url).expanduser().resolve())
+    scheme = _SAME_SCHEME.get(location.scheme, location.scheme)
+    authority, _, names = location.url.partition("://")[2].partition("/")
+    if scheme == "hdfs":
+        authority = urlsplit(location.url).hostname or ""
+    return "/".join([f"{scheme}://{authority}", *filter(None, names.split("/"))])
+
+
+_SAME_SCHEME: Final = {"s3a": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "webhdfs": "hdfs"}
+
+
 def _without_keys(url: str) -> tuple[str, dict[str, str]]:
     """Remove ``key:secret@`` from an S3 URL: s3fs would parse it as a part of the bucket."""
     scheme, separator, rest = url.partition("://")

@@ -43,7 +43,7 @@ from .responses import (
 from .settings import client_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from ...domain.options.sink import SinkOptions
     from ...domain.security.rights import Right
@@ -188,26 +188,32 @@ class TransactionRequests:
         check_offsets(found, partitions, NO_OFFSET)
         return {partition: found[partition] for partition in partitions if found[partition] >= 0}
 
-    def open_transactions(self) -> Iterable[str]:
-        """Yield the ids of the cluster's open transactions.
+    def find(self, prefix: str, state: TransactionState) -> dict[str, TransactionDescription]:
+        """Describe the transactional ids with a prefix that are in a state.
 
         :raises IncompatibleBrokerVersion: if the cluster is older than Kafka 3.0 (KIP-664).
         """
+        found: dict[str, TransactionDescription] = {}
         for node in self._metadata.nodes():
-            yield from self._errors.retry(partial(self._open_transactions_at, node), _RETRY_S)
+            found |= self._errors.retry(partial(self._find_at, node, prefix, state), _RETRY_S)
+        return found
 
-    def _open_transactions_at(self, node: int) -> Sequence[str]:
-        request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
+    def _find_at(
+        self, node: int, prefix: str, state: TransactionState
+    ) -> dict[str, TransactionDescription]:
+        request = ListTransactionsRequest(state_filters=[state.value], producer_id_filters=[])
         try:
             answer = check_response(self._metadata.send(request, node))
+            with reading():
+                listed = [each.transactional_id for each in answer.transaction_states]
+                if None in listed:
+                    raise ValueError("a transaction has no id")
+            names = [name for name in listed if name.startswith(prefix)]
+            described = self._describe_at(node, names) if names else {}
         except _GONE:
             # Other brokers coordinate its transactions, now or soon.
-            return ()
-        with reading():
-            names = [state.transactional_id for state in answer.transaction_states]
-            if None in names:
-                raise ValueError("a transaction has no id")
-            return names
+            return {}
+        return {name: each for name, each in described.items() if each.state is state}
 
     def _of_coordinator(
         self, key: str, request: Any, kind: CoordinatorType = CoordinatorType.TRANSACTION
@@ -466,14 +472,13 @@ class KafkaPythonTransactions(Transactions):
         ):
             return self._requests.describe(transactional_ids)
 
-    def open_ids(self, prefix: str) -> Sequence[str]:
+    def find(self, prefix: str, state: TransactionState) -> Mapping[str, TransactionDescription]:
         with (
             self._errors.mapped_errors("a request to list transactions"),
             self._errors.one_deadline(),
             _requires_descriptions(),
         ):
-            names = self._requests.open_transactions()
-            return [name for name in names if name.startswith(prefix)]
+            return self._requests.find(prefix, state)
 
     def close(self) -> None:
         self._metadata.close()

@@ -217,14 +217,17 @@ class MemoryCluster:
             )
             return opened
 
-    def open_transactions(self, prefix: str) -> list[str]:
-        """Return the transactional ids with a prefix that have an open transaction with records."""
+    def find_transactions(
+        self, prefix: str, state: TransactionState
+    ) -> dict[str, TransactionDescription]:
+        """Describe the transactional ids with a prefix that are in a state."""
         with self._lock:
-            return [
-                transactional_id
+            described = {
+                transactional_id: newest.describe()
                 for transactional_id, newest in self._transactional_ids.items()
-                if transactional_id.startswith(prefix) and newest.state is TransactionState.ONGOING
-            ]
+                if transactional_id.startswith(prefix)
+            }
+        return {name: each for name, each in described.items() if each.state is state}
 
     def describe_transaction(self, transactional_id: str) -> TransactionDescription | None:
         """Return the state of a transactional id, ``None`` if it is not known."""

@@ -48,7 +48,7 @@ class MemoryClusterDescriber(ClusterDescriber):
         return _OPERATIONS - {Operation.WRITE}
 
     def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
-        self._cluster.open_transactions(transactional_id)
+        self._cluster.describe_transaction(transactional_id)
         return frozenset({Operation.DESCRIBE, Operation.WRITE})
 
     def close(self) -> None:

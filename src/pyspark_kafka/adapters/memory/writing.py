@@ -21,9 +21,9 @@ from ..partitioning.topic_rows import (
 from .cluster import TRANSACTION_TIMEOUT_MS, MemoryCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
-    from ...domain.writing.transaction import TransactionDescription
+    from ...domain.writing.transaction import TransactionDescription, TransactionState
 
 _COLUMNS: Final = {"key", "value", "headers"}
 
@@ -104,8 +104,8 @@ class MemoryTransactions(Transactions):
         found = {name: self._cluster.describe_transaction(name) for name in transactional_ids}
         return {name: described for name, described in found.items() if described is not None}
 
-    def open_ids(self, prefix: str) -> Sequence[str]:
-        return self._cluster.open_transactions(prefix)
+    def find(self, prefix: str, state: TransactionState) -> Mapping[str, TransactionDescription]:
+        return self._cluster.find_transactions(prefix, state)
 
     def commit(self, transaction: Transaction) -> None:
         self._cluster.close_transaction(transaction, commit=True)

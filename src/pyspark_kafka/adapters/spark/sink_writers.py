@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BATCH_ID = "streaming.sql.batchId"
 """The local property with a micro-batch's id (``MicroBatchExecution.BATCH_ID_KEY``)."""
 
+RUN_ID = "spark.jobGroup.id"
+"""The local property with the id of this run of a streaming query, whose jobs are one group."""
+
 
 @final
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
             for _ in iterator:
                 pass
             return TaskCommitMessage(WriteResult(), task.query_id, plan)
-        transactional_id = task.transactional_id(self._options.transactional_id_prefix)
+        transactional_id = task.transactional_id(self._options.transactional_id_prefix, plan.log_id)
         written = _write(
             self._use_cases, self._options, iterator, transactional_id, plan.used_until_ms
         )
@@ -98,14 +101,15 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     def abort(
         self,
         messages: list[WriterCommitMessage | None],
-        batchId: int,  # noqa: ARG002, N803  # Spark's name
+        batchId: int,  # noqa: N803  # Spark's name
     ) -> None:
         if not self._options.is_exactly_once:
             return
-        results = [each for each in cast("Sequence[TaskCommitMessage | None]", messages) if each]
-        query_id = next((message.query_id for message in results if message.query_id), None)
+        results = cast("Sequence[TaskCommitMessage | None]", messages)
+        written = [message and message.written for message in results]
+        query_id = next((each.query_id for each in results if each and each.query_id), None)
         with strip_tracebacks(), self._use_cases.sink(self._options) as sink:
-            sink.kafka_sink().abort([message.written for message in results], query_id)
+            sink.kafka_sink().abort(batchId, written, query_id)
 
 
 def _write(
@@ -128,10 +132,12 @@ def _task_id() -> SinkTaskId:
     if context is None:
         raise RuntimeError("outside of a Spark task")
     query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
-    if query_id is None or batch_id is None:
+    run_id = context.getLocalProperty(RUN_ID)
+    if query_id is None or batch_id is None or run_id is None:
         raise RuntimeError("outside of a Spark micro-batch")
     return SinkTaskId(
         query_id=query_id,
+        run_id=run_id,
         batch_id=int(batch_id),
         partition=context.partitionId(),
         attempt=context.taskAttemptId(),

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ...ports.checkpoints import EditableLog, MetadataLog
     from ..reading.offsets import KafkaOffsetReader
 
-BACKUPS: Final = "pyspark_kafka_offset_backups"
-"""The directory of backups in a checkpoint, beside Spark's own."""
-
 MAX_BACKUPS: Final = 10
 
 _ATTEMPTS: Final = 3

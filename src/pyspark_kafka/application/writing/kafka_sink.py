@@ -16,7 +16,7 @@ programs. So only transactions are ended whose ids are this query's.
 from __future__ import annotations
 
 from contextlib import suppress
-from hashlib import sha256
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...domain.checkpoints.entries import (
@@ -31,11 +31,16 @@ from ...domain.text import excerpt
 from ...domain.writing.errors import TransactionLostError
 from ...domain.writing.transaction import (
     FORGOTTEN,
+    Transaction,
     TransactionEnd,
+    TransactionState,
     end_of,
+    is_id_of_earlier_version,
     is_id_of_query,
+    log_prefix,
     ms_left,
     query_id_prefix,
+    run_prefix,
 )
 from ...ports.clock import epoch_ms
 from ..checkpoints.logs import newest_entry
@@ -44,9 +49,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...domain.options.sink import SinkOptions
-    from ...domain.writing.transaction import Transaction, TransactionDescription, WriteResult
+    from ...domain.writing.transaction import TransactionDescription, WriteResult
     from ...ports.checkpoints import MetadataLog
     from ...ports.writing import Transactions
+    from .sink_checkpoint import SinkCheckpoint
 
     Ends: TypeAlias = Mapping[Transaction, TransactionEnd | None]
     Lost: TypeAlias = Mapping[Transaction, TransactionEnd]
@@ -77,23 +83,22 @@ class KafkaSink:
     def __init__(
         self,
         log: MetadataLog,
-        offsets: MetadataLog | None,
+        checkpoint: SinkCheckpoint,
         transactions: Callable[[], Transactions],
         options: SinkOptions,
-        query_id: Callable[[], str | None],
+        log_id: str,
         now_ms: Callable[[], int] = epoch_ms,
     ) -> None:
-        """Take the sink's log, and the checkpoint's offset log if it may be readable.
+        """Take the sink's log and the checkpoint.
 
-        If the sink's log is in the checkpoint, the offset log must not be empty: else this is not
-        the checkpoint's storage. ``query_id`` returns the checkpoint's, ``None`` or an error if
-        that is at another place. ``now_ms`` is the driver's clock, since the epoch.
+        ``log_id`` is the part of transactional ids that stands for the place of the log.
+        ``now_ms`` is the driver's clock, since the epoch.
         """
         self._log = log
-        self._offsets = offsets
+        self._checkpoint = checkpoint
         self._transactions = transactions
         self._options = options
-        self._query_id = query_id
+        self._log_id = log_id
         self._now_ms = now_ms
         self._read_ms = 0
         """When the newest entry was read."""
@@ -109,21 +114,25 @@ class KafkaSink:
             if the batch in the log is not the one in the checkpoint.
         """
         planned_ms = self._now_ms()
-        planned, query_id = self._checkpoint()
+        planned, query_id = self._checkpoint.last()
         number, entry = self._newest()
         if planned is None and entry.offsets is not None:
             # It could be read when the entry was written.
-            planned, query_id = self._checkpoint(is_readable=True)
+            planned, query_id = self._checkpoint.last(is_readable=True)
         if planned is not None:
             self._require_not_after(planned, number, entry)
-            self._require_same_offsets(number, entry)
+            if entry.offsets is not None and entry.state is not BatchState.DROPPED:
+                where = f"{self._log}/{number}"
+                self._checkpoint.require_written(entry.batch_id, entry.offsets, planned, where)
         self._require_own(number, entry, query_id)
         if entry.state is BatchState.PREPARED and query_id is not None:
             entry, _ = self._complete(number, entry)
         is_decided = entry.state is BatchState.PREPARED
         through = entry.batch_id if is_decided else entry.committed_through
         reads_offsets = planned is not None
-        return SinkPlan(through, entry.query_id, entry.started_ms, planned_ms, reads_offsets)
+        return SinkPlan(
+            through, entry.query_id, entry.started_ms, planned_ms, reads_offsets, self._log_id
+        )
 
     def commit(
         self,
@@ -141,11 +150,10 @@ class KafkaSink:
         :raises MetadataLogError: if the log cannot be used, or another driver writes to it.
         """
         opened = _transactions_of(written)
-        query_id = query_id or self._checkpoint()[1]
+        query_id = query_id or self._checkpoint.last()[1]
         number, entry = self._newest()
         self._require_not_after(batch_id, number, entry)
         self._require_own(number, entry, query_id)
-        abandoned = self._open_besides(opened, query_id)
         if entry.state is BatchState.PREPARED:
             entry, lost = self._complete(number, entry)
             number += 1
@@ -153,7 +161,8 @@ class KafkaSink:
                 # Its tasks were told not to write it.
                 raise _dropped(entry, lost)
         if batch_id <= entry.committed_through:
-            # Spark runs a batch again if it failed between this commit and Spark's own.
+            # Spark runs a batch again if it failed between this commit and Spark's own. Another
+            # driver may be in the next batch, so that nothing else is cleaned up.
             self._abort_all(each for each in opened if each not in entry.transactions)
         elif batch_id <= plan.committed_through:
             raise MetadataLogError(
@@ -164,24 +173,39 @@ class KafkaSink:
                 "driver uses this checkpoint, and restart the query: it writes the batch",
             )
         else:
-            described = self._describe(opened)
-            began_ms = max((each.started_ms for each in described.values()), default=-1)
-            prepared = SinkLogEntry(
-                batch_id,
-                BatchState.PREPARED,
-                opened,
-                query_id,
-                self._digest(batch_id, plan.reads_offsets or entry.offsets is not None),
-                max(began_ms, entry.started_ms),
+            self._decide(
+                number, entry, SinkLogEntry(batch_id, BatchState.PREPARED, opened, query_id), plan
             )
-            self._require_open(number + 1, prepared, described, plan.planned_ms)
-            self._append(number + 1, prepared)
-            _, lost = self._complete(number + 1, prepared, dict.fromkeys(opened))
-            if lost:
-                raise _dropped(prepared, lost)
-        self._abort_abandoned(abandoned)
 
-    def abort(self, written: Iterable[WriteResult | None], query_id: str | None = None) -> None:
+    def _decide(
+        self, number: int, entry: SinkLogEntry, prepared: SinkLogEntry, plan: SinkPlan
+    ) -> None:
+        """Log a batch after the newest ``entry``, and commit it."""
+        opened, query_id = prepared.transactions, prepared.query_id
+        used_until_ms = self._used_until_ms(number, entry, opened, query_id)
+        # No driver can be in the next batch yet. So these are of this batch or before it, and
+        # nobody will commit them if the number of the next entry is still free.
+        abandoned = self._abandoned(opened, query_id)
+        described = self._describe(opened)
+        is_readable = plan.reads_offsets or entry.offsets is not None
+        prepared = replace(
+            prepared,
+            offsets=self._checkpoint.digest(prepared.batch_id, is_readable=is_readable),
+            started_ms=max([used_until_ms, *(each.started_ms for each in described.values())]),
+        )
+        self._require_open(number, prepared, described, plan.planned_ms)
+        self._append(number + 1, prepared)
+        _, lost = self._complete(number + 1, prepared, dict.fromkeys(opened))
+        if lost:
+            raise _dropped(prepared, lost)
+        self._abort_abandoned(abandoned, opened)
+
+    def abort(
+        self,
+        batch_id: int,
+        written: Sequence[WriteResult | None],
+        query_id: str | None = None,
+    ) -> None:
         """Abort the open transactions of a batch; ``None`` stands for a task that failed.
 
         Spark calls it after a ``commit`` that failed, too: a batch that is decided by then is
@@ -192,13 +216,19 @@ class KafkaSink:
         opened = _transactions_of(written)
         number, entry = self._newest()
         while set(opened).isdisjoint(entry.transactions):
-            if not opened or entry.state is BatchState.PREPARED or self._block(number + 1, entry):
+            is_decided = entry.state is BatchState.PREPARED or batch_id <= entry.committed_through
+            # Another driver may be at work: its number is taken only if nothing else is safe.
+            may_be_logged = not is_decided and None not in written and self._is_any_open(opened)
+            if not may_be_logged or self._block(number + 1, entry):
                 self._abort_all(opened)
                 return
             number, entry = self._newest()
         if entry.state is BatchState.PREPARED:
             self._require_own(number, entry, query_id)
             self._complete(number, entry)
+
+    def _is_any_open(self, transactions: Sequence[Transaction]) -> bool:
+        return None in _ends(transactions, self._describe(transactions)).values()
 
     def _block(self, number: int, entry: SinkLogEntry) -> bool:
         """Take the number of an entry that a failed ``commit`` may still be about to add.
@@ -208,6 +238,44 @@ class KafkaSink:
         nothing = SinkLogEntry(0, BatchState.DROPPED) if entry is _EMPTY_LOG else entry
         return self._log.add(number, nothing.to_bytes())
 
+    def _used_until_ms(
+        self,
+        number: int,
+        entry: SinkLogEntry,
+        opened: Sequence[Transaction],
+        query_id: str | None,
+    ) -> int:
+        """Return when the last committed transaction began, by the coordinators' clocks.
+
+        An entry knows when those of its batch and of earlier ones began. If there are later ones,
+        the log is an older backup. A log that is new, or was deleted, learns of them here. A run
+        that has written the newest entry need not look again.
+
+        :raises MetadataLogError: if Kafka has later batches than the log.
+        """
+        if not opened or query_id is None:
+            return entry.started_ms
+        run = run_prefix(opened[0].transactional_id)
+        if any(each.transactional_id.startswith(run) for each in entry.transactions):
+            return entry.started_ms
+        prefix = self._options.transactional_id_prefix
+        log = log_prefix(prefix, query_id, self._log_id)
+        found = self._find(log, TransactionState.COMPLETE_COMMIT)
+        committed = [name for name in found if is_id_of_query(name, prefix, query_id)]
+        last = max(committed, key=lambda name: found[name].started_ms, default=None)
+        until_ms = -1 if last is None else found[last].started_ms
+        if until_ms > entry.started_ms >= 0:
+            self._require_newest(number)
+            raise MetadataLogError(
+                f"{self._log}/{number}",
+                f"Kafka has a transaction of this query, '{excerpt(str(last))}', that was "
+                f"committed after batch {entry.batch_id}, the last one in the sink's log: the "
+                "checkpoint and the log were restored from an older backup. Nothing was committed. "
+                "Restore the newest checkpoint and log. Or delete the sink's log: then the batches "
+                "since the backup are written again, and their records are in Kafka twice",
+            )
+        return max(until_ms, entry.started_ms)
+
     def _require_open(
         self,
         number: int,
@@ -215,9 +283,13 @@ class KafkaSink:
         described: Mapping[str, TransactionDescription],
         planned_ms: int | None,
     ) -> None:
-        """Drop a batch whose transactions are not all open for long enough to be committed."""
+        """Abort a batch whose transactions are not all open for long enough to be committed.
+
+        No entry is written: another driver may be about to add the one after ``number``.
+        """
         ended = {each: end for each, end in _ends(prepared.transactions, described).items() if end}
         if TransactionEnd.COMMITTED in ended.values():
+            self._require_newest(number)
             raise MetadataLogError(
                 str(self._log),
                 f"Transactions of batch {prepared.batch_id} were committed, but the log does not "
@@ -228,35 +300,52 @@ class KafkaSink:
         timeout_ms = self._options.producer.transaction_timeout_ms
         is_late = left_ms is not None and left_ms < min(_MAX_NEEDED_MS, timeout_ms // 4)
         if is_late or ended:
-            self._append(number, prepared.with_state(BatchState.DROPPED))
             self._abort_all(prepared.transactions)
+            self._require_newest(number)
             raise _dropped(prepared, ended)
 
-    def _open_besides(
+    def _abandoned(
         self, opened: Sequence[Transaction], query_id: str | None
     ) -> Mapping[str, TransactionDescription]:
         """Return the query's open transactions that are not of this batch.
 
-        They are of attempts that failed or were not needed. What another driver begins later is
-        not among them.
+        They are of attempts that failed or were not needed. Ids that name no log are of an earlier
+        version of this library.
         """
         if query_id is None:
             return {}
-        prefix = query_id_prefix(self._options.transactional_id_prefix, query_id)
+        prefix = self._options.transactional_id_prefix
+        found = self._find(query_id_prefix(prefix, query_id), TransactionState.ONGOING)
+        log = log_prefix(prefix, query_id, self._log_id)
+        used = {each.transactional_id for each in opened}
+        return {
+            name: each
+            for name, each in found.items()
+            if name not in used
+            and (name.startswith(log) or is_id_of_earlier_version(name, prefix, query_id))
+            and is_id_of_query(name, prefix, query_id)
+        }
+
+    def _find(self, prefix: str, state: TransactionState) -> Mapping[str, TransactionDescription]:
+        """Return the transactional ids that are in a state; none while brokers do not answer."""
         with suppress(PysparkKafkaError):
-            own = {each.transactional_id for each in opened}
-            names = [name for name in self._transactions().open_ids(prefix) if name not in own]
-            return self._transactions().describe(names) if names else {}
+            return self._transactions().find(prefix, state)
         return {}
 
-    def _abort_abandoned(self, abandoned: Mapping[str, TransactionDescription]) -> None:
-        """Abort transactions and fence their writers, unless they are others by now."""
+    def _abort_abandoned(
+        self, abandoned: Mapping[str, TransactionDescription], opened: Sequence[Transaction]
+    ) -> None:
+        """Abort exactly these transactions, whoever uses their ids by now."""
+        run = run_prefix(opened[0].transactional_id) if opened else None
         # The batch is committed already, and these time out by themselves.
         with suppress(PysparkKafkaError):
             for name, before in abandoned.items():
-                # One by one: another driver may begin to use the next one meanwhile.
-                if self._transactions().describe([name]).get(name) == before:
+                if run is not None and name.startswith(run):
+                    # No other driver uses it. This fences an attempt that still writes, too.
                     self._transactions().begin(name)
+                else:
+                    transaction = Transaction(name, before.producer_id, before.epoch)
+                    self._transactions().abort(transaction)
 
     def _complete(
         self, number: int, prepared: SinkLogEntry, ends: Ends | None = None
@@ -363,20 +452,6 @@ class KafkaSink:
                 "the old one",
             )
 
-    def _require_same_offsets(self, number: int, entry: SinkLogEntry) -> None:
-        """Raise if a batch was planned again after it was decided: its end may be another."""
-        if entry.offsets is None or entry.state is BatchState.DROPPED:
-            return
-        if self._digest(entry.batch_id, is_readable=True) not in (None, entry.offsets):
-            raise MetadataLogError(
-                f"{self._log}/{number}",
-                f"Batch {entry.batch_id} was written with other offsets than those in the "
-                f"checkpoint, '{self._offsets}/{entry.batch_id}': the checkpoint was restored or "
-                "changed since. What the batch had then is in Kafka. Restore a checkpoint that has "
-                f"the former file 'offsets/{entry.batch_id}'. Or delete the sink's log: then the "
-                "batch is written as it is planned now, and its records may be in Kafka twice",
-            )
-
     def _require_own(self, number: int, entry: SinkLogEntry, query_id: str | None) -> None:
         """Raise if an entry is of another query, or names transactions of others.
 
@@ -395,7 +470,8 @@ class KafkaSink:
                     number,
                     f"names the transaction '{excerpt(each.transactional_id)}' (producer id "
                     f"{each.producer_id}, epoch {each.epoch}), and this query's are named "
-                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<lane>-<slot>'",
+                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<log>-<run>-<task>-"
+                    "<lane>-<slot>'",
                 )
 
     def _foreign(self, number: int, what: str) -> MetadataLogError:
@@ -426,38 +502,6 @@ class KafkaSink:
             f"Another driver has written entry {number} of the sink's log. Only one query can "
             "use a checkpoint at a time: stop the other one",
         )
-
-    def _checkpoint(self, *, is_readable: bool = False) -> tuple[int | None, str | None]:
-        """Return the last batch of the checkpoint's offset log, and the query's id."""
-        if self._offsets is None:
-            return None, self._query_id()
-        # A driver that cannot read the checkpoint has a log elsewhere.
-        with suppress(*self._tolerated(is_readable)):
-            if (found := self._offsets.latest()) is not None:
-                return found[0], self._query_id()
-        if self._options.is_log_in_checkpoint:
-            raise MetadataLogError(
-                str(self._offsets),
-                "This process does not find the checkpoint's offset log. Set the option "
-                "'metadataPath' to a path that every driver of this query can reach",
-            )
-        return None, None
-
-    def _digest(self, batch_id: int, is_readable: bool) -> str | None:
-        """Return the digest of a batch's offsets; ``None`` where they cannot be read."""
-        if self._offsets is None:
-            return None
-        with suppress(*self._tolerated(is_readable)):
-            content = self._offsets.get(batch_id)
-            return None if content is None else sha256(content).hexdigest()
-        return None
-
-    def _tolerated(self, is_readable: bool) -> tuple[type[PysparkKafkaError], ...]:
-        """Return the errors of an offset log that may be out of the driver's reach.
-
-        An error that passes must not make a batch one that cannot be compared.
-        """
-        return () if is_readable or self._options.is_log_in_checkpoint else (PysparkKafkaError,)
 
 
 def _ends(

@@ -133,7 +133,8 @@ class SinkPlan:
 
     ``query_id`` is that of the newest entry; ``used_until_ms`` is ``SinkLogEntry.started_ms``.
     ``planned_ms`` is when the batch was planned, by the driver's clock; ``reads_offsets`` says
-    whether the driver could read the checkpoint's offset log then.
+    whether the driver could read the checkpoint's offset log then. ``log_id`` is the part of
+    transactional ids that stands for the place of the log.
     """
 
     committed_through: int = -1
@@ -141,6 +142,7 @@ class SinkPlan:
     used_until_ms: int = -1
     planned_ms: int | None = None
     reads_offsets: bool = False
+    log_id: str = ""
 
 
 NO_PLAN: Final = SinkPlan()

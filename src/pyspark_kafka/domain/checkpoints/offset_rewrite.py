@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _NONE: Final = PartitionOffsets()
 
+BACKUPS: Final = "pyspark_kafka_offset_backups"
+"""The directory of backups in a checkpoint, beside Spark's own."""
+
 RECENT_MS: Final = 60_000
 """A query whose last batch began less than this ago may be running."""
 
@@ -64,6 +67,11 @@ class ResumePoint:
         """Whether a batch is planned that has records of Kafka; raises as ``read_batch``."""
         planned = self.planned_batch
         return planned is not None and planned.offsets != self.offsets
+
+    def file(self, batch_id: int) -> bytes | None:
+        """Return the content of a batch's file, ``None`` if this point has none."""
+        files = {self.batch_id: self.committed, self.batch_id + 1: self.planned}
+        return files.get(batch_id)
 
     def check(self) -> None:
         """Raise ``ValueError`` if a file is malformed."""

@@ -7,10 +7,12 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final, final
 
 _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NUMBER: Final = "(?:0|[1-9][0-9]{0,9})"
+_PART: Final = "[0-9a-f]{8}"
 
 LANES: Final = 8
 """How many names the attempts of a partition have."""
@@ -151,39 +153,73 @@ def is_free(description: TransactionDescription, used_until_ms: int) -> bool:
 class SinkTaskId:
     """One attempt of one task of a micro-batch.
 
-    ``attempt`` tells it from all other attempts of the task. It is Spark's task attempt id: the
-    attempt number begins with 0 again in each attempt of a stage.
+    ``run_id`` is the id of one start of the query. ``attempt`` tells the attempt from all others of
+    the task in this run. It is Spark's task attempt id: the attempt number begins with 0 again in
+    each attempt of a stage.
     """
 
     query_id: str
+    run_id: str
     batch_id: int
     partition: int
     attempt: int
 
-    def transactional_id(self, prefix: str) -> str:
+    def transactional_id(self, prefix: str, log_id: str) -> str:
         """Return what the attempt's transactional id begins with; the number of a slot follows.
 
-        Their number must not grow with batches: a coordinator keeps each for 7 days.
+        ``log_id`` is the ``short_digest`` of the place of the sink's log. A copy of a checkpoint
+        has another one, so that neither query ends the other's transactions. Two runs share no id
+        either: to begin a transaction fences whoever has its id, and a run that was suspended may
+        do that at any time. The number of ids must not grow with batches: a coordinator keeps each
+        for 7 days.
         """
+        log = log_prefix(prefix, self.query_id, log_id)
         lane = self.attempt % LANES
-        return f"{query_id_prefix(prefix, self.query_id)}{self.partition}-{lane}"
+        return f"{log}{short_digest(self.run_id)}-{self.partition}-{lane}"
 
 
 def query_id_prefix(prefix: str, query_id: str) -> str:
-    """Return what all transactional ids of a query start with."""
+    """Return what all transactional ids of a query start with, wherever its log is."""
     return f"{prefix}-{query_id}-"
 
 
-def is_id_of_query(transactional_id: str, prefix: str | None, query_id: str | None) -> bool:
-    """Return whether a sink makes such an id for a query.
+def short_digest(text: str) -> str:
+    """Return a part of transactional ids that stands for a longer text."""
+    return sha256(text.encode()).hexdigest()[:8]
 
-    ``None`` stands for any prefix, and for the id of any query, which Spark makes as a UUID. The
-    slot is missing in ids of version 1 of the log.
+
+def log_prefix(prefix: str, query_id: str, log_id: str) -> str:
+    """Return what the transactional ids start with of a query that uses a sink's log."""
+    return f"{query_id_prefix(prefix, query_id)}{log_id}-"
+
+
+def run_prefix(transactional_id: str) -> str:
+    """Return what all transactional ids of the same run start with."""
+    return f"{transactional_id.rsplit('-', 3)[0]}-"
+
+
+def is_id_of_query(transactional_id: str, prefix: str | None, query_id: str | None) -> bool:
+    """Return whether a sink makes such an id for a query, wherever its log is.
+
+    ``None`` stands for any prefix, and for the id of any query, which Spark makes as a UUID.
+    Earlier versions made ids without a log and a run, and at first without a slot.
     """
+    parts = f"{_PART}-{_PART}-{_NUMBER}-{_NUMBER}-{_NUMBER}"
+    return _has_form(transactional_id, prefix, query_id, f"(?:{parts}|{_EARLIER_PARTS})")
+
+
+def is_id_of_earlier_version(transactional_id: str, prefix: str, query_id: str) -> bool:
+    """Return whether an earlier version made an id for a query, which names no log and no run."""
+    return _has_form(transactional_id, prefix, query_id, _EARLIER_PARTS)
+
+
+_EARLIER_PARTS: Final = f"{_NUMBER}-{_NUMBER}(?:-{_NUMBER})?"
+
+
+def _has_form(transactional_id: str, prefix: str | None, query_id: str | None, parts: str) -> bool:
     first = ".+" if prefix is None else re.escape(prefix)
     query = _UUID if query_id is None else re.escape(query_id)
-    form = f"{first}-{query}-{_NUMBER}-{_NUMBER}(?:-{_NUMBER})?"
-    return re.fullmatch(form, transactional_id, re.DOTALL) is not None
+    return re.fullmatch(f"{first}-{query}-{parts}", transactional_id, re.DOTALL) is not None
 
 
 @final

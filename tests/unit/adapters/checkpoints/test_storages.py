@@ -7,7 +7,7 @@ from fsspec.registry import _registry as known_to_fsspec
 
 from pyspark_kafka.adapters.checkpoints.hdfs import webhdfs_options
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
-from pyspark_kafka.adapters.checkpoints.storages import location_of
+from pyspark_kafka.adapters.checkpoints.storages import location_of, place_of
 from pyspark_kafka.bootstrap.checks import check_sink, check_source
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import (
@@ -116,3 +116,30 @@ def test_a_log_is_shown_without_credentials():
     log = FsspecMetadataLog(StoragePath("s3://key:secret@bucket/x", '{"token": "hush"}'))
     assert str(log) == "s3://bucket/x"
     assert repr(log) == "FsspecMetadataLog('s3://bucket/x')"
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ("s3://b/x/y", "s3a://b/x/y/", "s3://k:s@b/x//y"),
+        ("gs://b/x", "gcs://b/x/"),
+        ("abfs://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/x/"),
+        ("hdfs://n:8020/x", "hdfs://u@n/x", "webhdfs://n:9870/x/"),
+        ("x/y", "./x/../x/y/", f"file://{os.getcwd()}/x/y", f"file:{os.getcwd()}/x/y"),
+    ],
+)
+def test_the_spellings_of_a_path_are_one_place(spellings):
+    assert len({place_of(StoragePath(each)) for each in spellings}) == 1
+
+
+def test_a_copy_is_at_another_place(tmp_path, monkeypatch):
+    places = [
+        *(place_of(StoragePath(url)) for url in ("s3://b/x", "s3://c/x", "s3://b/y", "gs://b/x")),
+        *(place_of(StoragePath(f"hdfs://{name}/x")) for name in ("n", "m")),
+        *(place_of(StoragePath(f"abfs://{name}@a/x")) for name in ("c", "d")),
+    ]
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        places.append(place_of(StoragePath("checkpoint")))
+    assert len(set(places)) == len(places)

@@ -11,6 +11,7 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.sink_writers import (
     BATCH_ID,
+    RUN_ID,
     KafkaBatchWriter,
     KafkaStreamWriter,
     TaskCommitMessage,
@@ -23,7 +24,9 @@ from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.security.policy import UNRESTRICTED, OptionPolicy
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import NullTopicError
-from pyspark_kafka.domain.writing.transaction import WriteResult
+from pyspark_kafka.domain.writing.transaction import TransactionState, WriteResult, short_digest
+
+LOCAL = (QUERY_ID, BATCH_ID, RUN_ID)
 
 
 @dataclass
@@ -51,6 +54,9 @@ class MemoryUseCases:
             container.kafka_sink.override(None)
         yield container
 
+    def open_ids(self) -> list[str]:
+        return list(self.cluster.find_transactions("", TransactionState.ONGOING))
+
     def count(self) -> int:
         """Return the number of committed records in the topic ``t``."""
         ends = self.cluster.watermarks(TopicPartition("t", 0), committed_only=True)
@@ -69,7 +75,7 @@ def use_cases():
 @pytest.fixture
 def in_task(monkeypatch):
     """Run as a task attempt of the first micro-batch."""
-    pretend(monkeypatch, {QUERY_ID: "q", BATCH_ID: "0"})
+    pretend(monkeypatch, {QUERY_ID: "q", BATCH_ID: "0", RUN_ID: "run"})
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, properties: Mapping[str, str]) -> None:
@@ -119,10 +125,11 @@ def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases):
 def test_a_stream_is_visible_after_its_driver_commits(use_cases):
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
-    assert use_cases.cluster.open_transactions("") == ["pyspark-kafka-q-2-1-0"]
+    log, run = short_digest("memory://unused"), short_digest("run")
+    assert use_cases.open_ids() == [f"pyspark-kafka-q-{log}-{run}-2-1-0"]
     assert use_cases.count() == 0
     KafkaStreamWriter(use_cases, wanted).commit([message], 0)
-    assert use_cases.cluster.open_transactions("") == []
+    assert use_cases.open_ids() == []
     # The record, and the end of its transaction.
     assert use_cases.count() == 2
 
@@ -153,19 +160,22 @@ def test_a_twin_has_an_id_of_its_own(use_cases):
     writer = KafkaStreamWriter(use_cases, exactly_once())
     message = writer.write(batches())
     writer.write(batches())
-    assert len(use_cases.cluster.open_transactions("")) == 2
+    assert len(use_cases.open_ids()) == 2
     KafkaStreamWriter(use_cases, exactly_once()).commit([message], 0)
-    assert use_cases.cluster.open_transactions("") == []
+    assert use_cases.open_ids() == []
 
 
 @pytest.mark.usefixtures("in_task")
 def test_a_batch_that_failed_is_aborted(use_cases):
     writer = KafkaStreamWriter(use_cases, exactly_once())
     writer.abort([writer.write(batches()), None], 0)
-    assert use_cases.cluster.open_transactions("") == []
+    assert use_cases.open_ids() == []
 
 
-@pytest.mark.parametrize("properties", [{}, {QUERY_ID: "q"}, {BATCH_ID: "0"}])
+@pytest.mark.parametrize(
+    "properties",
+    [{}, *(dict.fromkeys({*LOCAL} - {left_out}, "0") for left_out in LOCAL)],
+)
 def test_a_task_has_to_know_its_batch(use_cases, monkeypatch, properties):
     pretend(monkeypatch, properties)
     writer = KafkaStreamWriter(use_cases, exactly_once())

@@ -12,6 +12,7 @@ import pytest
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.application.writing.kafka_sink import MAX_ENTRIES, KafkaSink
+from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry, SinkPlan
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -25,11 +26,14 @@ from pyspark_kafka.domain.writing.transaction import (
     SLOTS,
     SinkTaskId,
     Transaction,
+    TransactionState,
     WriteResult,
     end_of,
+    short_digest,
 )
 from pyspark_kafka.ports.clock import epoch_ms
 from pyspark_kafka.ports.writing import Transactions
+from pyspark_kafka.testing import await_until
 
 from ..conftest import Kit
 from ..passing import passing
@@ -56,6 +60,10 @@ TASKS = 3
 
 STEPS = 6
 """What a driver does outside of itself to commit a batch: two entries, three ends, and a purge."""
+
+LOG_ID = short_digest("the log")
+QUERY = f"{PREFIX}-q-{LOG_ID}-{short_digest('run')}"
+"""What the ids of the query's first run start with."""
 
 OTHER = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
 NO_CONNECTION = Mock(side_effect=MetadataLogError("offsets", "no connection"))
@@ -100,6 +108,8 @@ class Stage:
 
     kit: Kit
     log: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+    backups: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+    log_id: str = LOG_ID
 
     @property
     def transactions(self) -> MemoryTransactions:
@@ -118,7 +128,8 @@ class Stage:
         used = transactions or mortal(self.transactions, life, "begin", "commit", "abort")
         log = log or mortal(self.log, life, "add", "purge")
         options = OPTIONS if offsets is None else IN_CHECKPOINT
-        return KafkaSink(log, offsets, lambda: used, options, lambda: query_id, now_ms)
+        checkpoint = checkpoint_of(offsets, query_id, self.backups, has_sink_log=bool(offsets))
+        return KafkaSink(log, checkpoint, lambda: used, options, self.log_id, now_ms)
 
     def die(
         self, last: int, written: Sequence[WriteResult], batch: int = 0, query: str = "q"
@@ -128,34 +139,53 @@ class Stage:
 
     @property
     def open_ids(self) -> Sequence[str]:
-        return self.kit.cluster.open_transactions(PREFIX)
+        return list(self.transactions.find(PREFIX, TransactionState.ONGOING))
+
+    @property
+    def open_transactions(self) -> Sequence[Transaction]:
+        found = self.transactions.find(PREFIX, TransactionState.ONGOING)
+        return [Transaction(name, each.producer_id, each.epoch) for name, each in found.items()]
 
     def plant(self, transactional_id: str, state: BatchState = BatchState.PREPARED) -> None:
         """Log a batch with an open transaction, as another program could."""
         opened = self.transactions.begin(transactional_id)
         self.log.add(len(self.log.batch_ids()), SinkLogEntry(0, state, (opened,)).to_bytes())
 
-    def run_tasks(self, batch: int, attempt: int = 0, query: str = "q") -> list[WriteResult]:
+    def run_tasks(
+        self, batch: int, attempt: int = 0, query: str = "q", run: str = "run"
+    ) -> list[WriteResult]:
         """Write a batch's rows, which name the batch and the task, and leave them uncommitted."""
-        return [self.run_task(batch, task, attempt, query) for task in range(TASKS)]
+        return [self.run_task(batch, task, attempt, query, run=run) for task in range(TASKS)]
 
     def run_task(
-        self, batch: int, task: int, attempt: int = 0, query: str = "q", used_until_ms: int = -1
+        self,
+        batch: int,
+        task: int,
+        attempt: int = 0,
+        query: str = "q",
+        used_until_ms: int = -1,
+        run: str = "run",
     ) -> WriteResult:
         container = sink_container_for(OPTIONS)
         container.memory_cluster.override(self.kit.cluster)
         rows = pa.RecordBatch.from_pydict({"value": [b"%d-%d" % (batch, task)]})
-        named = SinkTaskId(query, batch, task, attempt).transactional_id(PREFIX)
+        named = SinkTaskId(query, run, batch, task, attempt).transactional_id(PREFIX, self.log_id)
         return container.sink_task().write([rows], named, used_until_ms)
 
-    def run_batch(self, batch: int, driver: KafkaSink) -> None:
+    def write(self, transaction: Transaction, value: bytes) -> None:
+        number = self.kit.cluster.number_of(transaction)
+        self.kit.cluster.produce("t", value, transaction=number)
+
+    def run_batch(self, batch: int, driver: KafkaSink, run: str = "run") -> None:
         """Do what Spark does with a batch that is not known to be committed."""
         plan = driver.recover()
         is_visible = batch <= plan.committed_through
         used_until_ms = plan.used_until_ms
         written = [WriteResult()] * TASKS
         if not is_visible:
-            written = [self.run_task(batch, task, 0, "q", used_until_ms) for task in range(TASKS)]
+            written = [
+                self.run_task(batch, task, 0, "q", used_until_ms, run) for task in range(TASKS)
+            ]
         driver.commit(batch, "q", written, plan)
 
     def visible(self) -> list[str]:
@@ -173,12 +203,23 @@ class Stage:
         assert latest is not None
         return SinkLogEntry.from_bytes(latest[1])
 
+    def await_next_ms(self) -> None:
+        """Wait until what begins has another time than what has begun."""
+        now_ms = epoch_ms()
+        await_until(lambda: epoch_ms() > now_ms)
+
     def time_out(self, written: WriteResult) -> None:
         """Abort a transaction as a broker does that has waited for ``transaction.timeout.ms``."""
         assert written.transaction is not None
         name = written.transaction.transactional_id
         self.kit.cluster._transactional_ids[name].started_ms = 0
         assert self.kit.cluster.abort_expired() == [name]
+
+
+def checkpoint_of(
+    offsets: Any, query_id: str | None = "q", backups: Any = None, *, has_sink_log: bool = False
+) -> SinkCheckpoint:
+    return SinkCheckpoint(offsets, backups, lambda: query_id, has_sink_log=has_sink_log)
 
 
 @pytest.fixture
@@ -284,7 +325,7 @@ def test_what_timed_out_before_it_was_committed_is_written_again(stage):
     ) as caught:
         stage.driver().commit(0, "q", written)
     assert "'kafka.transaction.timeout.ms'" in str(caught.value)
-    assert stage.entry().state is BatchState.DROPPED
+    assert stage.log.latest() is None
     driver = stage.driver()
     assert driver.recover().committed_through == -1
     stage.run_batch(0, driver)
@@ -327,7 +368,7 @@ def test_a_part_that_is_lost_is_named(stage, lost):
     for _ in range(2):
         with pytest.raises(TransactionLostError, match=r"of batch 0 were committed") as caught:
             stage.driver().recover()
-        assert caught.value.transactional_ids == tuple(f"{PREFIX}-q-{task}-0-0" for task in lost)
+        assert caught.value.transactional_ids == tuple(f"{QUERY}-{task}-0-0" for task in lost)
         assert "replace 'prepared' by 'committed' in 'a metadata log in memory/0'" in str(
             caught.value
         )
@@ -359,7 +400,7 @@ def test_of_two_drivers_at_once_the_second_is_reported(stage):
             assert other.recover().committed_through == 0
         return stage.transactions
 
-    first = KafkaSink(stage.log, None, overtaken, OPTIONS, lambda: "q")
+    first = KafkaSink(stage.log, checkpoint_of(None), overtaken, OPTIONS, LOG_ID)
     with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1 .*in memory"):
         first.commit(0, "q", late)
     assert stage.visible() == rows(0)
@@ -387,21 +428,39 @@ def test_abandoned_attempts_are_aborted_with_the_next_commit(stage):
     stage.run_task(0, 0, attempt=7)
     stage.run_task(0, 0, query="q2")
     stage.driver().commit(0, "q", stage.run_tasks(0))
-    assert stage.open_ids == [f"{PREFIX}-q2-0-0-0"]
+    assert stage.open_ids == [f"{QUERY.replace('-q-', '-q2-')}-0-0-0"]
 
 
-def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage):
+def test_abandoned_attempts_are_aborted_with_the_batch_after_one_that_is_seen_already(stage):
     """A driver that dies before it has tidied up leaves that to the next one."""
     stage.run_task(0, 0, attempt=7)
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(STEPS, after=False)))
+    for batch in range(2):
+        stage.run_batch(batch, stage.driver())
+    assert stage.open_ids == []
+
+
+@pytest.mark.parametrize("name", [f"{PREFIX}-q-0-1-0", f"{PREFIX}-q-0-1"])
+def test_abandoned_attempts_of_an_earlier_version_are_aborted(stage, name):
+    opened = stage.transactions.begin(name)
+    stage.write(opened, b"abandoned")
     stage.run_batch(0, stage.driver())
     assert stage.open_ids == []
+    assert stage.visible() == rows(0)
+
+
+def test_a_batch_that_an_earlier_version_prepared_is_committed(stage):
+    opened = stage.transactions.begin(f"{PREFIX}-q-0-1-0")
+    stage.write(opened, b"0-0")
+    stage.log.add(0, SinkLogEntry(0, BatchState.PREPARED, (opened,)).to_bytes())
+    assert stage.driver().recover().committed_through == 0
+    assert stage.visible() == ["0-0"]
 
 
 def test_a_batch_that_fails_is_aborted(stage):
     driver = stage.driver()
-    driver.abort([stage.run_task(0, 0), None, WriteResult()])
+    driver.abort(0, [stage.run_task(0, 0), None, WriteResult()])
     assert stage.open_ids == []
     stage.run_batch(0, driver)
     assert stage.visible() == rows(0)
@@ -452,7 +511,7 @@ def test_transactions_of_others_are_not_ended(stage, transactional_id):
         with pytest.raises(MetadataLogError, match=r"No transaction was committed") as caught:
             use()
     assert repr(transactional_id)[1:-1] in str(caught.value)
-    assert f"named '{PREFIX}-q-<task>-<lane>-<slot>'" in str(caught.value)
+    assert f"named '{PREFIX}-q-<log>-<run>-<task>-<lane>-<slot>'" in str(caught.value)
     assert "(a metadata log in memory/0)" in str(caught.value)
     [planted] = stage.entry().transactions
     [described] = stage.transactions.describe([transactional_id]).values()
@@ -463,7 +522,7 @@ def test_transactions_of_others_are_not_ended(stage, transactional_id):
 @pytest.mark.parametrize("transactional_id", [*FOREIGN[:1], *FOREIGN[2:]])
 def test_without_the_checkpoint_ids_have_the_form_of_a_querys(stage, transactional_id):
     stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
-    with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<lane>-<slot>'"):
+    with pytest.raises(MetadataLogError, match=r"-<query id>-<log>-<run>-<task>-<lane>-<slot>'"):
         stage.driver(query_id=None).recover()
 
 
@@ -497,7 +556,9 @@ def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage):
 
 def test_a_log_of_another_query_hides_no_batch(stage):
     stage.plant(f"former-{OTHER}-0-0", BatchState.COMMITTED)
-    with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<lane>-<slot>'"):
+    with pytest.raises(
+        MetadataLogError, match=r"named '<prefix>-q-<log>-<run>-<task>-<lane>-<slot>'"
+    ):
         stage.driver(query_id=None).commit(0, "q", stage.run_tasks(0))
     assert stage.visible() == []
 
@@ -562,7 +623,7 @@ def test_no_other_attempt_of_a_batch_takes_an_id(stage, *, is_finished):
 def test_ids_are_bounded_when_no_batch_is_committed(stage):
     begun = [stage.run_task(0, 0).transaction for _ in range(SLOTS + 3)]
     names = [each.transactional_id for each in begun if each]
-    assert names == [f"{PREFIX}-q-0-0-{slot % SLOTS}" for slot in range(SLOTS + 3)]
+    assert names == [f"{QUERY}-0-0-{slot % SLOTS}" for slot in range(SLOTS + 3)]
 
 
 @pytest.mark.parametrize("query_id", [OTHER, None])
@@ -572,7 +633,7 @@ def test_a_commit_that_failed_is_not_undone(stage, query_id):
     stage.die(2, written, query=OTHER)
     driver = stage.driver(query_id=query_id)
     driver.recover()
-    driver.abort(written, OTHER)
+    driver.abort(0, written, OTHER)
     assert stage.visible() == rows(0)
     assert driver.recover().committed_through == 0
 
@@ -581,7 +642,7 @@ def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage):
     """The log may say that the batch is decided."""
     stage.log.add(0, b"v2\n{}")
     with pytest.raises(MetadataLogError, match="not an entry"):
-        stage.driver().abort(stage.run_tasks(0))
+        stage.driver().abort(0, stage.run_tasks(0))
     assert len(stage.open_ids) == TASKS
 
 
@@ -592,7 +653,7 @@ def test_a_batch_that_is_nearly_too_late_is_dropped(stage):
     with pytest.raises(TransactionLostError, match=r"took nearly as long as") as caught:
         stage.driver(now_ms=lambda: now_ms).commit(0, "q", written)
     assert "none is lost" in str(caught.value)
-    assert stage.entry().state is BatchState.DROPPED
+    assert stage.log.latest() is None
     stage.run_batch(0, stage.driver())
     assert stage.visible() == rows(0)
 
@@ -609,27 +670,165 @@ def test_a_clock_that_is_wrong_drops_no_batch(stage):
 def test_what_an_operator_has_fenced_is_written_again(stage):
     """Nothing was decided, and the error says how the transaction was lost."""
     written = stage.run_tasks(0)
-    stage.transactions.begin(f"{PREFIX}-q-1-0-0")
-    with pytest.raises(TransactionLostError, match=r"'pyspark-kafka-q-1-0-0' was aborted when"):
+    stage.transactions.begin(f"{QUERY}-1-0-0")
+    with pytest.raises(TransactionLostError, match=rf"'{QUERY}-1-0-0' was aborted when"):
         stage.driver().commit(0, "q", written)
     stage.run_batch(0, stage.driver())
     assert stage.visible() == rows(0)
 
 
-def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage):
-    """The driver stops before it cleans up, and another one takes over an id meanwhile."""
-    stage.run_task(0, 0, attempt=1)
+CALLS = ("begin", "describe", "find", "commit", "abort", "add", "latest", "purge")
+
+
+@dataclass
+class Suspended:
+    """A driver that stands still before one of its calls, while ``meanwhile`` happens."""
+
+    stage: Stage
+    last: int
+    meanwhile: Callable[[], None]
+    calls: int = 0
+
+    def driver(self) -> KafkaSink:
+        log, transactions = (
+            passing(inner, **{name: self._call(inner, name) for name in CALLS})
+            for inner in (self.stage.log, self.stage.transactions)
+        )
+        return self.stage.driver(log=log, transactions=transactions)
+
+    def _call(self, inner: Any, name: str) -> Callable[..., object]:
+        def call(*given: object) -> object:
+            number, self.calls = self.calls, self.calls + 1
+            if number == self.last:
+                self.meanwhile()
+            return getattr(inner, name)(*given)
+
+        return call
+
+
+@pytest.mark.parametrize("times_out", [False, True])
+@pytest.mark.parametrize("done", [1, 2])
+@pytest.mark.parametrize("last", range(24))
+def test_a_driver_that_wakes_up_late_changes_nothing(stage, last, done, *, times_out):
+    """Another driver has committed batches meanwhile, and is in the next one."""
+    for run in ("older", "late", "live"):
+        stage.run_task(0, 0, attempt=1, run=run)
+    plan = stage.driver().recover()
+    written = stage.run_tasks(0, run="late")
     later: list[WriteResult] = []
+    others: list[WriteResult] = []
 
-    def purge(threshold: int) -> None:
-        stage.run_batch(1, stage.driver())
-        later.append(stage.run_task(2, 0, attempt=1))
-        stage.log.purge(threshold)
+    def meanwhile() -> None:
+        if times_out and stage.log.latest() is None:
+            for one in written:
+                stage.time_out(one)
+        for batch in range(done):
+            stage.run_batch(batch, stage.driver(), run="live")
+        until_ms = stage.driver().recover().used_until_ms
+        tasks = [stage.run_task(done, task, 0, "q", until_ms, "live") for task in range(TASKS)]
+        later.extend(tasks)
+        # Its id may be one that the late driver has found open.
+        others.append(stage.run_task(done, 0, 1, "q", until_ms, "live"))
 
-    stage.driver(log=passing(stage.log, purge=purge)).commit(0, "q", stage.run_tasks(0))
-    [transaction] = [each.transaction for each in later if each.transaction]
-    [described] = stage.transactions.describe([transaction.transactional_id]).values()
-    assert end_of(transaction, described) is None
+    late = Suspended(stage, last, meanwhile)
+    try:
+        late.driver().commit(0, "q", written, plan)
+    except (MetadataLogError, TransactionLostError):
+        late.driver().abort(0, written, "q")
+    if not later:
+        assert late.calls <= last
+        return
+    assert {each.transaction for each in others} <= set(stage.open_transactions)
+    stage.driver().commit(done, "q", later)
+    assert stage.visible() == rows(*range(done + 1))
+    assert stage.open_ids == []
+
+
+@pytest.mark.parametrize("has_failed_task", [False, True])
+def test_a_driver_that_aborts_late_lets_the_next_one_commit(stage, *, has_failed_task):
+    """It wakes up between the look of the other driver at the log and its entry."""
+    written: list[WriteResult | None] = [*stage.run_tasks(0, run="late")]
+    if has_failed_task:
+        written.append(None)
+    else:
+        for one in written:
+            assert one is not None
+            stage.time_out(one)
+
+    def add(*entry: Any) -> bool:
+        stage.driver().abort(0, written, "q")
+        return bool(stage.log.add(*entry))
+
+    stage.run_batch(0, stage.driver(log=passing(stage.log, add=add)), run="live")
+    assert stage.visible() == rows(0)
+
+
+def test_a_copy_of_a_checkpoint_leaves_the_transactions_of_the_original_alone(stage):
+    copy = Stage(stage.kit, log_id=short_digest("the copy's log"))
+    written = stage.run_tasks(0)
+    others = copy.run_tasks(0, attempt=1, run="copy")
+    abandoned = copy.run_task(0, 0, attempt=2, run="copy").transaction
+    assert abandoned is not None
+    stage.driver().commit(0, "q", written)
+    assert set(stage.open_ids) > {abandoned.transactional_id}
+    copy.driver().commit(0, "q", others)
+    assert stage.open_ids == []
+    assert stage.visible() == sorted(rows(0) * 2)
+
+
+def test_a_checkpoint_that_was_moved_commits_what_is_prepared(stage):
+    """Its log has another place, and the transactions have ids of the former one."""
+    written = stage.run_tasks(0)
+    stage.die(1, written)
+    stage.log_id = short_digest("the new place")
+    stage.run_batch(0, stage.driver(), run="moved")
+    stage.run_batch(1, stage.driver(), run="moved")
+    assert stage.visible() == rows(0, 1)
+
+
+def test_batches_that_are_not_in_an_older_backup_are_not_written_again(stage):
+    """The log is restored with the checkpoint, and knows nothing of them."""
+    stage.run_batch(0, stage.driver())
+    entries = {number: stage.log.get(number) for number in stage.log.batch_ids()}
+    for batch in (1, 2):
+        stage.await_next_ms()
+        stage.run_batch(batch, stage.driver())
+    stage.log = MemoryMetadataLog()
+    for number, content in entries.items():
+        stage.log.add(number, content)
+    driver = stage.driver()
+    plan = driver.recover()
+    written = stage.run_tasks(1, run="restored")
+    with pytest.raises(MetadataLogError, match="restored from an older backup") as caught:
+        driver.commit(1, "q", written, plan)
+    assert "delete the sink's log" in str(caught.value)
+    driver.abort(1, written, "q")
+    assert stage.visible() == rows(0, 1, 2)
+    assert stage.open_ids == []
+
+
+@pytest.mark.parametrize("lost", ["aborted", "timed out", "dropped", "log deleted", "unknown"])
+def test_no_backup_is_reported_that_was_not_restored(stage, lost):
+    stage.run_batch(0, stage.driver())
+    stage.await_next_ms()
+    written = stage.run_tasks(1)
+    if lost == "aborted":
+        stage.driver().abort(1, written, "q")
+    elif lost == "timed out":
+        stage.time_out(written[0])
+        with pytest.raises(TransactionLostError):
+            stage.driver().commit(1, "q", written)
+    elif lost == "dropped":
+        stage.die(1, written, batch=1)
+        stage.time_out(written[0])
+    elif lost == "log deleted":
+        stage.driver().commit(1, "q", written)
+        stage.log = MemoryMetadataLog()
+    else:
+        stage.die(1, written, batch=1)
+    for batch in (1, 2):
+        stage.run_batch(batch, stage.driver(), run=f"run {batch}")
+    assert stage.visible() == sorted(rows(0, 1, 2) + (rows(1) if lost == "log deleted" else []))
 
 
 def test_an_empty_entry_of_another_query_hides_no_batch(stage):
@@ -659,7 +858,8 @@ def test_the_checkpoint_may_be_out_of_reach(stage):
     """Where the log is at another place, its batches are not compared with the checkpoint."""
     unreachable = passing(MemoryMetadataLog(), latest=NO_CONNECTION)
     transactions, unknown = stage.transactions, Mock(side_effect=AssertionError("not asked for"))
-    driver = KafkaSink(stage.log, unreachable, lambda: transactions, OPTIONS, unknown)
+    checkpoint = SinkCheckpoint(unreachable, None, unknown, has_sink_log=False)
+    driver = KafkaSink(stage.log, checkpoint, lambda: transactions, OPTIONS, LOG_ID)
     assert driver.recover().committed_through == -1
     driver.commit(0, "q", stage.run_tasks(0))
     assert (stage.visible(), stage.entry().query_id) == (rows(0), "q")
@@ -681,7 +881,7 @@ def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage):
         written = stage.run_tasks(batch)
         with pytest.raises(MetadataLogError, match="did not answer"):
             stage.driver(log=passing(stage.log, add=late)).commit(batch, "q", written)
-        stage.driver().abort(written, "q")
+        stage.driver().abort(batch, written, "q")
         assert not stage.log.add(*late.call_args.args)
         assert stage.driver().recover().committed_through == batch - 1
         stage.run_batch(batch, stage.driver())
@@ -698,7 +898,7 @@ def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage):
     for task in range(TASKS):
         stage.run_task(2, task, used_until_ms=INT64_MAX)
         stage.run_task(3, task, used_until_ms=INT64_MAX)
-        stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
+        stage.transactions.begin(f"{QUERY}-{task}-0-0")
     with pytest.raises(MetadataLogError, match="Another driver has written entry"):
         stage.driver(log=lagging).recover()
 
@@ -709,14 +909,14 @@ def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage):
     stage.die(1, written)
     assert written[0].transaction is not None
     stage.transactions.abort(written[0].transaction)
-    stage.transactions.begin(f"{PREFIX}-q-0-0-0")
+    stage.transactions.begin(f"{QUERY}-0-0-0")
     stage.time_out(written[1])
     with pytest.raises(
         TransactionLostError, match="unknown whether batch 0 was committed"
     ) as caught:
         stage.driver().recover()
     assert caught.value.may_be_committed
-    assert caught.value.transactional_ids == (f"{PREFIX}-q-0-0-0",)
+    assert caught.value.transactional_ids == (f"{QUERY}-0-0-0",)
 
 
 @pytest.mark.parametrize("is_aborted", [False, True])
@@ -729,7 +929,7 @@ def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(stage, *, is_abo
         if is_aborted:
             stage.time_out(later)
         else:
-            stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
+            stage.transactions.begin(f"{QUERY}-{task}-0-0")
     with pytest.raises(TransactionLostError, match="unknown whether batch 0 was committed"):
         stage.driver().recover()
     assert stage.visible() == rows(0)
@@ -753,7 +953,8 @@ def test_offsets_that_were_read_before_stop_the_driver_once_they_cannot_be_read(
     offsets = MemoryMetadataLog()
     offsets.add(0, b"up to 3")
     transactions, unsteady = stage.transactions, passing(offsets)
-    driver = KafkaSink(stage.log, unsteady, lambda: transactions, OPTIONS, lambda: "q")
+    checkpoint = checkpoint_of(unsteady)
+    driver = KafkaSink(stage.log, checkpoint, lambda: transactions, OPTIONS, LOG_ID)
     plan = driver.recover()
     unsteady.inner = passing(offsets, get=NO_CONNECTION)
     with pytest.raises(MetadataLogError, match="no connection"):

@@ -12,7 +12,7 @@ from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.writing.errors import NullTopicError, SinkSchemaError
-from pyspark_kafka.domain.writing.transaction import DeliveryStats, WriteResult
+from pyspark_kafka.domain.writing.transaction import DeliveryStats, TransactionState, WriteResult
 from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.ports.record_schema import record_schema
 from pyspark_kafka.ports.writing import Transactions
@@ -187,7 +187,7 @@ def test_a_row_that_cannot_be_written_aborts_the_transaction(kit):
     doing = SinkTask(MemoryRecordWriter(kit.cluster), transactional(kit), options(), kit.events)
     with pytest.raises(NullTopicError):
         doing.write([batch(b"a", topic=["t"]), batch(b"b", topic=[None])], "one")
-    assert kit.cluster.open_transactions("") == []
+    assert kit.cluster.find_transactions("", TransactionState.ONGOING) == {}
     assert [seen(kit, level) for level in LEVELS] == [[b"a"], []]
     assert kit.events.reports == ()
 
@@ -202,7 +202,7 @@ def test_rows_that_do_not_come_abort_the_transaction(kit, error):
 
     with pytest.raises(error):
         task(kit, transactional(kit)).write(failing(), "one")
-    assert kit.cluster.open_transactions("") == []
+    assert kit.cluster.find_transactions("", TransactionState.ONGOING) == {}
     assert seen(kit, "read_committed") == []
 
 
@@ -221,4 +221,4 @@ def test_an_abort_that_fails_does_not_hide_what_it_is_for(kit):
     with pytest.raises(NullTopicError):
         doing.write([batch(b"a", topic=["t"]), batch(b"b", topic=[None])], "one")
     assert asked == ["transactions", "transactions"]
-    assert kit.cluster.open_transactions("") == ["one-0"]
+    assert list(kit.cluster.find_transactions("", TransactionState.ONGOING)) == ["one-0"]

@@ -16,9 +16,13 @@ from pyspark_kafka.domain.writing.transaction import (
     WriteResult,
     end_of,
     is_free,
+    is_id_of_earlier_version,
     is_id_of_query,
+    log_prefix,
     ms_left,
     query_id_prefix,
+    run_prefix,
+    short_digest,
 )
 
 PREFIX = "pyspark-kafka"
@@ -26,32 +30,45 @@ PREFIX = "pyspark-kafka"
 tasks = st.builds(
     SinkTaskId,
     st.sampled_from([f"7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a{number}" for number in (1, 2)]),
+    st.sampled_from(["run 1", "run 2"]),
     st.integers(0, 3),
     st.integers(0, 111),
     st.integers(0, 11),
 )
 
 
-def test_an_id_has_the_prefix_the_query_the_task_and_the_lane():
-    assert SinkTaskId("q", 9, 2, LANES + 1).transactional_id("mine") == "mine-q-2-1"
+LOG = short_digest("/checkpoints/1/sinks/pyspark_kafka")
+logs = st.sampled_from([LOG, short_digest("/checkpoints/2/sinks/pyspark_kafka")])
 
 
-@given(tasks, tasks)
-def test_ids_are_shared_within_a_lane_alone(one, other):
+def test_an_id_has_the_prefix_the_query_the_log_the_run_the_task_and_the_lane():
+    named = SinkTaskId("q", "run", 9, 2, LANES + 1).transactional_id("mine", LOG)
+    assert named == f"mine-q-{LOG}-{short_digest('run')}-2-1"
+
+
+@given(tasks, tasks, logs, logs)
+def test_ids_are_shared_within_a_lane_of_one_run_alone(one, other, log, other_log):
     """A batch's number is not a part of them, so that they do not grow with batches."""
-    is_shared = (one.query_id, one.partition, one.attempt % LANES) == (
+    is_shared = (one.query_id, one.run_id, one.partition, one.attempt % LANES, log) == (
         other.query_id,
+        other.run_id,
         other.partition,
         other.attempt % LANES,
+        other_log,
     )
-    assert (one.transactional_id(PREFIX) == other.transactional_id(PREFIX)) is is_shared
+    names = one.transactional_id(PREFIX, log), other.transactional_id(PREFIX, other_log)
+    assert (names[0] == names[1]) is is_shared
 
 
-@given(tasks, tasks)
-def test_a_querys_transactions_are_found_by_their_beginning(one, other):
-    beginning = query_id_prefix(PREFIX, one.query_id)
+@given(tasks, tasks, logs, logs)
+def test_a_querys_transactions_are_found_by_their_beginning(one, other, log, other_log):
+    name = other.transactional_id(PREFIX, other_log)
     is_of_query = one.query_id == other.query_id
-    assert other.transactional_id(PREFIX).startswith(beginning) is is_of_query
+    is_of_log = is_of_query and log == other_log
+    assert name.startswith(query_id_prefix(PREFIX, one.query_id)) is is_of_query
+    assert name.startswith(log_prefix(PREFIX, one.query_id, log)) is is_of_log
+    run = run_prefix(f"{one.transactional_id(PREFIX, log)}-7")
+    assert name.startswith(run) is (is_of_log and one.run_id == other.run_id)
 
 
 def test_what_a_task_tells_crosses_to_the_driver():
@@ -59,19 +76,16 @@ def test_what_a_task_tells_crosses_to_the_driver():
     assert pickle.loads(pickle.dumps(written)) == written  # noqa: S301
 
 
-@given(
-    tasks,
-    # Version 1 of the log has ids without a slot.
-    st.sampled_from(["", "-0", "-15"]),
-    st.sampled_from([PREFIX, "other", None]),
-    st.booleans(),
-)
-def test_ids_of_a_query_are_told_from_others(task, slot, prefix, knows_query):
-    ours = f"{task.transactional_id(PREFIX)}{slot}"
+@given(tasks, st.sampled_from([PREFIX, "other", None]), st.booleans())
+def test_ids_of_a_query_are_told_from_others(task, prefix, knows_query):
     query_id = task.query_id if knows_query else None
-    assert is_id_of_query(ours, prefix, query_id) is (prefix != "other")
-    assert not is_id_of_query(ours, prefix, "another query")
-    assert not is_id_of_query(f"{ours}-x", prefix, query_id)
+    earlier = [f"{PREFIX}-{task.query_id}-{task.partition}-1{slot}" for slot in ("", "-0", "-15")]
+    for ours in (f"{task.transactional_id(PREFIX, LOG)}-15", *earlier):
+        assert is_id_of_query(ours, prefix, query_id) is (prefix != "other")
+        assert not is_id_of_query(ours, prefix, "another query")
+        assert not is_id_of_query(f"{ours}-x", prefix, query_id)
+        is_earlier = ours in earlier
+        assert is_id_of_earlier_version(ours, PREFIX, task.query_id) is is_earlier
 
 
 ONE = Transaction("id", 7, 3)

@@ -1,0 +1,122 @@
+"""The checkpoint of the query that an exactly-once sink belongs to."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, final
+
+from ...domain.checkpoints.offset_rewrite import Backup, ResumePoint
+from ...domain.errors import MetadataLogError, PysparkKafkaError
+from ..checkpoints.logs import parsing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...ports.checkpoints import MetadataLog
+
+
+@final
+class SinkCheckpoint:
+    """Reads the checkpoint's offset log, which may be out of the driver's reach."""
+
+    def __init__(
+        self,
+        offsets: MetadataLog | None,
+        backups: MetadataLog | None,
+        query_id: Callable[[], str | None],
+        *,
+        has_sink_log: bool,
+    ) -> None:
+        """Take the offset log and the backups of ``pyspark-kafka offsets``, ``None`` if unknown.
+
+        If the sink's log is in the checkpoint, the offset log must not be empty: else this is not
+        the checkpoint's storage. ``query_id`` returns the checkpoint's, ``None`` or an error if
+        that is at another place.
+        """
+        self._offsets = offsets
+        self._backups = backups
+        self._query_id = query_id
+        self._has_sink_log = has_sink_log
+
+    def last(self, *, is_readable: bool = False) -> tuple[int | None, str | None]:
+        """Return the last planned batch, and the query's id.
+
+        :raises MetadataLogError: if the log must be readable and is not.
+        """
+        if self._offsets is None:
+            return None, self._query_id()
+        # A driver that cannot read the checkpoint has a log elsewhere.
+        with suppress(*self._tolerated(is_readable)):
+            if (found := self._offsets.latest()) is not None:
+                return found[0], self._query_id()
+        if self._has_sink_log:
+            raise MetadataLogError(
+                str(self._offsets),
+                "This process does not find the checkpoint's offset log. Set the option "
+                "'metadataPath' to a path that every driver of this query can reach",
+            )
+        return None, None
+
+    def digest(self, batch_id: int, *, is_readable: bool) -> str | None:
+        """Return the digest of a batch's file; ``None`` where it cannot be read."""
+        if self._offsets is None:
+            return None
+        with suppress(*self._tolerated(is_readable)):
+            content = self._offsets.get(batch_id)
+            return None if content is None else _digest(content)
+        return None
+
+    def require_written(self, batch_id: int, digest: str, planned: int, entry: str) -> None:
+        """Raise if a decided batch has other offsets now than those it was written with.
+
+        ``pyspark-kafka offsets`` may have changed them on purpose. Then the batch must be committed
+        in the checkpoint, too, or have no records now: its tasks would write none.
+
+        :raises MetadataLogError: that names the sink log's ``entry``.
+        """
+        content = None if self._offsets is None else self._offsets.get(batch_id)
+        if content is None or _digest(content) == digest:
+            return
+        is_skipped = planned > batch_id or self._is_empty(batch_id, content)
+        if is_skipped and {digest, _digest(content)} <= self._rewritten(batch_id):
+            return
+        raise MetadataLogError(
+            entry,
+            f"Batch {batch_id} was written with other offsets than those in the checkpoint, "
+            f"'{self._offsets}/{batch_id}': the checkpoint was restored or changed since. What the "
+            "batch had then is in Kafka. Restore a checkpoint that has the former file "
+            f"'offsets/{batch_id}'. After 'pyspark-kafka offsets undo', run 'pyspark-kafka offsets "
+            "rewrite' with the offsets where the query is to resume. Or delete the sink's log: "
+            "then the batch is written as it is planned now, and its records may be in Kafka twice",
+        )
+
+    def _is_empty(self, batch_id: int, content: bytes) -> bool:
+        before = None if self._offsets is None else self._offsets.get(batch_id - 1)
+        if before is None:
+            return False
+        with parsing(self._offsets):
+            return not ResumePoint(batch_id - 1, before, content).has_unread_batch
+
+    def _rewritten(self, batch_id: int) -> set[str]:
+        """Return the digests of what a batch's file was before and after each rewrite."""
+        if self._backups is None:
+            return set()
+        contents = [self._backups.get(number) for number in self._backups.batch_ids()]
+        with parsing(self._backups):
+            found = [Backup.from_bytes(each) for each in contents if each is not None]
+        files = (
+            point.file(batch_id) for backup in found for point in (backup.before, backup.after)
+        )
+        return {_digest(content) for content in files if content is not None}
+
+    def _tolerated(self, is_readable: bool) -> tuple[type[PysparkKafkaError], ...]:
+        """Return the errors of an offset log that may be out of the driver's reach.
+
+        An error that passes must not make a batch one that cannot be compared.
+        """
+        return () if is_readable or self._has_sink_log else (PysparkKafkaError,)
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()
