@@ -11,7 +11,8 @@
     python -m tests.soak --write-stage --rounds 40 --seed 3 --first 10 --keep-going
 
 Each round is a line of JSON. A round that fails ends the run, and says what was done when. With
-``--continuous`` the queries are continuous ones, and each round has one fault. With ``--secured``
+``--continuous`` the queries are continuous ones, and each round has one fault: every second round
+strikes brokers while slow functions work off a backlog. With ``--secured``
 nothing is killed: queries log in, and sessions of 10 s, tokens and tickets of 60 s end under them.
 With ``--hostile``, networks and brokers fail under readers and writers that outlive all rounds, and
 each round has a fault or two. With ``--racks``, they read from the replicas of one broker (KIP-392)
@@ -77,6 +78,9 @@ _ROUNDS: Final = 20
 _MINUTES: Final = 5.0
 _DRIVER_EVENT_S: Final = bound_s(400)
 """More than the five minutes for which a refused login is remembered."""
+
+_CONTINUOUS_BACKLOG: Final = 200_000
+"""So many that a response has more than some polls return."""
 
 
 def main() -> int:
@@ -173,6 +177,8 @@ def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None
     settings = HostileSettings(queries=chosen.hostile)
     if chosen.hostile != THREADS:
         settings = replace(settings, event_s=_DRIVER_EVENT_S)
+    if is_continuous:
+        settings = replace(settings, backlog=_CONTINUOUS_BACKLOG)
     if chosen.racks:
         queries = [replace(query, in_own_rack=True) for query in queries]
         os.environ[VARIABLE] = rack_of(NEAR)

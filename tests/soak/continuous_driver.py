@@ -10,7 +10,7 @@ from .driver import QueryPlan
 from .driver_process import DriverProcess
 from .epoch_points import EpochPoints
 from .processes import Process, session_of
-from .tracked_function import tracked_tasks
+from .tracked_function import Pace, tracked_tasks
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_continuous.py"
 
@@ -49,6 +49,8 @@ class DriverSetup:
     channel: str | None = None
     fails_on_data_loss: bool = False
     settings: tuple[tuple[str, str], ...] = ()
+    source: tuple[tuple[str, str], ...] = ()
+    """Options of the source besides those of the cluster."""
 
 
 class ContinuousDriver(DriverProcess):
@@ -59,6 +61,7 @@ class ContinuousDriver(DriverProcess):
         self._directory = directory
         self._tasks = directory / "tasks"
         self._tasks.mkdir(parents=True)
+        self.pace = Pace(directory / "pace")
         self.points = EpochPoints(directory / "points")
         super().__init__(PROGRAM, directory)
 
@@ -106,6 +109,7 @@ def query_options(
         "task_timeout_s": TASK_TIMEOUT_S,
         "checkpoint": str(checkpoints / query.name),
         "source": query.source(cluster, source)
-        | {"failOnDataLoss": str(setup.fails_on_data_loss).lower()},
+        | {"failOnDataLoss": str(setup.fails_on_data_loss).lower()}
+        | dict(setup.source),
         "sink": query.sink(cluster, query.name),
     }

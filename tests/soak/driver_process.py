@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import pyspark_kafka
 from tests.slowness import bound_s
 
+from .losses import Loss, losses_in
 from .processes import Process, kill_session, workers_of
 
 _PATHS: Final = (Path(__file__).parents[2], Path(str(pyspark_kafka.__file__)).parents[1])
@@ -53,6 +54,10 @@ class DriverProcess:
 
     def log(self) -> str:
         return self._log.read_bytes()[self._logged :].decode(errors="replace")
+
+    def losses(self) -> Iterable[Loss]:
+        """Return what its queries have reported as lost, in all of its runs."""
+        return losses_in(self._log.read_text(errors="replace") if self._log.exists() else "")
 
     def last_words(self) -> str:
         return self.log()[-_LAST_WORDS:]

@@ -20,10 +20,11 @@ from .continuous_driver import (
     DriverSetup,
 )
 from .epoch_points import EpochPoint, LogOutage
-from .ledger import REPLICATED, SOURCE
-from .numbers import SoakError
+from .ledger import SOURCE
+from .numbers import RecordShape, SoakError
 from .processes import kill, send_signal, session_of
 from .stage import BROKERS, MAX_PARTITIONS, PARTITIONS, Stage
+from .tracked_function import PACES
 from .trap import Reaction
 
 _OUTAGE_S: Final = 10.0
@@ -31,6 +32,19 @@ _BACKLOG_S: Final = 2.0
 _MAX_PAUSE_S: Final = 2.0
 _STOPPED_S: Final = 2.0
 """Less than the time after which a stopped task is replaced."""
+
+_BACKLOG: Final = 400_000
+"""How many numbers wait: so many that a response has more than some polls return."""
+
+_RESPONSES: Final = (2, 3)
+"""Of each partition until the backlog is read."""
+
+_MAX_BEFORE_S: Final = 8.0
+_SLOW_S: Final = 15.0
+"""How long functions stay slow after a fault: other brokers answer while old responses wait."""
+
+_REQUEST_TIMEOUT: Final = ("kafka.request.timeout.ms", "6000")
+"""Brokers that are stopped must be left while the functions are slow."""
 
 _POINTS: Final = (*EpochPoint, None)
 _CONCURRENT: Final = "Concurrent update to the log"
@@ -64,9 +78,12 @@ class Fault:
     is_under_load: bool = True
     """Whether numbers flow from its beginning to its end, and not only where it says so."""
 
+    has_backlog: bool = False
+    """Whether it begins with a backlog."""
+
     def run(self, stage: Stage, chance: random.Random) -> None:
         """Let it happen; numbers flow afterwards."""
-        if not self.is_under_load:
+        if self.has_backlog or not self.is_under_load:
             self.strike(stage, chance)
             return
         with stage.load():
@@ -212,6 +229,97 @@ def _kill_broker(stage: Stage, chance: random.Random, broker: int, what: str) ->
     stage.note(f"broker {broker} is back")
 
 
+# Brokers behind a backlog
+
+
+def behind_backlog(strike_brokers: Strike) -> Strike:
+    """Return a fault of brokers while slow functions work off records that were there before.
+
+    Large responses wait in sockets, and undecoded in memory, when brokers end.
+    """
+
+    def strike(stage: Stage, chance: random.Random) -> None:
+        stage.kill_driver()
+        shape, begun = RecordShape.of_backlog(chance), stage.producer.count
+        stage.producer.use(shape)
+        size = stage.log_bytes()
+        stage.producer.write_backlog(_BACKLOG)
+        size = (stage.log_bytes() - size) // PARTITIONS // chance.choice(_RESPONSES)
+        stage.note(f"{stage.producer.count - begun} numbers written: {shape}")
+        driver, pace = stage.new_driver(), chance.choice(PACES)
+        driver.pace.set(pace)
+        source = (("kafka.max.partition.fetch.bytes", str(size)), _REQUEST_TIMEOUT)
+        stage.start_driver(replace(_setup(stage, chance), source=source), driver)
+        stage.note(f"driver started: {pace} records a second, fetches of {size} bytes")
+        stage.await_event(
+            lambda: driver.pace.slow == {query.name for query in stage.queries},
+            "slow function of each query",
+            stage.keep,
+        )
+        stage.run_for(chance.uniform(0, _MAX_BEFORE_S))
+        try:
+            strike_brokers(stage, chance)
+        finally:
+            driver.pace.clear()
+        stage.flow()
+
+    return strike
+
+
+def kill_leader(stage: Stage, chance: random.Random) -> None:
+    """Kill a leader; it is back when others have answered."""
+    broker = _leader(stage, chance)
+    stage.cluster.kill_broker(broker)
+    stage.note(f"broker {broker} killed")
+    _stay_slow(stage, broker)
+    stage.cluster.start_broker(broker)
+    stage.note(f"broker {broker} is back")
+
+
+def suspend_leader(stage: Stage, chance: random.Random) -> None:
+    """Stop a leader by a signal until others lead, and have answered."""
+    broker = _leader(stage, chance)
+    with _stopped([stage.cluster._process(broker).pid]):
+        stage.note(f"broker {broker} stopped by a signal")
+        _stay_slow(stage, broker)
+    stage.note(f"broker {broker} goes on")
+
+
+def roll_brokers(stage: Stage, chance: random.Random) -> None:
+    """Shut all brokers down and start them again, one after another."""
+    for broker in chance.sample(range(BROKERS), BROKERS):
+        stage.cluster.stop_broker(broker)
+        stage.note(f"broker {broker} shut down")
+        stage.cluster.start_broker(broker)
+        stage.note(f"broker {broker} is back")
+        stage.keep()
+
+
+def _leader(stage: Stage, chance: random.Random) -> int:
+    return stage.leader_of(SOURCE, chance.randrange(PARTITIONS))
+
+
+def _stay_slow(stage: Stage, broker: int) -> None:
+    """Keep the functions slow until others lead for a while."""
+    partitions = range(stage.producer.partitions)
+    stage.await_event(
+        lambda: broker not in {stage.leader_of(SOURCE, one, broker) for one in partitions},
+        "election",
+        stage.keep,
+    )
+    stage.note("other brokers lead")
+    stage.run_for(_SLOW_S)
+
+
+FAULTS.extend(
+    Fault(f"{name} behind a backlog", behind_backlog(strike), (THREADS,), has_backlog=True)
+    for name, strike in (
+        ("leader killed", kill_leader),
+        ("leader suspended", suspend_leader),
+        ("brokers rolled", roll_brokers),
+    )
+)
+
 # Topics
 
 
@@ -226,15 +334,13 @@ def add_partition(stage: Stage, chance: random.Random) -> None:  # noqa: ARG001 
 
 @fault("topic created again", is_under_load=False)
 def recreate_topic(stage: Stage, chance: random.Random) -> None:
-    """The topic is deleted and created again; numbers that were not read before are gone."""
+    """The topic is deleted once all of its numbers are read, and created again."""
     stage.flow()
-    stage.ledger.excuse(stage.producer.numbers_before(stage.producer.ends()))
+    stage.await_all()
     stage.cluster.delete_topic(SOURCE)
     stage.note("topic deleted")
     stage.run_for(chance.uniform(0, 2 * _MAX_PAUSE_S))
-    stage.cluster.create_topic(SOURCE, PARTITIONS, BROKERS, REPLICATED)
-    stage.producer.partitions = PARTITIONS
-    stage.producer.begin_topic()
+    stage.ledger.create_source_again(PARTITIONS)
     stage.note("topic created again")
     stage.flow()
 
@@ -282,10 +388,10 @@ def _delete_records(stage: Stage, chance: random.Random) -> None:
         partition: end - chance.randrange(1, 50) if end > 50 else end
         for partition, end in ends.items()
     }
-    stage.ledger.excuse(stage.producer.numbers_before(before))
     stage.cluster.delete_records(
         {(SOURCE, partition): offset for partition, offset in before.items()}
     )
+    stage.producer.begin_at(before)
     stage.note("records deleted before the readers")
 
 

@@ -6,9 +6,12 @@ Both are librdkafka's with any client of the queries: what is tested does not ju
 import threading
 import time
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Self
 
 import confluent_kafka
 import numpy as np
@@ -19,7 +22,6 @@ from numpy.typing import NDArray
 from tests.slowness import bound_s
 
 DIGITS: Final = 12
-_PADDING: Final = b"." * 88
 TICK_S: Final = 0.1
 """How often records are written: a broker works as long for one of them as for a hundred."""
 
@@ -28,6 +30,7 @@ _NEW_PARTITION_S: Final = bound_s(30)
 _AGAIN_S: Final = 0.2
 _AT_ONCE: Final = 10_000
 _NEWEST: Final = 100_000
+_LOG_S: Final = 120.0
 READ_S: Final = 0.05
 _UNKNOWN: Final = -1
 _ALL: Final = 1 << 62
@@ -36,6 +39,47 @@ _LATEST: Final = OffsetSpec.latest()
 
 class SoakError(AssertionError):
     """Records are lost or doubled, or do not come."""
+
+
+class MissingError(SoakError):
+    """Numbers that are in the source do not come."""
+
+    def __init__(self, topic: str, numbers: NDArray[np.int64], count: int) -> None:
+        self.numbers = numbers
+        super().__init__(
+            f"{topic}: {len(numbers)} of {count} numbers do not come, from {numbers[0]} on"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordShape:
+    """The size of values, how much of each does not compress, and the producer's codec."""
+
+    size: int = 100
+    noise: int = 0
+    codec: str = "none"
+
+    @classmethod
+    def chosen(cls, chance: Random) -> Self:
+        codec = chance.choice(("none", "gzip", "snappy", "lz4", "zstd"))
+        return cls(chance.choice((100, 500)), chance.choice((0, 50)), codec)
+
+    @classmethod
+    def of_backlog(cls, chance: Random) -> Self:
+        """Return a shape of large values, of which a response has many."""
+        return cls(
+            chance.choice((300, 1_000, 2_000)),
+            chance.choice((0, 4, 8)),
+            chance.choice(("gzip", "lz4", "zstd")),
+        )
+
+    def value(self, number: int) -> bytes:
+        head = b"%0*d" % (DIGITS, number)
+        start = 13 * number % (len(_NOISE) - self.noise)
+        return (head + _NOISE[start : start + self.noise]).ljust(self.size, b".")
+
+
+_NOISE: Final = Random(0).randbytes(1 << 20)  # noqa: S311
 
 
 class NumberProducer:
@@ -59,6 +103,7 @@ class NumberProducer:
         """The numbers that another one with the same key follows."""
         self._is_paused = threading.Lock()
         self._compacted = 0
+        self._shape = RecordShape()
         self.partitions = partitions
         self.count = 0
         self.changes = 0
@@ -70,21 +115,21 @@ class NumberProducer:
 
     def begin_topic(self) -> None:
         """Write to a topic that was created again, and forget where the numbers before are."""
-        self._producer = confluent_kafka.Producer(
-            {
-                "bootstrap.servers": self._servers,
-                "enable.idempotence": True,
-                "topic.metadata.refresh.interval.ms": 1_000,
-                "log_level": 0,
-            }
-        )
+        self._producer = self._new_producer()
         self._written = array("q")
-        self._starts: dict[int, int] = {}
+        self.starts: dict[int, int] = {}
         self.begun = self.count
+
+    def use(self, shape: RecordShape) -> None:
+        """Write records of another shape from now on; not while a thread writes."""
+        self._flush()
+        self._shape = shape
+        self._producer = self._new_producer()
 
     def begin_at(self, starts: Mapping[int, int]) -> None:
         """Take it that the records before an offset of each partition are deleted."""
-        self._starts = dict(starts)
+        for partition, start in starts.items():
+            self.starts[partition] = max(start, self.starts.get(partition, 0))
 
     @contextmanager
     def deleting(self) -> Iterator[None]:
@@ -109,25 +154,32 @@ class NumberProducer:
         ends = {one: offsets[partitions == one] for one in range(self.partitions)}
         return {one: int(found.max(initial=-1)) + 1 for one, found in ends.items()}
 
-    def numbers_before(self, ends: Mapping[int, int]) -> NDArray[np.int64]:
-        """Return the numbers below an offset of each partition, as far as they are known."""
-        numbers, partitions, offsets = self._columns()
-        # The last one is for partitions that are not given.
-        before = np.zeros(max(ends, default=-1) + 2, np.int64)
-        before[list(ends)] = list(ends.values())
-        limits = before[np.minimum(partitions, len(before) - 1)]
-        # An unknown offset may be below any.
-        return numbers[(offsets < limits) & (limits > 0)]
+    def places(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the partitions and the offsets of numbers, each -1 if it is unknown."""
+        written, partitions, offsets = self._columns()
+        size = max(int(numbers.max(initial=0)), int(written.max(initial=0))) + 1
+        of_number = np.full((2, size), _UNKNOWN, np.int64)
+        of_number[:, written] = partitions, offsets
+        partitions, offsets = of_number[:, numbers]
+        return partitions, offsets
 
     @property
     def is_compacted(self) -> bool:
         return self._compacted > 0
 
-    def vanished(self) -> NDArray[np.int64]:
-        """Return the numbers that the topic need not have any more."""
+    def compacted(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of some numbers that compaction has removed.
+
+        A later number has the key of each, and the log does not have it any more.
+        """
         superseded = np.array(self._superseded[:], np.int64)
-        compacted = superseded[superseded < self._compacted]
-        return np.concatenate([compacted, self.numbers_before(self._starts)])
+        gone = np.intersect1d(numbers, superseded[superseded < self._compacted])
+        if not len(gone):
+            return gone
+        partitions, offsets = self.places(gone)
+        gone, partitions, offsets = (each[offsets >= 0] for each in (gone, partitions, offsets))
+        starts = {int(one): int(offsets[partitions == one].min()) for one in set(partitions)}
+        return np.setdiff1d(gone, read_log(self._servers, self._topic, starts)[0])
 
     def spread_over(self, partitions: int) -> None:
         """Write to so many partitions from now on, which exist."""
@@ -152,7 +204,7 @@ class NumberProducer:
         gaps = np.flatnonzero(np.diff(offsets) != 1)
         # What comes out of order is between gaps for a moment.
         start = int(gaps[-1]) + 1 if len(gaps) else 0
-        start = max(start, int(np.searchsorted(offsets, self._starts.get(partition, 0))))
+        start = max(start, int(np.searchsorted(offsets, self.starts.get(partition, 0))))
         return offsets[start:], numbers[start:]
 
     @contextmanager
@@ -175,21 +227,59 @@ class NumberProducer:
             self._flush()
             yield
 
+    def write_backlog(self, count: int) -> None:
+        """Write at least so many numbers at once; then all of them are in Kafka."""
+        until = self.count + count
+        while self.count < until:
+            self._write_tick()
+        self._flush()
+
+    def _new_producer(self) -> confluent_kafka.Producer:
+        return confluent_kafka.Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "enable.idempotence": True,
+                "compression.type": self._shape.codec,
+                "topic.metadata.refresh.interval.ms": 1_000,
+                "log_level": 0,
+            }
+        )
+
     def _flush(self) -> None:
         left = self._producer.flush(_FLUSH_S)
         if left or self._failures:
             raise SoakError(f"{left} numbers were not written, {self._failures[:3]}")
+        self._learn_offsets()
+
+    def _learn_offsets(self) -> None:
+        """Look in the log for the offsets of numbers that no report of a delivery had."""
+        numbers, partitions, offsets = self._columns()
+        is_unknown = offsets == _UNKNOWN
+        if not is_unknown.any():
+            return
+        starts = {}
+        for one in np.unique(partitions[is_unknown]):
+            first = numbers[is_unknown & (partitions == one)].min()
+            before = (partitions == one) & (numbers < first)
+            starts[int(one)] = int(offsets[before].max(initial=_UNKNOWN)) + 1
+        found = read_log(self._servers, self._topic, starts)
+        of_number = dict(zip(found[0].tolist(), found[2].tolist(), strict=True))
+        for place in np.flatnonzero(is_unknown).tolist():
+            self._written[3 * place + 2] = of_number.get(int(numbers[place]), _UNKNOWN)
 
     def _write(self) -> None:
         try:
             while not self._is_to_stop.wait(self._tick_s):
-                with self._is_paused:
-                    for number in range(self.count, self.count + self._per_tick):
-                        self._produce(number)
-                    self.count += self._per_tick
-                    self._producer.poll(0)
+                self._write_tick()
         except Exception as error:  # noqa: BLE001  # it is raised where the block ends
             self._failures.append(repr(error))
+
+    def _write_tick(self) -> None:
+        with self._is_paused:
+            for number in range(self.count, self.count + self._per_tick):
+                self._produce(number)
+            self.count += self._per_tick
+            self._producer.poll(0)
 
     def _produce(self, number: int) -> None:
         deadline = time.monotonic() + _NEW_PARTITION_S
@@ -199,12 +289,15 @@ class NumberProducer:
             try:
                 self._producer.produce(
                     self._topic,
-                    b"%0*d" % (DIGITS, number) + _PADDING,
+                    self._shape.value(number),
                     # Numbers that were spread over fewer partitions have other keys.
                     b"%d/%d" % (first, self.partitions),
                     partition=number % self.partitions,
                     on_delivery=self._delivered,
                 )
+            except BufferError:
+                # Its queue is full.
+                self._producer.poll(self._tick_s)
             except confluent_kafka.KafkaException as error:
                 # It looks for partitions that were added from time to time.
                 is_new = error.args[0].code() == confluent_kafka.KafkaError._UNKNOWN_PARTITION
@@ -256,6 +349,8 @@ class NumberReader:
         self._seen = np.zeros(1 << 20, np.uint32)
         self._excused = np.zeros(1 << 20, np.bool_)
         self._newest: dict[int, int] = {}
+        self.excuses: Counter[str] = Counter()
+        """How many numbers that are missing were excused in this round, by the reason."""
         self.records = 0
         self.out_of_order = 0
         """How many numbers are behind a greater one, where they are for the first time."""
@@ -269,15 +364,6 @@ class NumberReader:
     def newest_of_all(self) -> int:
         return max(self._newest.values(), default=_UNKNOWN)
 
-    def excuse(self, numbers: NDArray[np.int64]) -> None:
-        """Do not miss some numbers: they were deleted."""
-        self._make_room(int(numbers.max(initial=0)) + 1)
-        self._excused[numbers] = True
-
-    def excused(self) -> int:
-        """Return how many of the numbers that were deleted were not seen."""
-        return int((self._excused & (self._seen == 0)).sum())
-
     @property
     def duplicates(self) -> int:
         return int((self._seen[self._seen > 1] - 1).sum())
@@ -285,16 +371,30 @@ class NumberReader:
     def missing(self, count: int) -> int:
         return len(self._missing(count))
 
-    def await_all(self, count: int, deadline: float, meanwhile: Callable[[], None]) -> None:
-        """Read until each of the first numbers was seen, doing something meanwhile."""
-        while missing := self.missing(count):
-            if time.monotonic() > deadline:
-                first = int(self._missing(count)[0])
-                raise SoakError(
-                    f"{self._topic}: {missing} of {count} numbers do not come, the first is {first}"
-                )
+    def await_all(
+        self,
+        count: int,
+        deadline: float,
+        meanwhile: Callable[[], None],
+        excuses: Callable[[NDArray[np.int64]], Mapping[str, NDArray[np.int64]]] = lambda _: {},
+    ) -> None:
+        """Read until each of the first numbers was seen or is excused, doing something meanwhile.
+
+        ``excuses`` gets numbers that are missing, and returns by a reason which need not come.
+        """
+        if not count:
+            raise SoakError(f"{self._topic}: there is no number to look for")
+        while len(missing := self._missing(count)):
+            before = self.records
             meanwhile()
             self.read()
+            if self.records > before:
+                continue
+            for reason, numbers in excuses(missing).items():
+                self._excused[numbers] = True
+                self.excuses[reason] += len(numbers)
+            if len(missing := self._missing(count)) and time.monotonic() > deadline:
+                raise MissingError(self._topic, missing, count)
 
     def await_end(self, deadline: float) -> None:
         """Read until the ends of the partitions, which no open transaction may hold up."""
@@ -358,3 +458,38 @@ class NumberReader:
             more = max(count, 2 * len(self._seen)) - len(self._seen)
             self._seen = np.concatenate([self._seen, np.zeros(more, np.uint32)])
             self._excused = np.concatenate([self._excused, np.zeros(more, np.bool_)])
+
+
+def read_log(servers: str, topic: str, starts: Mapping[int, int]) -> NDArray[np.int64]:
+    """Return the number, partition and offset of each record of a topic, as three rows.
+
+    A plain consumer reads each partition from an offset, or its first record, to its present end.
+    """
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "soak",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    deadline, left, found = time.monotonic() + _LOG_S, set(starts), array("q")
+    try:
+        consumer.assign([TopicPartition(topic, *start) for start in starts.items()])
+        while left:
+            if time.monotonic() > deadline:
+                raise SoakError(f"{topic} was not read to the ends of partitions {sorted(left)}")
+            for message in consumer.consume(_AT_ONCE, _AGAIN_S):
+                error, value = message.error(), message.value()
+                partition, offset = message.partition(), message.offset()
+                if partition is None or offset is None:
+                    continue
+                if error is None and value is not None:
+                    found.extend((int(value[:DIGITS]), partition, offset))
+                elif error and error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                    left.discard(partition)
+    finally:
+        consumer.close()
+    return np.array(found, np.int64).reshape(-1, 3).T

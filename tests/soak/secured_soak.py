@@ -68,6 +68,7 @@ class SecuredSoak(LedgerRounds):
         return self._checked(number, self._run)
 
     def _run(self) -> None:
+        self._ledger.begin_round()
         self._driver.start()
         self._ledger.await_event(self._driver.is_running, "running queries", _START_S, self._keep)
         self._note("running")

@@ -86,6 +86,7 @@ class Soak(LedgerRounds):
     # Killing
 
     def _kill_under_load(self) -> None:
+        self._ledger.begin_round()
         chance = random.Random(f"{self._seed}/{self._round.number}")  # noqa: S311
         kills = (
             self._planned_broker_kill(chance),
@@ -209,6 +210,8 @@ class Soak(LedgerRounds):
         self._runs_out = True
         self._driver.kill()
         self._note("driver at the end")
+        self._ledger.begin_round()
+        self._ledger.producer.write_backlog(RATE)
         deadline = time.monotonic() + _CHECK_S
         self._driver.start(to_its_end=True)
         while status := self._driver.wait(deadline - time.monotonic()):

@@ -1,8 +1,10 @@
 """A cluster, a driver of continuous queries, and those who write and look for numbers."""
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +28,7 @@ TICK_S: Final = 0.02
 """Continuous queries are to have records on their way at any time."""
 
 _EVENT_S: Final = bound_s(240)
+_CHECK_S: Final = bound_s(180)
 
 
 class Stage(Opened):
@@ -46,8 +49,7 @@ class Stage(Opened):
         self.setup = DriverSetup()
         self.tasks_in: tuple[str, ...] = (self.setup.tasks_in,)
         """Where the tasks of the next driver may run."""
-        self._driver: ContinuousDriver | None = None
-        self._drivers = 0
+        self._drivers: list[ContinuousDriver] = []
 
     def _open(self, closing: ExitStack) -> None:
         # After a failure, the drivers' files and the checkpoints are kept.
@@ -62,6 +64,7 @@ class Stage(Opened):
             tick_s=TICK_S,
             max_partitions=MAX_PARTITIONS,
             config=REPLICATED,
+            losses=lambda: chain.from_iterable(driver.losses() for driver in self._drivers),
         )
         self.ledger = closing.enter_context(ledger)
         self.producer, self.readers = ledger.producer, ledger.readers
@@ -71,35 +74,34 @@ class Stage(Opened):
 
     @property
     def driver(self) -> ContinuousDriver:
-        assert self._driver is not None
-        return self._driver
+        return self._drivers[-1]
 
     def has_driver(self) -> bool:
-        return self._driver is not None and not self._driver.has_ended()
+        return bool(self._drivers) and not self.driver.has_ended()
 
     def new_driver(self) -> ContinuousDriver:
         """Return a driver with files of its own, which the next start takes."""
-        self._drivers += 1
-        return ContinuousDriver(self.directory / f"driver-{self._drivers}")
+        return ContinuousDriver(self.directory / f"driver-{len(self._drivers)}")
 
     def start_driver(
         self, setup: DriverSetup | None = None, driver: ContinuousDriver | None = None
     ) -> ContinuousDriver:
         """Start the queries from their checkpoints; a driver before goes on if it is alive."""
-        self._driver = driver or self.new_driver()
+        driver = driver or self.new_driver()
+        self._drivers.append(driver)
         self.setup = setup or DriverSetup()
-        self._driver.start(
+        driver.start(
             self.queries,
             self.setup,
             SOURCE,
             lambda _: self.cluster.options,
             self.directory / "checkpoints",
         )
-        return self._driver
+        return driver
 
     def kill_driver(self) -> None:
-        if self._driver is not None:
-            self._driver.kill()
+        if self._drivers:
+            self.driver.kill()
 
     def await_tasks(self) -> None:
         """Wait until there are as many tasks as the queries have: no other one writes on."""
@@ -112,9 +114,15 @@ class Stage(Opened):
 
     # The cluster
 
-    def leader_of(self, topic: str, partition: int) -> int:
-        port = int(self.cluster.bootstrap_servers.split(",")[0].rpartition(":")[2])
+    def leader_of(self, topic: str, partition: int, besides: int | None = None) -> int:
+        """Return the leader of a partition, as a broker besides one that may not answer knows."""
+        port = next(node.port for node in self.cluster._live_nodes() if node.id != besides)
         return (known_leaders(port, topic) or {})[partition]
+
+    def log_bytes(self) -> int:
+        """Return the bytes of the numbers on one broker, which has a replica of each partition."""
+        logs = self.cluster._live_nodes()[0].data.glob(f"{SOURCE}-*/*.log")
+        return sum(log.stat().st_size for log in logs)
 
     # Numbers
 
@@ -128,6 +136,10 @@ class Stage(Opened):
         """Write numbers until new ones have arrived in each partition."""
         with self.load():
             self.await_flow()
+
+    def await_all(self) -> None:
+        """Wait for every number that was written."""
+        self.ledger.await_all(time.monotonic() + _CHECK_S, self.keep)
 
     def run_for(self, seconds: float) -> None:
         self.ledger.wait_for(lambda: False, seconds, self.keep)
@@ -153,4 +165,4 @@ class Stage(Opened):
     def keep(self) -> None:
         """Raise if the driver has ended, though no fault has ended it."""
         if self.driver.has_ended():
-            raise SoakError("the driver has ended by itself")
+            raise SoakError(f"the driver has ended by itself: {self.driver.errors()}")

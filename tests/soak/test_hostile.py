@@ -22,7 +22,7 @@ QUERIES: Final = (
 """One for each storage of checkpoints."""
 
 SHORT: Final = HostileSettings(
-    timeout_s=3.0, max_fault_s=2.0, max_faults=1, rate=200, rounds_per_count=2
+    timeout_s=3.0, max_fault_s=2.0, max_faults=1, rate=200, rounds_per_count=2, backlog=2_000
 )
 _DISK: Final = ("disk of checkpoints full",) if can_mount() else ()
 ROUNDS: Final[tuple[tuple[str, ...], ...]] = (

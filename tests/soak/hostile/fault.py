@@ -31,8 +31,8 @@ class Fault:
     """A fault, and what it may do.
 
     Entering what ``strike`` returns begins the fault, and leaving it heals. Both must be bounded.
-    Numbers are written all the time. If acknowledged numbers are lost by the cluster itself, the
-    fault has to tell ``arena.ledger.excuse`` which ones.
+    Numbers are written all the time, and the cluster loses none that it has acknowledged. A fault
+    that deletes records gives ``arena.ledger.producer.begin_at`` the new beginnings.
     """
 
     name: str

@@ -23,8 +23,10 @@ from ...servers.proxied import MECHANISM, ProxiedCluster
 from ..continuous_driver import THREADS, ContinuousDriver, DriverSetup
 from ..driver import Driver, QueryPlan
 from ..ledger import REPLICATED, SOURCE, Ledger
-from ..numbers import SoakError
+from ..losses import LossLog
+from ..numbers import RecordShape, SoakError
 from ..rounds import Round, Rounds, temporary_directory
+from ..tracked_function import PACES, Pace
 from .arena import Arena
 from .broker_faults import NEAR_REPLICA, THREE_BROKERS
 from .checkpoints import Checkpoints
@@ -91,6 +93,12 @@ class HostileSettings:
     max_fault_s: float = 25.0
     max_faults: int = 2
     rate: int = 400
+    backlog: int = 20_000
+    """How many numbers are written at once before the faults strike, in each round.
+
+    The functions of continuous queries are slow from then on until the faults are healed.
+    """
+
     rounds_per_count: int = 1
     """Threads, sockets and files are counted after the first of so many rounds.
 
@@ -132,6 +140,9 @@ class HostileSoak(Rounds):
 
     def _open(self, closing: ExitStack) -> None:
         directory = temporary_directory(closing, "hostile-soak")
+        self._pace = Pace(directory / "pace")
+        reported = LossLog()
+        closing.callback(reported.close)
         brokers = len(next(iter(self._proxied.proxies.values())))
         config = REPLICATED if brokers >= MIN_BROKERS else {}
         ledger = Ledger(
@@ -141,6 +152,7 @@ class HostileSoak(Rounds):
             self._settings.rate,
             max_partitions=MAX_PARTITIONS if self._settings.queries == CONTINUOUS else None,
             config=config,
+            losses=reported.losses,
         )
         closing.enter_context(ledger)
         queries = list(self._new_queries(ledger, directory))
@@ -180,6 +192,7 @@ class HostileSoak(Rounds):
         return self._checked(number, partial(self._run, faults, chance), faults=names)
 
     def _run(self, faults: Sequence[Fault], chance: random.Random) -> None:
+        self._arena.ledger.begin_round()
         for query in self._arena.queries:
             query.begin_round()
         is_to_count = self._to_count % self._settings.rounds_per_count == 0
@@ -201,13 +214,17 @@ class HostileSoak(Rounds):
         return [first, *chance.sample(others, chance.randint(0, most))]
 
     def _strike(self, faults: Iterable[Fault], chance: random.Random) -> None:
-        arena = self._arena
-        with arena.ledger.producer.writing():
+        arena, producer = self._arena, self._arena.ledger.producer
+        producer.use(RecordShape.chosen(chance))
+        with producer.writing():
             arena.await_flow()
             for query in arena.queries:
                 # What a start or an old fault has cost is not of this round.
                 query.begin_round()
             with ExitStack() as healing:
+                healing.callback(self._pace.clear)
+                self._pace.set(chance.choice(PACES))
+                producer.write_backlog(self._settings.backlog)
                 for fault in sorted(faults, key=lambda each: not each.begins_first):
                     healing.enter_context(fault.strike(arena))
                 arena.run_for(chance.uniform(0.2, 1.0) * self._settings.max_fault_s)
@@ -338,10 +355,9 @@ class HostileSoak(Rounds):
         return Resources.count().without_peers(int(each.rpartition(":")[2]) for each in servers)
 
     def _come_to(self) -> dict[str, Any]:
-        queries, ledger = self._arena.queries, self._arena.ledger
+        queries = self._arena.queries
         return {
-            "numbers": ledger.producer.count,
-            "counts": ledger.counts(),
+            **self._arena.ledger.facts(),
             "longest": {query.name: str(query.waits.longest()) for query in queries},
             "errors": {query.name: dict(query.errors) for query in queries if query.errors},
             "ends": [
@@ -371,6 +387,7 @@ class HostileSoak(Rounds):
             spark = Driver(directory, self._plans, SOURCE, self._options, uses_groups=True)
             return DriverQueries(SPARK, spark, spark.start, ledger)
         driver = ContinuousDriver(directory)
+        ledger.losses = driver.losses
         setup, checkpoints = DriverSetup(THREADS), directory / "checkpoints"
         start = partial(driver.start, self._plans, setup, SOURCE, self._options, checkpoints)
         return DriverQueries(CONTINUOUS, driver, start, ledger)

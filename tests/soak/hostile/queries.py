@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
+import numpy as np
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.checkpoints.files import query_id_of
@@ -316,16 +317,16 @@ class BatchQuery(ReadingQuery):
         read = [int(value[:DIGITS]) for value in values if value is not None]
         expected = numbers[start:end].tolist()
         is_other = begun != self._producer.begun <= min(read, default=0)
-        if not is_other and read != self._without_vanished(expected, read):
+        if not is_other and read != self._without_compacted(expected, read):
             raise SoakError(f"{one}: {_difference(read, expected)}")
 
-    def _without_vanished(self, expected: Sequence[int], read: Sequence[int]) -> Sequence[int]:
+    def _without_compacted(self, expected: Sequence[int], read: Sequence[int]) -> Sequence[int]:
         """Return the numbers of a range without those that were compacted and not read."""
-        if read == expected:
+        missing = np.array(sorted(set(expected) - set(read)), np.int64)
+        if not len(missing) or not self._producer.is_compacted:
             return expected
-        missing = set(expected) - set(read)
-        vanished = missing & set(self._producer.vanished().tolist())
-        return [number for number in expected if number not in vanished]
+        compacted = set(self._producer.compacted(missing).tolist())
+        return [number for number in expected if number not in compacted]
 
 
 class LagQuery(ReadingQuery):

@@ -1,5 +1,6 @@
 """Faults of the topic of numbers: it is compacted, its records are deleted, it is created again."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -71,16 +72,17 @@ def retain_briefly(arena: Arena) -> Iterator[None]:
 def recreate(arena: Arena) -> Iterator[None]:
     """The topic is deleted and created again while its ranges are read.
 
-    Numbers are written again once all queries have gone over to the empty topic: where a query
-    tolerates the loss, it goes on at the end that it sees first.
+    All numbers were read before. Others are written once all queries have gone over to the empty
+    topic: where a query tolerates a loss, it continues at the end that it sees first.
     """
     producer = arena.ledger.producer
     _tolerate_loss(arena)
     with producer.deleting(), producer.paused():
+        arena.ledger.await_all(time.monotonic() + arena.event_s, lambda: None)
         arena.cluster.delete_topic(SOURCE)
         arena.note("topic deleted")
         arena.run_for(arena.chance.uniform(0.0, _MAX_PAUSE_S))
-        arena.ledger.create_source_again()
+        arena.ledger.create_source_again(producer.partitions)
         arena.note("topic created again")
         arena.await_event(
             lambda: all(query.has_gone_over() for query in arena.queries), "new beginning"

@@ -20,6 +20,7 @@ from pyspark_kafka import continuous
 from pyspark_kafka.bootstrap import continuous as composition
 from tests.soak.continuous_driver import THREADS
 from tests.soak.epoch_points import EpochPoints
+from tests.soak.losses import LOG_FORMAT
 from tests.soak.session import session, settings_in
 from tests.soak.tracked_function import TrackedFunction
 
@@ -72,7 +73,7 @@ def await_end(queries: Sequence[continuous.ContinuousQuery], directory: Path) ->
 
 
 def main(path: Path) -> int:
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(format=LOG_FORMAT)
     config, directory = settings_in(path), path.parent
     # What a driver writes into its logs are the steps of an epoch.
     vars(composition)["metadata_log_at"] = EpochPoints(directory / "points").log_at
