@@ -86,6 +86,7 @@ from pyspark_kafka.domain.writing.errors import (
     InvalidTimestampError,
     NullTopicError,
     ProducerFencedError,
+    QueryReplacedError,
     RecordDeliveryError,
     RecordTooLargeError,
     RejectedRecordError,
@@ -635,6 +636,15 @@ EXACTLY_ONCE: Final = (
         (
             "Stop the other query with this checkpoint.",
             "If batches take longer than `kafka.transaction.timeout.ms`, raise it.",
+        ),
+    ),
+    Entry(
+        QueryReplacedError("a micro-batch query took over the checkpoint with batch 12"),
+        "A task of an exactly-once continuous query was late: its driver had stopped the query, or "
+        "another query had taken over the checkpoint.",
+        (
+            "Nothing to do if the other query is the one that should run.",
+            "Otherwise stop that one, and start the continuous query again.",
         ),
     ),
     Entry(

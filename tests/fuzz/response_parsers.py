@@ -225,7 +225,8 @@ def _ask(
 
 
 def _committed(requests: TransactionRequests) -> None:
-    PartitionOffsets(requests.committed_offsets("g", [PARTITION])).restrict([PARTITION])
+    found = requests.committed_offsets("g", [PARTITION])
+    PartitionOffsets({each: committed.offset for each, committed in found.items()})
 
 
 def _began(requests: TransactionRequests) -> None:

@@ -16,6 +16,8 @@ from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.application.writing.sink_task import SinkTask
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.sink import SinkOptions
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.group_seal import GroupOffset
 from pyspark_kafka.domain.writing.transaction import (
     DeliveryStats,
     Transaction,
@@ -146,6 +148,20 @@ class SimulatedTransactions(Transactions):
 
     def abort(self, transaction: Transaction) -> None:
         self._call("abort", transaction, lambda by: self._kafka.abort(transaction, by), _WRITES)
+
+    def committed(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        raise NotImplementedError
+
+    def commit_offset(
+        self,
+        transaction: Transaction,
+        group_id: str,
+        partition: TopicPartition,
+        offset: GroupOffset,
+    ) -> None:
+        raise NotImplementedError
 
     def close(self) -> None:
         """Do nothing: there is no connection."""

@@ -124,6 +124,7 @@ class StreamClient(ABC):
     :raises KafkaRequestError: if a broker refuses a request for another reason, and retries do not
         help.
     :raises ProducerFencedError: if another task took over a partition's transactional id.
+    :raises QueryReplacedError: if another query has sealed the group.
     :raises TransactionLostError: if brokers forgot a transactional id, which was not used for long.
     """
 
@@ -134,9 +135,10 @@ class StreamClient(ABC):
         The offsets of partitions that were assigned already are changed: their records that were
         polled and not written yet are forgotten, and ``acknowledged`` leaves out what was written.
         Without transactions these are ``offsets``. With them, what was written of the partitions
-        is committed first, earlier writers are fenced, and the offset is the one committed in the
-        group where that is greater. For partitions that were assigned already it is the given
-        one, which is committed: the group's may be of a deleted topic of the same name.
+        is committed first, earlier writers are fenced, and then the group is read: a seal is an
+        error, and the offset is the committed one where that is greater. For partitions that were
+        assigned already it is the given one, which is committed: the group's may be of a deleted
+        topic of the same name.
 
         :raises RecordDeliveryError: if a record that was written cannot be delivered.
         """

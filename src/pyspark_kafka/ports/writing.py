@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ..domain.topic_partition import TopicPartition
+    from ..domain.writing.group_seal import GroupOffset
     from ..domain.writing.transaction import (
         DeliveryStats,
         Transaction,
@@ -112,6 +114,28 @@ class Transactions(ABC):
     @abstractmethod
     def abort(self, transaction: Transaction) -> None:
         """Abort a transaction, unless it is committed already. Idempotent."""
+
+    @abstractmethod
+    def committed(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        """Return a group's offsets, once no open transaction is about to change them.
+
+        Partitions without an offset are missing.
+        """
+
+    @abstractmethod
+    def commit_offset(
+        self,
+        transaction: Transaction,
+        group_id: str,
+        partition: TopicPartition,
+        offset: GroupOffset,
+    ) -> None:
+        """Commit a transaction without records, together with an offset of a group.
+
+        :raises ProducerFencedError: if it was aborted, by its time-out or by a later ``begin``.
+        """
 
     @abstractmethod
     def close(self) -> None:

@@ -11,7 +11,8 @@ import pytest
 from ..domain.continuous.settings import ContinuousSettings
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
-from ..domain.writing.errors import ProducerFencedError
+from ..domain.writing.errors import ProducerFencedError, QueryReplacedError
+from ..domain.writing.group_seal import GroupOffset, GroupSeal
 from ..ports.continuous import PolledRecords
 from ..ports.reading import OffsetFetcher
 from .stream_task import Function, StreamTask, echo, no_outputs, stream_sink
@@ -42,6 +43,19 @@ class _Query:
         """Return a new task, as another process would have."""
         sink = stream_sink(self.world, self.target, exactly_once=True)
         return StreamTask(self.world.stream_client(sink, self.group_id, **options), function)
+
+    def task_of(self, run_id: str, first_epoch: int) -> StreamTask:
+        """Return a new task of a run that began with an epoch."""
+        sink = stream_sink(self.world, self.target, exactly_once=True)
+        client = self.world.stream_client(sink, self.group_id, run_id, first_epoch)
+        return StreamTask(client, echo)
+
+    def seal(self, partition: TopicPartition, offset: int, seal: GroupSeal) -> None:
+        """Take the group of a partition over."""
+        transactions = self.world.sink_container().transactions()
+        begun = transactions.begin(self.transactional_id(partition))
+        sealed = GroupOffset(offset, str(seal))
+        transactions.commit_offset(begun, self.group_id, partition, sealed)
 
     def reading(self, *partitions: TopicPartition, function: Function = echo) -> StreamTask:
         """Return a new task that reads partitions, of which the group has no offsets."""
@@ -229,6 +243,33 @@ class StreamTransactionsContract(WorldContract):
         with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, polled)
         assert query.visible(0) == []
+
+    @pytest.mark.parametrize(
+        ("seal", "others"),
+        [(GroupSeal(batch_id=7), ("other", 7)), (GroupSeal(run_id="run"), ("other", 2))],
+        ids=["of a batch", "of a run"],
+    )
+    def test_a_sealed_group_refuses_the_runs_that_it_excludes(
+        self, world: World, query: _Query, seal: GroupSeal, others: tuple[str, int]
+    ) -> None:
+        """A late task commits nothing, and other runs go on at the group's offset."""
+        world.require(Capability.TRANSACTIONAL_WRITES)
+        partition = query.partitions[0]
+        query.produce(partition, 0, 10)
+        zombie = query.task_of("run", 6)
+        zombie.assign({partition: 0})
+        zombie.poll()
+        query.seal(partition, 4, seal)
+        for late in (zombie, query.task_of("run", 6)):
+            with pytest.raises(QueryReplacedError):
+                late.assign({partition: 0})
+        assert query.visible(0) == []
+        later = query.task_of(*others)
+        assert later.assign({partition: 0}) == {partition: 4}
+        later.process_to({partition: 10})
+        later.client.close()
+        # What it has committed has no seal.
+        assert query.task_of(*others).assign({partition: 0}) == {partition: 10}
 
     def test_partitions_are_committed_independently(self, query: _Query) -> None:
         """The offset of one input partition does not wait for the outputs of another."""

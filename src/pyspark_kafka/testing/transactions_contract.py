@@ -10,6 +10,7 @@ import pytest
 
 from ..domain.topic_partition import TopicPartition
 from ..domain.writing.errors import ProducerFencedError, TransactionLostError
+from ..domain.writing.group_seal import GroupOffset
 from ..domain.writing.transaction import Transaction, TransactionEnd, TransactionState, end_of
 from ..ports.clock import epoch_ms
 from ..ports.writing import RecordWriter, Transactions
@@ -235,6 +236,30 @@ class TransactionsContract(WorldContract):
             sides.write(opened, b"too late")
         with pytest.raises(TransactionLostError):
             sides.transactions.commit(opened)
+
+    def test_a_groups_offset_is_committed_with_its_text(self, sides: _Sides) -> None:
+        """Another process reads both; partitions without an offset are missing."""
+        sides.world.require(Capability.GROUPS)
+        group, name = sides.world.fresh_name(), sides.world.fresh_name()
+        partition, other = TopicPartition(sides.topic, 0), TopicPartition(sides.world.topic(), 0)
+        assert sides.elsewhere.committed(group, [partition, other]) == {}
+        for offset in (GroupOffset(7, "first"), GroupOffset(9), GroupOffset(3, "third")):
+            begun = sides.transactions.begin(name)
+            sides.transactions.commit_offset(begun, group, partition, offset)
+            assert sides.elsewhere.committed(group, [partition, other]) == {partition: offset}
+
+    def test_a_fenced_transaction_commits_no_groups_offset(self, sides: _Sides) -> None:
+        """Whoever began later has taken the partition over."""
+        sides.world.require(Capability.GROUPS)
+        group, name = sides.world.fresh_name(), sides.world.fresh_name()
+        partition = TopicPartition(sides.topic, 0)
+        earlier = sides.transactions.begin(name)
+        later = sides.elsewhere.begin(name)
+        with pytest.raises(ProducerFencedError, match=name):
+            sides.transactions.commit_offset(earlier, group, partition, GroupOffset(7))
+        assert sides.elsewhere.committed(group, [partition]) == {}
+        sides.elsewhere.commit_offset(later, group, partition, GroupOffset(8))
+        assert sides.transactions.committed(group, [partition]) == {partition: GroupOffset(8)}
 
     def test_a_transaction_stays_open_after_close(self, sides: _Sides) -> None:
         """Closing neither commits nor aborts what another process is to end."""

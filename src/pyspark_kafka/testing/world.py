@@ -175,16 +175,24 @@ class World(ABC):
         return container
 
     def stream_client(
-        self, sink: SinkOptions | None, group_id: str = "", /, **raw: str
+        self,
+        sink: SinkOptions | None,
+        group_id: str = "",
+        run_id: str = "",
+        first_epoch: int = -1,
+        /,
+        **raw: str,
     ) -> StreamClient:
         """Return a client of a continuous query (``CONTINUOUS``); it is closed with the world.
 
-        ``raw`` are further options of the source. ``group_id`` is used with exactly-once delivery.
+        ``raw`` are further options of the source. The group and the run are used with exactly-once
+        delivery.
         """
+        settings = ContinuousSettings(group_id, run_id, first_epoch)
         container = self.container(QueryKind.STREAM, **raw)
         client: Client = container.client()
         assert client.stream_client is not None, f"client '{self.client}' has no 'stream_client'"
-        made = client.stream_client(container.options(), sink, ContinuousSettings(group_id))
+        made = client.stream_client(container.options(), sink, settings)
         self._closers.append(made.close)
         return made
 

@@ -3,6 +3,7 @@ from typing import Final
 from uuid import uuid4
 
 from pyspark_kafka.domain.writing.errors import ProducerFencedError, TransactionLostError
+from pyspark_kafka.domain.writing.group_seal import GroupOffset
 from pyspark_kafka.domain.writing.transaction import TransactionDescription, TransactionState
 from pyspark_kafka.ports.writing import Transactions
 from pyspark_kafka.testing import TransactionsContract
@@ -45,6 +46,19 @@ def refuses_an_id_whose_transaction_has_ended(self, transactional_id):
     if newest is not None and not newest.is_open:
         raise ProducerFencedError(transactional_id)
     return self.inner.begin(transactional_id)
+
+
+@wrong(_Suite.test_a_groups_offset_is_committed_with_its_text, "committed")
+def knows_no_text_of_a_groups_offset(self, group_id, partitions):
+    found = self.inner.committed(group_id, partitions)
+    return {partition: GroupOffset(each.offset) for partition, each in found.items()}
+
+
+@wrong(_Suite.test_a_fenced_transaction_commits_no_groups_offset, "commit_offset")
+def commits_a_groups_offset_outside_of_the_transaction(
+    self, _transaction, group_id, partition, offset
+):
+    self.cluster.commit(group_id, {partition: offset.offset}, offset.metadata)
 
 
 @wrong(_Suite.test_committing_again_has_no_effect, "commit")

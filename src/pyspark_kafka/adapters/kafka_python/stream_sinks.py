@@ -19,12 +19,7 @@ from kafka.protocol.producer import (
 
 from ...domain.errors import BrokerUnreachableError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.security.rights import (
-    Operation,
-    group_right,
-    topic_right,
-    transactional_id_right,
-)
+from ...domain.security.rights import Operation, transactional_id_right
 from ...domain.writing.batch import AddPartitionsToTxn
 from ...domain.writing.transaction_cycle import (
     AddOffsetsToTxn,
@@ -47,6 +42,7 @@ from .transactions import (
     add_partitions_request,
     commit_offsets_request,
     end_request,
+    group_rights,
     partitions_rights,
 )
 
@@ -137,11 +133,9 @@ def _cycle_rights(
     transactional_ids: Iterable[str], group_id: str, partitions: Iterable[TopicPartition]
 ) -> list[Right]:
     """Return what transactions need that commit a group's offsets of partitions."""
-    topics = sorted({partition.topic for partition in partitions})
     return [
         *(transactional_id_right(Operation.WRITE, name) for name in transactional_ids),
-        group_right(Operation.READ, group_id),
-        *(topic_right(Operation.READ, topic) for topic in topics),
+        *group_rights(group_id, partitions),
     ]
 
 
@@ -429,11 +423,12 @@ class ExactlyOnceSink(StreamSink):
                 self._writers[partition] = _TransactionalWriter(
                     partition, transaction, group_id, self._factory, self._requests
                 )
-            committed = self._requests.committed_offsets(group_id, new) if new else {}
+            found = self._requests.committed_offsets(group_id, partitions)
+            self._settings.require_unsealed(found.values())
             with errors.one_deadline(MAX_ATTEMPT_S):
                 for partition in partitions:
                     self._writers[partition].connect(self._topic)
-        return committed
+        return {partition: found[partition].offset for partition in new if partition in found}
 
     @contextmanager
     def _mapped_errors(self) -> Iterator[None]:

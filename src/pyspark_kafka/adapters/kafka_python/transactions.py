@@ -19,9 +19,15 @@ from kafka.protocol.producer import (
 )
 
 from ...domain.errors import OptionsError, UnsupportedFeatureError
-from ...domain.security.rights import Operation, topic_right, transactional_id_right
+from ...domain.security.rights import (
+    Operation,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
 from ...domain.topic_partition import TopicPartition
-from ...domain.writing.errors import TransactionLostError
+from ...domain.writing.errors import ProducerFencedError, TransactionLostError
+from ...domain.writing.group_seal import GroupOffset
 from ...domain.writing.transaction import (
     FORGOTTEN,
     Transaction,
@@ -162,7 +168,7 @@ class TransactionRequests:
 
     def committed_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
-    ) -> dict[TopicPartition, int]:
+    ) -> dict[TopicPartition, GroupOffset]:
         """Return a group's offsets, once no open transaction is about to change them (KIP-447).
 
         Partitions without an offset are missing.
@@ -181,12 +187,34 @@ class TransactionRequests:
         answer = self._of_coordinator(group_id, request, CoordinatorType.GROUP)
         with reading():
             found = {
-                TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+                TopicPartition(topic.name, partition.partition_index): partition
                 for topic in answer.topics
                 for partition in topic.partitions
             }
-        check_offsets(found, partitions, NO_OFFSET)
-        return {partition: found[partition] for partition in partitions if found[partition] >= 0}
+            offsets = {each: partition.committed_offset for each, partition in found.items()}
+            texts = {each: str(partition.metadata or "") for each, partition in found.items()}
+        check_offsets(offsets, partitions, NO_OFFSET)
+        return {
+            each: GroupOffset(offsets[each], texts[each])
+            for each in partitions
+            if offsets[each] >= 0
+        }
+
+    def commit_offset(
+        self,
+        transaction: Transaction,
+        group_id: str,
+        partition: TopicPartition,
+        offset: GroupOffset,
+    ) -> None:
+        """Commit an offset of a group, and nothing else, in a transaction."""
+        name = transaction.transactional_id
+        self._of_coordinator(name, add_offsets_request(transaction, group_id))
+        request = commit_offsets_request(
+            transaction, group_id, partition, offset.offset, offset.metadata
+        )
+        self._of_coordinator(group_id, request, CoordinatorType.GROUP)
+        self.end(transaction, commit=True)
 
     def find(self, prefix: str, state: TransactionState) -> dict[str, TransactionDescription]:
         """Describe the transactional ids with a prefix that are in a state.
@@ -277,6 +305,15 @@ def partitions_rights(
     ]
 
 
+def group_rights(group_id: str, partitions: Iterable[TopicPartition]) -> list[Right]:
+    """Return what committing a group's offsets of partitions needs."""
+    topics = sorted({partition.topic for partition in partitions})
+    return [
+        group_right(Operation.READ, group_id),
+        *(topic_right(Operation.READ, topic) for topic in topics),
+    ]
+
+
 def add_offsets_request(transaction: Transaction, group_id: str) -> AddOffsetsToTxnRequest:
     """Return a request to add a group's offsets to a transaction."""
     return AddOffsetsToTxnRequest(
@@ -289,7 +326,11 @@ def add_offsets_request(transaction: Transaction, group_id: str) -> AddOffsetsTo
 
 
 def commit_offsets_request(
-    transaction: Transaction, group_id: str, partition: TopicPartition, next_offset: int
+    transaction: Transaction,
+    group_id: str,
+    partition: TopicPartition,
+    next_offset: int,
+    metadata: str = "",
 ) -> TxnOffsetCommitRequest:
     """Return a request to commit the offset of a group without members in a transaction."""
     topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
@@ -297,7 +338,7 @@ def commit_offsets_request(
         partition_index=partition.partition,
         committed_offset=next_offset,
         committed_leader_epoch=-1,
-        committed_metadata="",
+        committed_metadata=metadata,
     )
     return TxnOffsetCommitRequest(
         transactional_id=transaction.transactional_id,
@@ -480,12 +521,37 @@ class KafkaPythonTransactions(Transactions):
         ):
             return self._requests.find(prefix, state)
 
+    def committed(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        rights = group_rights(group_id, partitions)
+        with (
+            self._errors.mapped_errors("a request for committed offsets", *rights),
+            self._errors.one_deadline(),
+        ):
+            return self._requests.committed_offsets(group_id, partitions) if partitions else {}
+
+    def commit_offset(
+        self,
+        transaction: Transaction,
+        group_id: str,
+        partition: TopicPartition,
+        offset: GroupOffset,
+    ) -> None:
+        name = transaction.transactional_id
+        rights = group_rights(group_id, [partition])
+        with self._writing("a request to commit offsets in a transaction", name, *rights):
+            try:
+                self._requests.commit_offset(transaction, group_id, partition, offset)
+            except _ENDED as error:
+                raise ProducerFencedError(name) from error
+
     def close(self) -> None:
         self._metadata.close()
 
     @contextmanager
-    def _writing(self, request: str, transactional_id: str) -> Iterator[None]:
+    def _writing(self, request: str, transactional_id: str, *rights: Right) -> Iterator[None]:
         # It includes the right to describe, with which a coordinator is found.
         right = transactional_id_right(Operation.WRITE, transactional_id)
-        with self._errors.mapped_errors(request, right), self._errors.one_deadline():
+        with self._errors.mapped_errors(request, right, *rights), self._errors.one_deadline():
             yield

@@ -22,6 +22,7 @@ from ...domain.writing.errors import (
     RejectedRecordError,
     TransactionLostError,
 )
+from ...domain.writing.group_seal import GroupOffset
 from ...domain.writing.transaction import Transaction, TransactionDescription, TransactionState
 from ...ports.clock import epoch_ms
 
@@ -110,7 +111,7 @@ class MemoryCluster:
         self._lock = threading.Condition()
         self._topic_ids = itertools.count(1)
         self._topics: dict[str, _Topic] = {}
-        self._groups: dict[str, dict[TopicPartition, int]] = {}
+        self._groups: dict[str, dict[TopicPartition, GroupOffset]] = {}
         self._transactions = itertools.count(1)
         self._transactional_ids: dict[str, _TransactionalId] = {}
 
@@ -299,7 +300,11 @@ class MemoryCluster:
             )
 
     def commit_and_begin(
-        self, transaction: Transaction, group_id: str, offsets: Mapping[TopicPartition, int]
+        self,
+        transaction: Transaction,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        metadata: str = "",
     ) -> None:
         """Commit a transaction with a group's offsets, and begin its producer's next one.
 
@@ -309,7 +314,7 @@ class MemoryCluster:
         """
         with self._changing():
             self.end_transaction(self.number_of(transaction), commit=True)
-            self.commit(group_id, offsets)
+            self.commit(group_id, offsets, metadata)
             newest = self._transactional_ids[transaction.transactional_id]
             newest.number, newest.state = self.begin_transaction(), TransactionState.EMPTY
 
@@ -366,12 +371,21 @@ class MemoryCluster:
     def committed(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return the offsets that a group has committed."""
         with self._lock:
+            found = self._groups.get(group_id, {})
+            return {partition: each.offset for partition, each in found.items()}
+
+    def group_offsets(self, group_id: str) -> Mapping[TopicPartition, GroupOffset]:
+        """Return the offsets that a group has committed, with their texts."""
+        with self._lock:
             return dict(self._groups.get(group_id, {}))
 
-    def commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets for a group."""
+    def commit(
+        self, group_id: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
+    ) -> None:
+        """Commit offsets for a group, with a text."""
         with self._lock:
-            self._groups.setdefault(group_id, {}).update(offsets)
+            added = {each: GroupOffset(offset, metadata) for each, offset in offsets.items()}
+            self._groups.setdefault(group_id, {}).update(added)
 
     def wait_for(self, ask: Callable[[], T], timeout_s: float) -> T:
         """Return the first true answer of ``ask``, or its last one when the time is up.

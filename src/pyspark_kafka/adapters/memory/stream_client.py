@@ -111,10 +111,14 @@ class MemoryStreamClient(StreamClient):
             name = self._settings.transactional_id(partition.topic, partition.partition)
             transaction = self._cluster.open_transaction(name)
             self._transactions[partition] = transaction
-            if partition in self._offsets:
-                again = {partition: offsets[partition]}
-                self._cluster.commit_and_begin(transaction, group_id, again)
-        return PartitionOffsets(later(offsets, self._cluster.committed(group_id)))
+        found = self._cluster.group_offsets(group_id)
+        self._settings.require_unsealed(found[each] for each in offsets if each in found)
+        again = offsets.restrict(self._offsets.keys())
+        for partition, offset in again.items():
+            transaction = self._transactions[partition]
+            self._cluster.commit_and_begin(transaction, group_id, {partition: offset})
+        committed = {each: found[each].offset for each in found.keys() - again.keys()}
+        return PartitionOffsets(later(offsets, committed))
 
     def _commit(self) -> None:
         """Commit what was written, a transaction for each partition."""

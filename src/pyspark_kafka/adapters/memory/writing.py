@@ -23,6 +23,8 @@ from .cluster import TRANSACTION_TIMEOUT_MS, MemoryCluster
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from ...domain.topic_partition import TopicPartition
+    from ...domain.writing.group_seal import GroupOffset
     from ...domain.writing.transaction import TransactionDescription, TransactionState
 
 _COLUMNS: Final = {"key", "value", "headers"}
@@ -112,6 +114,22 @@ class MemoryTransactions(Transactions):
 
     def abort(self, transaction: Transaction) -> None:
         self._cluster.close_transaction(transaction, commit=False)
+
+    def committed(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        found = self._cluster.group_offsets(group_id)
+        return {partition: found[partition] for partition in partitions if partition in found}
+
+    def commit_offset(
+        self,
+        transaction: Transaction,
+        group_id: str,
+        partition: TopicPartition,
+        offset: GroupOffset,
+    ) -> None:
+        offsets = {partition: offset.offset}
+        self._cluster.commit_and_begin(transaction, group_id, offsets, offset.metadata)
 
     def close(self) -> None:
         """Do nothing: the cluster belongs to the caller."""

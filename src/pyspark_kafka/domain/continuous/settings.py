@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..options.option import milliseconds, server_list
 from ..options.sink_table import DeliveryGuarantee
+from ..writing.errors import QueryReplacedError
+from ..writing.group_seal import GroupSeal
+from ..writing.transaction import continuous_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ..options.sink import SinkOptions
     from ..options.source import SourceOptions
+    from ..writing.group_seal import GroupOffset
 
 _UNITS: Final[Mapping[str, str]] = {
     "millisecond": "ms",
@@ -99,14 +103,26 @@ class ContinuousSettings:
     """What every task of a query needs to know; pickled to executors.
 
     ``group_id`` is the group of the input's offsets and the beginning of transactional ids, used
-    with exactly-once only.
+    with exactly-once only. The run began with ``first_epoch``.
     """
 
     group_id: str
+    run_id: str = ""
+    first_epoch: int = -1
 
     def transactional_id(self, topic: str, partition: int) -> str:
         """Return the transactional id under which the outputs of a partition are written."""
-        return f"{self.group_id}-{topic}-{partition}"
+        return continuous_id(self.group_id, topic, partition)
+
+    def require_unsealed(self, committed: Iterable[GroupOffset]) -> None:
+        """Check the group's offsets, after earlier producers of their partitions were fenced.
+
+        :raises QueryReplacedError: if this run may no longer commit.
+        """
+        for each in committed:
+            reason = GroupSeal.of(each).reason(self.run_id, self.first_epoch)
+            if reason is not None:
+                raise QueryReplacedError(reason)
 
 
 @final

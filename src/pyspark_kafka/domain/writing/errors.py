@@ -10,6 +10,7 @@ PysparkKafkaError
 │   ├── UnknownPartitionError  a record is for a partition that does not exist
 │   └── RejectedRecordError    a broker rejected a record by another rule
 ├── ProducerFencedError        another producer took over a transactional id
+├── QueryReplacedError         a run of a continuous query may no longer write
 └── TransactionLostError       a transaction was aborted before its commit
 """
 
@@ -138,6 +139,18 @@ class ProducerFencedError(FactsError):
         "checkpoint: stop one of them."
     )
     transactional_id: str
+
+
+class QueryReplacedError(FactsError):
+    """A run of an exactly-once continuous query may no longer write."""
+
+    condition = "KAFKA_QUERY_REPLACED"
+    fault = Fault.USER
+    text = (
+        "This run of the continuous query may no longer write: {reason}. Nothing was committed. If "
+        "no other query uses the checkpoint now, start the query again."
+    )
+    reason: str
 
 
 class TransactionLostError(PysparkKafkaError):

@@ -178,6 +178,11 @@ class SinkTaskId:
         return f"{log}{short_digest(self.run_id)}-{self.partition}-{lane}"
 
 
+def continuous_id(group_id: str, topic: str, partition: int) -> str:
+    """Return the transactional id of an input partition of a continuous query."""
+    return f"{group_id}-{topic}-{partition}"
+
+
 def query_id_prefix(prefix: str, query_id: str) -> str:
     """Return what all transactional ids of a query start with, wherever its log is."""
     return f"{prefix}-{query_id}-"
