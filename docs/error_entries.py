@@ -15,6 +15,7 @@ from pyspark_kafka.application.continuous.errors import (
     NotEnoughSlotsError,
     RestartsExhaustedError,
     TaskFailedError,
+    UncertainEndError,
 )
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
@@ -770,6 +771,18 @@ CONTINUOUS: Final = (
         (
             "Remove the cause that the message names, often too little memory.",
             "Start the query again: it goes on after its last epoch.",
+        ),
+    ),
+    Entry(
+        UncertainEndError(
+            "these tasks have not ended: task 0 (run 1, attempt 3.0.7-5d1f)",
+            "Make sure that their processes have ended before another query uses the checkpoint",
+        ),
+        "`stop()` could not make sure that nothing is written after the last epoch: a task without "
+        "transactions did not end, or no broker answered.",
+        (
+            "At least once: end the processes of the tasks that the message names.",
+            "Exactly once: start the query once more and stop it.",
         ),
     ),
     Entry(

@@ -16,6 +16,7 @@ from pyspark_kafka.application.continuous.errors import (
     NotEnoughSlotsError,
     RestartsExhaustedError,
     TaskFailedError,
+    UncertainEndError,
 )
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
@@ -250,6 +251,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault]] = [
     (TaskFailedError("[KAFKA_CORRUPT_BATCH] What the task said."), Exception, Fault.ENVIRONMENT),
     (TaskFailedError("SystemError: why"), Exception, Fault.ENVIRONMENT),
     (RestartsExhaustedError(3, 600, "why"), Exception, Fault.ENVIRONMENT),
+    (UncertainEndError("task 0 has not ended", "Do this."), Exception, Fault.ENVIRONMENT),
     (ConcurrentUpdateError(MemoryMetadataLog(), 7), MetadataLogError, Fault.USER),
     (
         TransactionLostError(["p-q-0-0", "p-q-1-0"], "they timed out", "Do this."),

@@ -16,13 +16,14 @@ from ..application.continuous.execution import ContinuousExecution
 from ..application.continuous.progress import ProgressRecorder
 from ..application.continuous.query import ContinuousQuery
 from ..application.continuous.task import ContinuousTask
-from ..domain.checkpoints.entries import BatchState
+from ..application.writing.group_take_over import take_over_group
 from ..domain.continuous.messages import TaskId
 from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
-from ..domain.errors import MetadataLogError, OptionsError
+from ..domain.errors import OptionsError
 from ..domain.security.policy import check_parsed
 from ..domain.values.dead_letter import TaskIdentity
+from ..domain.writing.group_seal import GroupSeal
 from .container import (
     closing_clients,
     container_for,
@@ -35,7 +36,7 @@ from .option_policy import operator_policy, worker_environment
 from .pool import POOL, freeze_gc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from ..domain.continuous.settings import ExecutionLimits
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
+    from ..domain.partition_offsets import PartitionOffsets
+    from ..domain.topic_partition import TopicPartition
     from ..domain.values.typed_schema import TypedSchema
     from ..ports.clock import Deadline
     from ..ports.continuous import (
@@ -57,7 +60,7 @@ if TYPE_CHECKING:
         TaskRunner,
     )
     from ..ports.lag import ProgressListener
-    from .container import Container
+    from .container import Container, SinkContainer
 
 
 MAX_REPORT_S = 0.5
@@ -142,6 +145,11 @@ class TaskProgram:
         with closing_clients(sink_container_for(self.sink)) as container:
             yield container.sink_encoding().encode
 
+    def for_run(self, generation: int, first_epoch: int) -> TaskProgram:
+        """Return the program of a generation of a run that began with an epoch."""
+        settings = replace(self.settings, first_epoch=first_epoch)
+        return replace(self, generation=generation, settings=settings)
+
     def _check_options(self) -> None:
         policy = operator_policy()
         check_parsed(self.source, policy)
@@ -162,6 +170,7 @@ class QueryPlan:
     name: str | None = None
     listeners: Sequence[ProgressListener | Callable[[EpochProgress], None]] = ()
     make_container: Callable[[SourceOptions], Container] = container_for
+    make_sink_container: Callable[[SinkOptions], SinkContainer] = sink_container_for
 
 
 def start_query(
@@ -187,10 +196,11 @@ def start_query(
         require_stream_client(container.client(), source, plan.sink)
         task_source, typed = _with_schemas(container, plan.source)
         prefix = plan.sink.transactional_id_prefix if plan.sink else "pyspark-kafka"
+        settings = ContinuousSettings(f"{prefix}-{identity.query_id}", identity.run_id)
         program = TaskProgram(
             task_source,
             _with_schema_files(plan.sink),
-            ContinuousSettings(f"{prefix}-{identity.query_id}"),
+            settings,
             plan.factory,
             min(MAX_REPORT_S, plan.limits.epoch_s / 2),
             channel.address,
@@ -203,40 +213,39 @@ def start_query(
         progress = ProgressRecorder(identity, sink, (LoggingProgressListener(), *plan.listeners))
         offset_log = metadata_log_at(plan.checkpoint.child("offsets"))
         commit_log = metadata_log_at(plan.checkpoint.child("commits"))
-        epoch_log = EpochLog(offset_log, commit_log, identity.run_id)
-        if plan.sink is not None and plan.sink.is_exactly_once:
-            _require_undecided(plan.checkpoint, epoch_log)
+        is_exactly_once = plan.sink is not None and plan.sink.is_exactly_once
+        group_id = settings.group_id if is_exactly_once else None
+        epoch_log = EpochLog(offset_log, commit_log, identity.run_id, group_id)
+        end_writers = None
+        if plan.sink is not None and is_exactly_once:
+            made = plan.make_sink_container(plan.sink)
+            sink_container = stack.enter_context(closing_clients(made))
+            planned = epoch_log.planned()
+            if planned is not None:
+                sink_container.kafka_sink().hand_over(planned)
+            end_writers = partial(_end_writers, sink_container, settings)
         execution = ContinuousExecution(
             container.continuous_stream(),
             epoch_log,
             channel,
             runner,
-            lambda generation: replace(program, generation=generation),
+            program.for_run,
             limits=plan.limits,
             events=container.events(),
             progress=progress,
             attempt=short_attempts(),
+            end_writers=end_writers,
         )
         resources = stack.pop_all()
         return ContinuousQuery(identity, execution, progress, resources.close)
 
 
-def _require_undecided(checkpoint: StoragePath, epoch_log: EpochLog) -> None:
-    """Refuse to repeat a batch whose transactions an exactly-once micro-batch query decided.
-
-    :raises MetadataLogError: if they are prepared or committed.
-    """
-    from .tools import sink_entry
-
-    entry = sink_entry(checkpoint)
-    if entry is None or entry.state is BatchState.DROPPED or not epoch_log.repeats(entry.batch_id):
-        return
-    raise MetadataLogError(
-        str(checkpoint),
-        f"The transactions of batch {entry.batch_id} are {entry.state.value}, and the micro-batch "
-        "query that wrote it has not finished it: its records would be written twice. Start that "
-        "query once more, stop it after the batch, and then start this one",
-    )
+def _end_writers(
+    container: SinkContainer, settings: ContinuousSettings, offsets: PartitionOffsets
+) -> Mapping[TopicPartition, int]:
+    """Let no task of a run commit any longer, and return what they have committed."""
+    seal = GroupSeal(run_id=settings.run_id)
+    return take_over_group(container.transactions(), settings.group_id, offsets, seal)
 
 
 def short_attempts() -> Callable[[str], AbstractContextManager[Deadline]]:

@@ -218,7 +218,7 @@ class ScriptedQuery:
             EpochLog(self.offset_log, self.commit_log, "run"),
             self.channel,
             self.runner,
-            lambda generation: partial(self._run_task, generation),
+            lambda generation, _: partial(self._run_task, generation),
             limits=limits,
             events=kit.events,
             progress=self.progress,

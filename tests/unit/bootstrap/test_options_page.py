@@ -239,7 +239,7 @@ def plan(monkeypatch, tmp_path):
     """Return what plans a query as Spark does, or ``continuous.start``, and returns its options."""
 
     def execution(*given: Any, **_: object) -> Any:
-        return given[4](0)
+        return given[4](0, 0)
 
     def started(
         _identity: object, program: Any, _progress: object, close: Callable[[], None]

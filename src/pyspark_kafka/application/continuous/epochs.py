@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.checkpoints.checkpoint_log import COMMITTED, read_batch_conf, write_batch_end
+from ...domain.checkpoints.checkpoint_log import (
+    COMMITTED,
+    CONTINUOUS_GROUP,
+    read_batch_conf,
+    write_batch_end,
+)
 from ...domain.continuous.epochs import Epoch
 from ...domain.errors import MetadataLogError, PysparkKafkaError
 from ...domain.partition_offsets import PartitionOffsets
@@ -126,9 +131,19 @@ class EpochLog:
     another query that runs with the same checkpoint. The run id in the file tells which.
     """
 
-    def __init__(self, offset_log: MetadataLog, commit_log: MetadataLog, run_id: str) -> None:
+    def __init__(
+        self,
+        offset_log: MetadataLog,
+        commit_log: MetadataLog,
+        run_id: str,
+        group_id: str | None = None,
+    ) -> None:
+        """Take the id of this run, and with exactly-once delivery the query's group."""
         self._logs = CheckpointLogs(offset_log, commit_log)
         self._run_id = run_id
+        self._conf = {RUN_ID: run_id}
+        if group_id is not None:
+            self._conf[CONTINUOUS_GROUP] = group_id
         self._is_uncertain = False
 
     def recover(self) -> LoggedEpochs:
@@ -147,13 +162,23 @@ class EpochLog:
             self._epoch(done) if done >= 0 else None, self._epoch(number) if number > done else None
         )
 
-    def repeats(self, batch_id: int) -> bool:
-        """Return whether a batch that a micro-batch query planned is read once more.
+    def planned(self) -> int | None:
+        """Return the batch that a micro-batch query planned and has not committed, if any.
 
         :raises MetadataLogError: if the logs cannot be read, or do not belong together.
         """
         number, done = self._logs.last()
-        return number > done and number == batch_id and RUN_ID not in self._conf_of(number)
+        return number if number > done and RUN_ID not in self._conf_of(number) else None
+
+    def require_newest(self, number: int) -> None:
+        """Check that no other query has logged a batch or an epoch after this one.
+
+        :raises ConcurrentUpdateError: if one has.
+        :raises MetadataLogError: if the log cannot be read.
+        """
+        newest = self._logs.offsets.latest()
+        if newest is not None and newest[0] > number:
+            raise ConcurrentUpdateError(self._logs.offsets, newest[0])
 
     def add(self, epoch: Epoch) -> Epoch:
         """Log and commit an epoch, and return it as it is in the log.
@@ -163,7 +188,7 @@ class EpochLog:
         :raises ConcurrentUpdateError: if another query writes to the log.
         :raises MetadataLogError: if the log cannot be written.
         """
-        content = write_batch_end(epoch.offsets, epoch_ms(), {RUN_ID: self._run_id})
+        content = write_batch_end(epoch.offsets, epoch_ms(), self._conf)
         if not self._logs.offsets.add(epoch.number, content):
             if self._conf_of(epoch.number).get(RUN_ID) != self._run_id:
                 raise ConcurrentUpdateError(self._logs.offsets, epoch.number)

@@ -4,7 +4,8 @@ PysparkKafkaError
 ├── FunctionError          the query's function raised, or returned something else
 ├── NotEnoughSlotsError    not all tasks of a query could start
 ├── TaskFailedError        a task ended with an error that a restart would meet again
-└── RestartsExhaustedError tasks failed too often
+├── RestartsExhaustedError tasks failed too often
+└── UncertainEndError      a stopped query may still write
 """
 
 from __future__ import annotations
@@ -73,4 +74,17 @@ class RestartsExhaustedError(PysparkKafkaError):
             f"The tasks of the continuous query failed again after {restarts} restarts within "
             f"{within_s:g} s: {reason}. Remove the cause and start the query again; it goes on "
             "after its last epoch."
+        )
+
+
+class UncertainEndError(PysparkKafkaError):
+    """A query was stopped, and something may still be written."""
+
+    condition = "KAFKA_UNCERTAIN_END"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, reason: str, next_step: str) -> None:
+        super().__init__(
+            f"The continuous query was stopped, but {reason}. What is still written is not in its "
+            f"last epoch. {next_step}"
         )

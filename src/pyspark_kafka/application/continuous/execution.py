@@ -23,6 +23,7 @@ from ...domain.continuous.settings import RestartStrategy
 from ...domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,
+    MetadataLogError,
     PysparkKafkaError,
     UnknownTopicError,
 )
@@ -31,12 +32,18 @@ from ...domain.reading import data_loss
 from ...domain.reading.errors import DataLossError
 from ...domain.security.errors import TlsError
 from ...ports.clock import Deadline
+from ..checkpoints.logs import ConcurrentUpdateError
 from .epochs import CatchUps, EpochCommitter
-from .errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
+from .errors import (
+    NotEnoughSlotsError,
+    RestartsExhaustedError,
+    TaskFailedError,
+    UncertainEndError,
+)
 from .stream import ShortRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     from ...domain.continuous.messages import TaskId, TaskMessage
@@ -79,6 +86,11 @@ class ContinuousJob:
     def is_drained(self) -> bool:
         """Whether all tasks that have started have stopped in order."""
         return self.drained >= self.tasks.keys() - self.failed_at.keys()
+
+    @property
+    def unfinished(self) -> list[TaskId]:
+        """The tasks that have started and not stopped in order."""
+        return [task for slot, task in sorted(self.tasks.items()) if slot not in self.drained]
 
     def start(self, task: TaskId, now: float) -> bool:
         """Note that a task has started; return whether it is the first of its slot."""
@@ -136,16 +148,19 @@ class ContinuousExecution:
         epoch_log: EpochLog,
         channel: EpochChannel,
         runner: TaskRunner,
-        program: Callable[[int], Callable[[int, str], None]],
+        program: Callable[[int, int], Callable[[int, str], None]],
         *,
         limits: ExecutionLimits,
         events: SourceEvents,
         progress: ProgressRecorder,
         attempt: Callable[[str], AbstractContextManager[Deadline]],
+        end_writers: Callable[[PartitionOffsets], Mapping[TopicPartition, int]] | None = None,
     ) -> None:
-        """Take ``program``, which returns what the tasks of a generation run.
+        """Take ``program``, which returns what tasks run, by their generation and first epoch.
 
-        ``attempt`` limits the waits of a block by the kind of its requests to Kafka.
+        ``attempt`` limits the waits of a block by the kind of its requests to Kafka. With
+        exactly-once delivery, ``end_writers`` lets no task of this run commit any longer, and
+        returns what they have committed.
         """
         self._stream = stream
         self._log = epoch_log
@@ -164,6 +179,12 @@ class ContinuousExecution:
         self._generation = 0
         self._next_epoch = self._next_partitions = 0.0
         self._missing_topics: frozenset[str] = frozenset()
+        self._end_writers = end_writers
+        self._first_epoch = 0
+        self._has_strays = False
+        """Whether a task of this run may write that has not ended in order."""
+
+        self._are_tasks_ended = False
 
     # For other threads
 
@@ -187,15 +208,16 @@ class ContinuousExecution:
             while not self._run_job():
                 pass
         finally:
-            # Tasks end by themselves without their driver, which is faster than a cancellation.
-            self._channel.close()
-            self._runner.cancel(_CANCEL_S)
+            self._end_tasks()
+            if self._runner.is_running():
+                log.warning("Tasks of a continuous query that has ended still run, and may write")
 
     def _recover(self) -> None:
         """Go on after the last epoch of the log, under a new epoch that says who runs now."""
         logged = self._log.recover()
         start = logged.last or Epoch(-1, self._stream.initial_offset())
         self._coordinator = EpochCoordinator(start, logged.planned)
+        self._first_epoch = start.number + 1
         if logged.planned is None:
             # Initial offsets are logged before the first record is read; and a run that is still
             # active fails to write this epoch, and ends.
@@ -219,6 +241,7 @@ class ContinuousExecution:
             while not self._stop_requested.is_set():
                 self._turn(job)
         except JobFailedError as failure:
+            self._has_strays = True
             if job is not None:
                 # The others report what is acknowledged, so that less is repeated.
                 self._drain(job, _ABANDON_S)
@@ -228,12 +251,77 @@ class ContinuousExecution:
                 return False
         else:
             self._drain(job, self._limits.stop_timeout_s)
+            self._has_strays |= bool(job.unfinished)
+        uncertain = self._end_strays(job) if self._has_strays else None
         self._end_epoch(is_final=True)
+        if uncertain is not None:
+            raise uncertain
         return True
+
+    def _end_tasks(self) -> None:
+        if not self._are_tasks_ended:
+            self._are_tasks_ended = True
+            # Tasks end by themselves without their driver, which is faster than a cancellation.
+            self._channel.close()
+            self._runner.cancel(_CANCEL_S)
+
+    def _end_strays(self, job: ContinuousJob | None) -> UncertainEndError | None:
+        """Let tasks write nothing more that have not ended in order; return why they still may.
+
+        :raises ConcurrentUpdateError: if another query has taken over.
+        """
+        self._require_newest()
+        unfinished = ", ".join(map(str, job.unfinished)) if job is not None else ""
+        if unfinished:
+            log.warning(
+                "Tasks of a continuous query did not end in order, and are cancelled: %s. What "
+                "they have read and not committed is read again by the next query",
+                unfinished,
+            )
+        self._end_tasks()
+        if self._end_writers is not None:
+            return self._commit_strays(self._end_writers)
+        if not self._runner.is_running() or (job is not None and not unfinished):
+            return None
+        return UncertainEndError(
+            f"these tasks have not ended: {unfinished or 'those before the last restart'}",
+            "Make sure that their processes have ended before another query uses the checkpoint: "
+            "it would write these records again.",
+        )
+
+    def _commit_strays(
+        self, end_writers: Callable[[PartitionOffsets], Mapping[TopicPartition, int]]
+    ) -> UncertainEndError | None:
+        """Take what tasks have committed without a report; now none commits any longer."""
+        offsets = self._coordinator.offsets
+        try:
+            committed = PartitionOffsets(end_writers(offsets))
+        except PysparkKafkaError as error:
+            return UncertainEndError(
+                f"its tasks could not be kept from committing: {error}",
+                "Start it once more, and stop it, before a query of another kind uses the "
+                "checkpoint.",
+            )
+        later = {each: max(offset, offsets[each]) for each, offset in committed.items()}
+        self._coordinator.add(PartitionOffsets(later))
+        return None
+
+    def _require_newest(self) -> None:
+        """Raise if another query has taken over, as far as the log can be read."""
+        planned, last = self._coordinator.planned, self._coordinator.last
+        try:
+            self._log.require_newest((planned or last).number)
+        except ConcurrentUpdateError:
+            raise
+        except MetadataLogError as error:
+            log.warning("It is not known whether another query uses the checkpoint: %s", error)
 
     def _start_job(self) -> ContinuousJob:
         if self._runner.is_running():
             raise JobFailedError("tasks of the last run have not ended")
+        if self._generation:
+            # Its tasks would fence those of the query that has taken over.
+            self._require_newest()
         try:
             self._find_partitions()
         except (BrokerUnreachableError, KafkaRequestError, TlsError) as error:
@@ -250,7 +338,7 @@ class ContinuousExecution:
             {slot: spread_over.get(slot, []) for slot in range(tasks)},
             time.monotonic() + self._limits.start_timeout_s,
         )
-        self._runner.start(tasks, self._program(self._generation))
+        self._runner.start(tasks, self._program(self._generation, self._first_epoch))
         self._progress.tasks, self._progress.is_processing = tasks, False
         return job
 
@@ -328,6 +416,7 @@ class ContinuousExecution:
         if task.slot not in job.partitions:
             return
         if not job.start(task, now):
+            self._has_strays = True
             self._progress.restarted()
             if self._strategy.delay_after_failure(now) is None:
                 raise JobFailedError(job.failure or f"{task} started too often")

@@ -117,8 +117,10 @@ class ContinuousQuery:
     def stop(self) -> None:
         """Stop the query: tasks finish what they have read, and are cancelled if that takes long.
 
-        In a listener of the query this returns at once, and the query stops afterwards.
+        When it returns, nothing more is written, and what was committed is logged. In a listener of
+        the query this returns at once, and the query stops afterwards.
 
+        :raises UncertainEndError: if tasks may still write.
         :raises PysparkKafkaError: if the last epoch could not be logged.
         """
         was_active = self.isActive

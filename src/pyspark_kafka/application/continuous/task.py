@@ -53,6 +53,7 @@ from ...domain.writing.errors import (
     InvalidRecordError,
     InvalidTimestampError,
     NullTopicError,
+    QueryReplacedError,
     RecordTooLargeError,
     SinkSchemaError,
 )
@@ -102,6 +103,7 @@ _PERMANENT: Final = (
     InvalidRecordError,
     RecordTooLargeError,
     InvalidTimestampError,
+    QueryReplacedError,
     AuthenticationError,
     AuthorizationError,
     MalformedValueError,
@@ -174,6 +176,7 @@ class ContinuousTask:
         self._changed: dict[TopicPartition, int] = {}
         self._next_commands = self._next_report = 0.0
         self._drain_deadline: Deadline | None = None
+        self._commands: deque[TaskCommand] = deque()
 
     def run(self, host: str, process: int) -> None:
         """Run until the driver stops the task; tell it about an error before that is raised.
@@ -185,7 +188,8 @@ class ContinuousTask:
             while not self._is_drained:
                 self._step()
             self._report()
-            self._channel.send(TaskDrained(self._task))
+            if self._client.is_settled():
+                self._channel.send(TaskDrained(self._task))
         except DriverLostError:
             raise
         except PysparkKafkaError as error:
@@ -204,10 +208,9 @@ class ContinuousTask:
 
     def _step(self) -> None:
         now = time.monotonic()
-        if now >= self._next_commands:
-            self._next_commands = now + COMMANDS_EVERY_S
-            for command in self._channel.receive():
-                self._obey(command)
+        self._hear(now)
+        while self._commands:
+            self._obey(self._commands.popleft())
         if now >= self._next_report:
             self._next_report = now + self._report_every_s
             self._report()
@@ -220,6 +223,17 @@ class ContinuousTask:
             self._process(polled)
         for partition, offset in self._client.acknowledged().items():
             self._acknowledge(partition, offset)
+
+    def _hear(self, now: float) -> None:
+        """Take the driver's commands now and then.
+
+        :raises DriverLostError: if the driver is gone, or has ended the query.
+        """
+        if now >= self._next_commands:
+            self._next_commands = now + COMMANDS_EVERY_S
+            # The end of the channel follows the last commands.
+            while received := self._channel.receive():
+                self._commands += received
 
     def _obey(self, command: TaskCommand) -> None:
         match command:
@@ -309,6 +323,8 @@ class ContinuousTask:
             ]
             if self._encode is not None:
                 outputs = [self._encode(batch) for batch in outputs]
+            # A function may take so long that the query has ended meanwhile.
+            self._hear(time.monotonic())
         self._client.write(polled, outputs)
         reading.position, reading.is_fresh = polled.next_offset, False
         reading.pending.append(_unacknowledged(polled, outputs))

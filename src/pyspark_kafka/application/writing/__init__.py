@@ -1,3 +1,3 @@
 """Writing the rows of queries."""
 
-__all__ = ["sink_task"]
+__all__ = ["group_take_over", "sink_task"]

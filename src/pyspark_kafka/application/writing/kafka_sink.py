@@ -29,6 +29,7 @@ from ...domain.checkpoints.entries import (
 from ...domain.errors import MetadataLogError, PysparkKafkaError
 from ...domain.text import excerpt
 from ...domain.writing.errors import TransactionLostError
+from ...domain.writing.group_seal import GroupSeal
 from ...domain.writing.transaction import (
     FORGOTTEN,
     Transaction,
@@ -44,11 +45,13 @@ from ...domain.writing.transaction import (
 )
 from ...ports.clock import epoch_ms
 from ..checkpoints.logs import newest_entry
+from .group_take_over import take_over_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...domain.options.sink import SinkOptions
+    from ...domain.topic_partition import TopicPartition
     from ...domain.writing.transaction import TransactionDescription, WriteResult
     from ...ports.checkpoints import MetadataLog
     from ...ports.writing import Transactions
@@ -127,11 +130,85 @@ class KafkaSink:
         self._require_own(number, entry, query_id)
         if entry.state is BatchState.PREPARED and query_id is not None:
             entry, _ = self._complete(number, entry)
+        if planned is not None:
+            group_id = self._continuous_group(planned, entry, query_id)
+            if group_id is not None:
+                self._end_continuous_query(planned, group_id)
         is_decided = entry.state is BatchState.PREPARED
         through = entry.batch_id if is_decided else entry.committed_through
         reads_offsets = planned is not None
         return SinkPlan(
             through, entry.query_id, entry.started_ms, planned_ms, reads_offsets, self._log_id
+        )
+
+    def hand_over(self, batch_id: int) -> None:
+        """Give a batch that was planned and is not decided to a continuous query.
+
+        The log moves on, so that no late driver can decide the batch, and open transactions are
+        aborted. A second call does nothing.
+
+        :raises MetadataLogError: if the batch is decided, or the log cannot be used.
+        """
+        query_id = self._checkpoint.last()[1]
+        number, entry = self._newest()
+        self._require_own(number, entry, query_id)
+        if not _is_handed_over(entry, batch_id):
+            self._require_not_after(batch_id, number, entry)
+            is_decided = entry.batch_id == batch_id and entry.state is not BatchState.DROPPED
+            if is_decided or entry.state is BatchState.PREPARED:
+                raise self._decided(entry)
+            handed_over = SinkLogEntry(
+                batch_id + 1, BatchState.DROPPED, query_id=query_id, started_ms=entry.started_ms
+            )
+            self._append(number + 1, handed_over)
+        self._abort_abandoned(self._abandoned((), query_id), ())
+
+    def _decided(self, entry: SinkLogEntry) -> MetadataLogError:
+        return MetadataLogError(
+            str(self._log),
+            f"The transactions of batch {entry.batch_id} are {entry.state.value}, and the "
+            "micro-batch query that wrote it has not finished it: its records would be written "
+            "twice. Start that query once more, stop it after the batch, and then start this one",
+        )
+
+    def _end_continuous_query(self, batch_id: int, group_id: str) -> None:
+        """Keep the continuous query from committing that wrote the epoch before a batch.
+
+        :raises MetadataLogError: if it has committed something after that epoch.
+        """
+        ends = self._checkpoint.ends(batch_id)
+        if ends is None:
+            return
+        logged, planned = ends
+        offsets = {partition: logged.get(partition, 0) for partition in planned}
+
+        def check(committed: Mapping[TopicPartition, int]) -> None:
+            for partition, offset in committed.items():
+                if offset > offsets[partition]:
+                    raise self._not_logged(batch_id, partition, offset, offsets[partition])
+
+        seal = GroupSeal(batch_id=batch_id)
+        take_over_group(self._transactions(), group_id, offsets, seal, check)
+
+    def _continuous_group(
+        self, batch_id: int, entry: SinkLogEntry, query_id: str | None
+    ) -> str | None:
+        """Return the group of the exactly-once continuous query that wrote the epoch before."""
+        if query_id is not None and _is_handed_over(entry, batch_id - 1):
+            return f"{self._options.transactional_id_prefix}-{query_id}"
+        if entry.committed_through >= batch_id - 1:
+            return None
+        return self._checkpoint.continuous_group(batch_id - 1)
+
+    def _not_logged(
+        self, batch_id: int, partition: TopicPartition, committed: int, logged: int
+    ) -> MetadataLogError:
+        return MetadataLogError(
+            str(self._checkpoint),
+            f"A continuous query has committed output of {partition} up to offset {committed}, and "
+            f"its last epoch, {batch_id - 1}, ends at offset {logged}: batch {batch_id} would "
+            "write the records between them again. Start the continuous query once more, stop it, "
+            "and then start this query",
         )
 
     def commit(
@@ -442,6 +519,12 @@ class KafkaSink:
 
     def _require_not_after(self, batch_id: int, number: int, entry: SinkLogEntry) -> None:
         """Raise if an entry would let Spark's last batch, and those before it, be skipped."""
+        if _is_handed_over(entry, batch_id):
+            raise MetadataLogError(
+                f"{self._log}/{number}",
+                f"A continuous query has taken over batch {batch_id} and has not finished it. "
+                "Start the continuous query once more, and stop it after the batch",
+            )
         if entry.batch_id > batch_id:
             raise MetadataLogError(
                 f"{self._log}/{number}",
@@ -502,6 +585,12 @@ class KafkaSink:
             f"Another driver has written entry {number} of the sink's log. Only one query can "
             "use a checkpoint at a time: stop the other one",
         )
+
+
+def _is_handed_over(entry: SinkLogEntry, batch_id: int) -> bool:
+    """Return whether an entry gives a batch to a continuous query: it drops the one after it."""
+    is_empty = entry.state is BatchState.DROPPED and not entry.transactions
+    return is_empty and entry.offsets is None and entry.batch_id == batch_id + 1
 
 
 def _ends(

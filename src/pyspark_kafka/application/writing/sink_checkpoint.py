@@ -6,6 +6,11 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, final
 
+from ...domain.checkpoints.checkpoint_log import (
+    CONTINUOUS_GROUP,
+    read_batch_conf,
+    read_batch_end,
+)
 from ...domain.checkpoints.offset_rewrite import Backup, ResumePoint
 from ...domain.errors import MetadataLogError, PysparkKafkaError
 from ..checkpoints.logs import parsing
@@ -13,6 +18,7 @@ from ..checkpoints.logs import parsing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ...domain.partition_offsets import PartitionOffsets
     from ...ports.checkpoints import MetadataLog
 
 
@@ -39,6 +45,9 @@ class SinkCheckpoint:
         self._query_id = query_id
         self._has_sink_log = has_sink_log
 
+    def __str__(self) -> str:
+        return str(self._offsets)
+
     def last(self, *, is_readable: bool = False) -> tuple[int | None, str | None]:
         """Return the last planned batch, and the query's id.
 
@@ -57,6 +66,24 @@ class SinkCheckpoint:
                 "'metadataPath' to a path that every driver of this query can reach",
             )
         return None, None
+
+    def ends(self, batch_id: int) -> tuple[PartitionOffsets, PartitionOffsets] | None:
+        """Return where the batch before and a batch end; ``None`` if one of them has no file."""
+        if self._offsets is None:
+            return None
+        before, content = self._offsets.get(batch_id - 1), self._offsets.get(batch_id)
+        if before is None or content is None:
+            return None
+        with parsing(self._offsets):
+            return read_batch_end(before), read_batch_end(content)
+
+    def continuous_group(self, epoch: int) -> str | None:
+        """Return the group of the exactly-once continuous query that wrote an epoch, if one did."""
+        content = None if self._offsets is None else self._offsets.get(epoch)
+        # Malformed, or of a later version: not a continuous query's.
+        with suppress(ValueError):
+            return read_batch_conf(content or b"").get(CONTINUOUS_GROUP)
+        return None
 
     def digest(self, batch_id: int, *, is_readable: bool) -> str | None:
         """Return the digest of a batch's file; ``None`` where it cannot be read."""

@@ -26,6 +26,9 @@ VERSION: Final = 2
 COMMITTED: Final = b'v1\n{"nextBatchWatermarkMs":0}'
 """The content of every file of the commit log."""
 
+CONTINUOUS_GROUP: Final = "pyspark_kafka.continuous.groupId"
+"""The setting in the file of an exactly-once continuous query's epoch with its group."""
+
 _NO_OFFSET: Final = "-"
 
 _MAX_SOURCES: Final = 10_000

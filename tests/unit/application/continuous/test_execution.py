@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
+from unittest.mock import Mock
 
 import pytest
 
+from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
 from pyspark_kafka.application.continuous.errors import (
     NotEnoughSlotsError,
     RestartsExhaustedError,
@@ -705,6 +707,35 @@ def test_a_job_that_cannot_be_cancelled_delays_a_restart(query, time, caplog):
     query.run(script())
     assert "start again: tasks of the last run have not ended" in caplog.text
     assert query.runner.started == [(0, 2), (pytest.approx(12, abs=0.3), 2)]
+
+
+def test_tasks_start_again_while_the_log_cannot_be_read(query, caplog):
+    """Whether another query has taken over is found out with the next epoch."""
+
+    def script() -> Script:
+        query.fail(task(0), "it broke")
+        latest = query.offset_log.latest
+        query.offset_log.latest = Mock(side_effect=MetadataLogError("offsets", "it is down"))
+        yield 6
+        query.offset_log.latest = latest
+
+    query.run(script())
+    assert (
+        "not known whether another query uses the checkpoint: [KAFKA_METADATA_LOG]" in caplog.text
+    )
+    assert len(query.runner.started) == 2
+
+
+def test_tasks_do_not_start_again_where_another_query_has_taken_over(query):
+    def script() -> Script:
+        query.offset_log.add(1, write_batch_end(offsets(1, 1), 1))
+        query.fail(task(0), "it broke")
+        yield 6
+        pytest.fail("the query did not end")
+
+    with pytest.raises(ConcurrentUpdateError):
+        query.run(script())
+    assert len(query.runner.started) == 1
 
 
 def test_records_that_tasks_skip_are_reported(kit, query):

@@ -3,137 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from dependency_injector import providers
 from prometheus_client import CollectorRegistry
 
-from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
-from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.prometheus import PrometheusProgressListener
 from pyspark_kafka.adapters.racks import of_process
 from pyspark_kafka.application.continuous.epochs import CatchUps
 from pyspark_kafka.application.continuous.errors import FunctionError, TaskFailedError
-from pyspark_kafka.application.continuous.query import ContinuousQuery
-from pyspark_kafka.bootstrap.container import Container, container_for, metadata_log_at
-from pyspark_kafka.bootstrap.continuous import (
-    ConstantFunction,
-    QueryPlan,
-    start_in_threads,
-    start_query,
+from pyspark_kafka.bootstrap.container import (
+    metadata_log_at,
 )
 from pyspark_kafka.domain.checkpoints.checkpoint_log import write_batch_end
 from pyspark_kafka.domain.checkpoints.entries import SINK_LOG, BatchState, SinkLogEntry
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.continuous.settings import ExecutionLimits, RestartLimits
+from pyspark_kafka.domain.continuous.settings import RestartLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
-from pyspark_kafka.domain.options.option import QueryKind
-from pyspark_kafka.domain.options.sink import parse_sink_options, sink_log_path
-from pyspark_kafka.domain.options.source import SourceOptions, parse_source_options
+from pyspark_kafka.domain.options.sink import sink_log_path
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.continuous import EpochChannel, PolledRecords, RecordFunction, StreamClient
-from pyspark_kafka.ports.lag import ProgressListener
 from pyspark_kafka.testing.world import await_until
 
-FAST = ExecutionLimits(epoch_s=0.05, stop_timeout_s=10)
-
-
-def keep(records: pa.RecordBatch) -> pa.RecordBatch:
-    return records.select(["key", "value", "partition"])
-
-
-def unreliable(client: StreamClient, pipeline: Pipeline) -> StreamClient:
-    """Let a client lose its broker as often as the pipeline says."""
-    poll = client.poll
-
-    def poll_or_fail(timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
-        if pipeline.poll_failures:
-            pipeline.poll_failures -= 1
-            raise BrokerUnreachableError("memory", 1)
-        return poll(timeout_s, takes_records=takes_records)
-
-    vars(client)["poll"] = poll_or_fail
-    return client
-
-
-class Pipeline:
-    """A query from the topic ``in`` to the topic ``out``."""
-
-    def __init__(self, checkpoint: Path) -> None:
-        self.cluster = MemoryCluster()
-        self.cluster.create_topic("in", 2)
-        self.cluster.create_topic("out", 9)
-        self.checkpoint = checkpoint
-        self.queries: list[ContinuousQuery] = []
-        self.poll_failures = 0
-
-    def container(self, options: SourceOptions) -> Container:
-        container = container_for(options)
-        container.memory_cluster.override(self.cluster)
-        client = container.client()
-        assert client.stream_client is not None
-        make = partial(client.stream_client, options)
-        container.stream_client.override(
-            providers.Callable(lambda *given: unreliable(make(*given), self))
-        )
-        return container
-
-    def start(
-        self,
-        function: RecordFunction = keep,
-        *,
-        limits: ExecutionLimits = FAST,
-        sink: dict[str, str] | None = None,
-        listeners: Sequence[ProgressListener] = (),
-        channel: EpochChannel | None = None,
-        name: str | None = None,
-        **source: str,
-    ) -> ContinuousQuery:
-        common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
-        topics = {} if "subscribePattern" in source else {"subscribe": "in"}
-        given = {"startingOffsets": "earliest", "fetchOffset.retryIntervalMs": "9"}
-        given |= {**topics, **common, **source}
-        written = {"topic": "out", "checkpointLocation": str(self.checkpoint), **common}
-        plan = QueryPlan(
-            parse_source_options(given, QueryKind.STREAM),
-            parse_sink_options({**written, **(sink or {})}, QueryKind.STREAM),
-            StoragePath(str(self.checkpoint)),
-            ConstantFunction(function),
-            limits,
-            name=name,
-            listeners=listeners,
-            make_container=self.container,
-        )
-        self.queries.append(
-            start_in_threads(plan)
-            if channel is None
-            else start_query(plan, ThreadTaskRunner(), channel, is_own_process=False)
-        )
-        return self.queries[-1]
-
-    def produce(self, start: int, end: int, topic: str = "in", partition: int = 0) -> None:
-        for number in range(start, end):
-            self.cluster.produce(topic, b"%d" % number, key=b"k", partition=partition)
-
-    def written(self) -> list[int]:
-        found = []
-        for partition in range(9):
-            records = self.cluster.fetch(
-                TopicPartition("out", partition), 0, 10**6, committed_only=True, max_records=10**6
-            )
-            found += [int(record.value or b"") for record in records]
-        return found
-
-    def close(self) -> None:
-        for query in self.queries:
-            if query.isActive:
-                query.stop()
+from .pipeline import FAST, Pipeline, keep
 
 
 @pytest.fixture
@@ -195,7 +88,6 @@ def test_a_stopped_query_goes_on_where_it_ended(pipeline, guarantee):
         (0, BatchState.PREPARED, True),
         (0, BatchState.COMMITTED, True),
         (0, BatchState.DROPPED, False),
-        (3, BatchState.COMMITTED, False),
     ],
 )
 def test_a_batch_whose_transactions_are_decided_is_not_repeated(

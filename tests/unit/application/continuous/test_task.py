@@ -264,7 +264,7 @@ def test_a_task_does_not_wait_for_ever_for_acknowledgements(monkeypatch):
     driver, client = reading()
     client.settles = False
     run(driver, client)
-    assert driver.messages[-1] == TaskDrained(TASK)
+    assert TaskDrained(TASK) not in driver.messages
 
 
 @pytest.mark.parametrize(("options", "group"), [({}, "none"), ({"kafka.group.id": "g"}, "g")])

@@ -1,0 +1,276 @@
+"""Exactly-once queries of one checkpoint, of both kinds, and what their late drivers change."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.application.writing.kafka_sink import KafkaSink
+from pyspark_kafka.bootstrap.container import metadata_log_at
+from pyspark_kafka.domain.checkpoints.checkpoint_log import COMMITTED, write_batch_end
+from pyspark_kafka.domain.checkpoints.entries import SinkPlan
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.options.option import QueryKind
+from pyspark_kafka.domain.options.sink import parse_sink_options
+from pyspark_kafka.domain.options.source import parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import ProducerFencedError, QueryReplacedError
+from pyspark_kafka.domain.writing.transaction import SinkTaskId, TransactionState, WriteResult
+from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
+from pyspark_kafka.testing.world import await_until
+
+from ..passing import passing
+from .pipeline import Pipeline
+
+EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
+T0, T1 = TopicPartition("in", 0), TopicPartition("in", 1)
+COMMON = {"kafka.bootstrap.servers": "memory", "client": "memory"}
+
+
+class Modes(Pipeline):
+    """The checkpoint of a continuous query, and what Spark does with it in micro-batches."""
+
+    query_id = "00000000-0000-4000-8000-000000000000"
+
+    def prepare(self) -> None:
+        """Create the checkpoint, as Spark does."""
+        self.checkpoint.mkdir()
+        (self.checkpoint / "metadata").write_text(f'{{"id":"{self.query_id}"}}')
+
+    def log(self, name: str) -> Any:
+        return metadata_log_at(StoragePath(str(self.checkpoint)).child(name))
+
+    def plan(self, batch: int, end: int) -> None:
+        offsets = PartitionOffsets({T0: end, T1: 0})
+        assert self.log("offsets").add(batch, write_batch_end(offsets, 1))
+
+    def sink(self) -> KafkaSink:
+        given = {"topic": "out", "checkpointLocation": str(self.checkpoint), **COMMON}
+        self.options = parse_sink_options({**given, **EXACTLY_ONCE}, QueryKind.STREAM)
+        self.sinks = self.sink_container(self.options)
+        return self.sinks.kafka_sink()
+
+    def write(self, batch: int, start: int, end: int, plan: SinkPlan) -> list[WriteResult]:
+        """Write a batch's records as its one task."""
+        values = [b"%d" % number for number in range(start, end)]
+        rows = pa.RecordBatch.from_pydict({"value": values, "partition": [0] * len(values)})
+        prefix = self.options.transactional_id_prefix
+        task = SinkTaskId(self.query_id, "run", batch, 0, 0)
+        name = task.transactional_id(prefix, plan.log_id)
+        return [self.sinks.sink_task().write([rows], name, plan.used_until_ms)]
+
+    def run_batch(self, batch: int, start: int, end: int) -> None:
+        """Run a batch of an exactly-once micro-batch query from its plan to its commit."""
+        if batch not in self.log("offsets").batch_ids():
+            self.plan(batch, end)
+        sink = self.sink()
+        plan = sink.recover()
+        sink.commit(batch, self.query_id, self.write(batch, start, end, plan), plan)
+        assert self.log("commits").add(batch, COMMITTED)
+
+    def run_continuously(self) -> None:
+        query = self.start(sink=EXACTLY_ONCE)
+        query.processAllAvailable()
+        query.stop()
+
+    def late_client(self) -> StreamClient:
+        """Return the client of a task whose driver began with epoch 0."""
+        given = {"subscribe": "in", **COMMON}
+        container = self.container(parse_source_options(given, QueryKind.STREAM))
+        settings = ContinuousSettings(f"pyspark-kafka-{self.query_id}", "late", 0)
+        client: StreamClient = container.stream_client(self.options, settings)
+        return client
+
+
+@pytest.fixture
+def modes(tmp_path):
+    modes = Modes(tmp_path / "checkpoint")
+    modes.prepare()
+    modes.sink()
+    yield modes
+    modes.close()
+
+
+def row(number: int) -> Sequence[pa.RecordBatch]:
+    return [pa.RecordBatch.from_pydict({"value": [b"%d" % number], "partition": [0]})]
+
+
+# A micro-batch driver that is late
+
+
+def test_a_micro_batch_driver_that_had_written_cannot_commit_after_a_continuous_query(modes):
+    modes.produce(0, 5)
+    modes.plan(0, 5)
+    late = modes.sink()
+    plan = late.recover()
+    written = modes.write(0, 0, 5, plan)
+    modes.run_continuously()
+    with pytest.raises(MetadataLogError, match="has taken over batch 0"):
+        late.commit(0, modes.query_id, written, plan)
+    late.abort(0, written, modes.query_id)
+    assert modes.written() == list(range(5))
+
+
+def test_a_micro_batch_driver_that_stood_still_before_its_entry_cannot_add_it(modes):
+    """It had read the log before the continuous query moved it on."""
+    modes.produce(0, 5)
+    modes.plan(0, 5)
+    late = modes.sink()
+    plan = late.recover()
+    written = modes.write(0, 0, 5, plan)
+
+    def take_over_first(*given: Any) -> Any:
+        modes.run_continuously()
+        return log.add(*given)
+
+    log = late._log
+    late._log = passing(log, add=take_over_first)
+    with pytest.raises(MetadataLogError, match="Another driver has written entry 0"):
+        late.commit(0, modes.query_id, written, plan)
+    assert modes.written() == list(range(5))
+
+
+def test_a_micro_batch_driver_that_begins_late_writes_nothing(modes):
+    modes.produce(0, 5)
+    modes.plan(0, 5)
+    late = modes.sink()
+    plan = late.recover()
+    modes.run_continuously()
+    written = modes.write(0, 0, 5, plan)
+    with pytest.raises(MetadataLogError):
+        late.commit(0, modes.query_id, written, plan)
+    assert modes.written() == list(range(5))
+
+
+def test_a_continuous_query_aborts_what_late_tasks_have_written(modes):
+    """Consumers of committed records would wait for their time-out."""
+    modes.produce(0, 5)
+    modes.plan(0, 5)
+    late = modes.sink()
+    plan = late.recover()
+    [written] = modes.write(0, 0, 5, plan)
+    assert written.transaction is not None
+    query = modes.start(sink=EXACTLY_ONCE)
+    open_ones = modes.cluster.find_transactions("pyspark-kafka-", TransactionState.ONGOING)
+    assert written.transaction.transactional_id not in open_ones
+    query.processAllAvailable()
+
+
+def test_a_batch_that_a_continuous_query_has_begun_is_not_written_by_micro_batches(modes):
+    modes.produce(0, 5)
+    modes.plan(0, 9)
+    query = modes.start(sink=EXACTLY_ONCE)
+    await_until(lambda: modes.written() == list(range(5)))
+    query.stop()
+    with pytest.raises(MetadataLogError, match="taken over batch 0 and has not finished it"):
+        modes.sink().recover()
+    modes.produce(5, 9)
+    modes.run_continuously()
+    modes.produce(9, 12)
+    modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 9, 12)
+    assert modes.written() == list(range(12))
+
+
+# A continuous driver that is late
+
+
+def test_a_continuous_task_that_had_written_cannot_commit_after_a_micro_batch(modes):
+    modes.produce(0, 3)
+    modes.run_continuously()
+    with closing(modes.late_client()) as late:
+        late.assign(PartitionOffsets({T0: 3}))
+        late.write(PolledRecords(T0, None, 4), row(3))
+        modes.produce(3, 5)
+        modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 3, 5)
+        with pytest.raises(ProducerFencedError):
+            late.poll(0)
+    assert modes.written() == list(range(5))
+
+
+def test_a_continuous_task_that_begins_after_a_micro_batch_commits_nothing(modes):
+    modes.produce(0, 3)
+    modes.run_continuously()
+    modes.produce(3, 5)
+    modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 3, 5)
+    with (
+        closing(modes.late_client()) as late,
+        pytest.raises(QueryReplacedError, match="a micro-batch query took over"),
+    ):
+        late.assign(PartitionOffsets({T0: 3}))
+    assert modes.written() == list(range(5))
+
+
+def test_a_task_that_starts_while_a_micro_batch_takes_over_is_shut_out(modes, monkeypatch):
+    """Each fences the other; the seal is there when the task has begun again."""
+    modes.produce(0, 3)
+    modes.run_continuously()
+    modes.plan(number := max(modes.log("offsets").batch_ids()) + 1, 3)
+    sink, late = modes.sink(), modes.late_client()
+    transactions = modes.sinks.transactions()
+    commit_offset, is_first = transactions.commit_offset, iter([True])
+
+    def begin_first(*given: Any) -> None:
+        if next(is_first, False):
+            late.assign(PartitionOffsets({T0: 3}))
+        commit_offset(*given)
+
+    monkeypatch.setattr(type(transactions), "commit_offset", lambda _, *given: begin_first(*given))
+    sink.recover()
+    late.write(PolledRecords(T0, None, 4), row(3)[:0])
+    with pytest.raises(ProducerFencedError):
+        late.poll(0)
+    with pytest.raises(QueryReplacedError, match=f"with batch {number}"):
+        modes.late_client().assign(PartitionOffsets({T0: 3}))
+
+
+def test_what_a_continuous_query_has_committed_after_its_last_epoch_is_not_repeated(modes):
+    modes.produce(0, 3)
+    modes.run_continuously()
+    modes.produce(3, 5)
+    with closing(modes.late_client()) as late:
+        late.assign(PartitionOffsets({T0: 3}))
+        late.write(PolledRecords(T0, None, 4), row(3))
+        late.poll(0)
+    number = max(modes.log("offsets").batch_ids()) + 1
+    with pytest.raises(MetadataLogError, match=r"of in-0 up to offset 4, .* at offset 3"):
+        modes.run_batch(number, 3, 5)
+    assert modes.written() == [0, 1, 2, 3]
+    modes.run_continuously()
+    assert modes.written() == list(range(5))
+    modes.produce(5, 6)
+    modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 5, 6)
+    assert modes.written() == list(range(6))
+
+
+def test_queries_take_over_from_each_other_again_and_again(modes):
+    for start in range(0, 24, 6):
+        modes.produce(start, start + 3)
+        modes.run_continuously()
+        modes.produce(start + 3, start + 6)
+        batch = max(modes.log("offsets").batch_ids()) + 1
+        modes.run_batch(batch, start + 3, start + 4)
+        modes.run_batch(batch + 1, start + 4, start + 6)
+    assert modes.written() == list(range(24))
+
+
+def test_only_the_first_batch_after_a_continuous_query_looks_at_its_group(modes, monkeypatch):
+    modes.produce(0, 4)
+    modes.run_continuously()
+    batch = max(modes.log("offsets").batch_ids()) + 1
+    modes.run_batch(batch, 4, 4)
+    monkeypatch.delattr(type(modes.sinks.transactions()), "commit_offset")
+    modes.run_batch(batch + 1, 4, 4)
+
+
+def test_a_query_at_least_once_leaves_no_group_to_look_at(modes, monkeypatch):
+    modes.produce(0, 4)
+    query = modes.start()
+    query.processAllAvailable()
+    query.stop()
+    monkeypatch.delattr(type(modes.sinks.transactions()), "commit_offset")
+    modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 4, 4)
