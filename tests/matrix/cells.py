@@ -36,6 +36,7 @@ SPARK_TESTS: Final = (
     f"{_SINK}::test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_asked_for",
     "tests/spark/test_continuous.py::test_records_go_through_a_function_to_another_topic",
     "tests/spark/test_typed_values.py::test_json_is_read_as_from_json_reads_it",
+    "tests/spark/test_reuse.py",
     "tests/spark/test_spark_connect.py",
     "tests/spark/test_pipelines.py",
     "tests/spark/test_demo.py::test_demo",
