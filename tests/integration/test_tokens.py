@@ -31,7 +31,7 @@ RECORDS: Final = 18
 
 @dataclass(frozen=True)
 class Copying:
-    """A stream that copies a topic exactly once, and a reader of the copy."""
+    """A stream that copies a topic, exactly once if its client can, and a reader of the copy."""
 
     options: Mapping[str, str]
     topic: str
@@ -48,7 +48,8 @@ class Copying:
 
     def _copy(self) -> None:
         written = {**self.options, "topic": self.target, "metadataPath": "memory://tokens"}
-        written["deliveryGuarantee"] = "exactly-once"
+        if self.options["client"] == "kafka-python":
+            written["deliveryGuarantee"] = "exactly-once"
         sink = parse_sink_options(written, QueryKind.STREAM, UNRESTRICTED)
         partition = TopicPartition(self.topic, 0)
         with closing_clients(container_for(self._read(self.topic, QueryKind.STREAM))) as container:

@@ -19,7 +19,7 @@ TESTS: Final = (
     "tests/spark/test_older_spark.py",
 )
 CHOSEN: Final = (
-    "rows_are_those_of_the_jvm_connector or exactly_once or hold_over_a_restart or filters_are"
+    "rows_are_those_of_the_jvm_connector or exactly_once or hold_over_a_restart"
     " or unless_it_is_allowed or ends_after_a_limited_batch"
 )
 

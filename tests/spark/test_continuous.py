@@ -77,7 +77,14 @@ def pipeline(spark, kafka, topics, client, tmp_path):
     pipeline.stop()
 
 
-@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+@pytest.mark.parametrize(
+    ("client", "guarantee"),
+    [
+        ("confluent", "at-least-once"),
+        ("kafka-python", "at-least-once"),
+        ("kafka-python", "exactly-once"),
+    ],
+)
 def test_records_go_through_a_function_to_another_topic(pipeline, guarantee):
     pipeline.topics.numbers(pipeline.source, 0, range(10))
     query = pipeline.start(guarantee=guarantee)
