@@ -114,7 +114,6 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "COMMITTED before the last EndTxn": (Change(_SINK, "_complete", _complete_all_but_the_last),),
     "PREPARED is not logged": (Change(_SINK, "_append", _append_unless_prepared),),
     "abort does not take the entry's number": (Change(_SINK, "_block", lambda *_: True),),
-    "a driver that lags does not look again": (Change(_SINK, "_require_newest", _nothing),),
     "every id is free": (Change(sink_task, "is_free", lambda *_: True),),
     "all runs have the same ids": (
         Change(transaction, "short_digest", lambda _: "00000000"),

@@ -31,7 +31,6 @@ _FOUND_BY: Final = {
     "a time-out is taken for a commit": 4,
     "the time left is ignored": 791,
     "abandoned transactions stay open": 12,
-    "a driver that lags does not look again": 10117,
 }
 """Seeds that find planted faults: `python -m tests.simulator --planted` finds others."""
 
