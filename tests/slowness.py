@@ -11,7 +11,7 @@ from typing import Final
 from .scheduling import cores_of_this_machine
 
 _VARIABLE: Final = "PYSPARK_KAFKA_TEST_SLOWNESS"
-"""What passes the measured slowness on to the other processes of a run."""
+"""The variable that passes the measured slowness to the other processes of a run."""
 
 _WORK: Final = "for _ in range(5_000_000): pass"
 _USUAL_S: Final = 0.25

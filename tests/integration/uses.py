@@ -128,4 +128,4 @@ USES: Final[dict[str, Callable[[dict[str, str], str], None]]] = {
 """All of them, by name."""
 
 TRANSACTIONAL: Final = frozenset({"transaction", "exactly once"})
-"""What the client `confluent` refuses."""
+"""Uses that the client `confluent` refuses."""

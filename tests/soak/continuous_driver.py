@@ -50,7 +50,7 @@ class DriverSetup:
     fails_on_data_loss: bool = False
     settings: tuple[tuple[str, str], ...] = ()
     source: tuple[tuple[str, str], ...] = ()
-    """Options of the source besides those of the cluster."""
+    """Options of the source, added to those of the cluster."""
 
 
 class ContinuousDriver(DriverProcess):

@@ -282,7 +282,7 @@ def suspend_leader(stage: Stage, chance: random.Random) -> None:
     with _stopped([stage.cluster._process(broker).pid]):
         stage.note(f"broker {broker} stopped by a signal")
         _stay_slow(stage, broker)
-    stage.note(f"broker {broker} goes on")
+    stage.note(f"broker {broker} resumes")
 
 
 def roll_brokers(stage: Stage, chance: random.Random) -> None:

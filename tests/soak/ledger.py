@@ -31,7 +31,7 @@ _WAIT_READ_S: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a query has written, and by reason which numbers this round has excused."""
+    """The output of a query, and the numbers that this round has excused, by reason."""
 
     records: int
     duplicates: int

@@ -66,7 +66,7 @@ class RecordShape:
 
     @classmethod
     def of_backlog(cls, chance: Random) -> Self:
-        """Return a shape of large values, of which a response has many."""
+        """Return a shape of large values that still fit many times into a response."""
         return cls(
             chance.choice((300, 1_000, 2_000)),
             chance.choice((0, 4, 8)),
@@ -170,7 +170,7 @@ class NumberProducer:
     def compacted(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of some numbers that compaction has removed.
 
-        A later number has the key of each, and the log does not have it any more.
+        A later number has the key of each, and the log no longer has it.
         """
         superseded = np.array(self._superseded[:], np.int64)
         gone = np.intersect1d(numbers, superseded[superseded < self._compacted])

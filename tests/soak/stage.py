@@ -114,9 +114,9 @@ class Stage(Opened):
 
     # The cluster
 
-    def leader_of(self, topic: str, partition: int, besides: int | None = None) -> int:
-        """Return the leader of a partition, as a broker besides one that may not answer knows."""
-        port = next(node.port for node in self.cluster._live_nodes() if node.id != besides)
+    def leader_of(self, topic: str, partition: int, other_than: int | None = None) -> int:
+        """Return the leader of a partition, by a broker other than one that may not answer."""
+        port = next(node.port for node in self.cluster._live_nodes() if node.id != other_than)
         return (known_leaders(port, topic) or {})[partition]
 
     def log_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""What excuses a number that is missing, without brokers."""
+"""Excuses for missing numbers, without brokers."""
 
 import logging
 import threading

@@ -24,7 +24,7 @@ FETCH_BYTES: Final = 384 * 1024
 """A response is worked off in several polls, and fits into the buffers of a connection."""
 
 _SLOW_S: Final = 0.2
-"""What a function takes: longer than the pause before a new leader is looked for."""
+"""The time of a function: longer than the pause before a new leader is looked for."""
 
 _READ_S: Final = 60.0
 

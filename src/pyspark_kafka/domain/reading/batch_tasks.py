@@ -1,4 +1,4 @@
-"""What the tasks of a batch query read: a plan that stays right when the topics change.
+"""The plan of a batch query's tasks, which stays right when the topics change.
 
 Spark keeps the plan of a Python source for as long as a DataFrame or a view is used. So it has no
 offsets that change: each task binds its parts when it runs.

@@ -153,9 +153,9 @@ def is_free(description: TransactionDescription, used_until_ms: int) -> bool:
 class SinkTaskId:
     """One attempt of one task of a micro-batch.
 
-    ``run_id`` is the id of one start of the query. ``attempt`` tells the attempt from all others of
-    the task in this run. It is Spark's task attempt id: the attempt number begins with 0 again in
-    each attempt of a stage.
+    ``run_id`` is the id of one start of the query. ``attempt`` distinguishes the attempt from all
+    others of the task in this run. It is Spark's task attempt id: the attempt number begins with 0
+    again in each attempt of a stage.
     """
 
     query_id: str

@@ -31,7 +31,7 @@ class Cycle:
 
 
 class Writer:
-    """A writer that commits when it is told to."""
+    """A writer that commits on demand."""
 
     transactional_id = "id"
 

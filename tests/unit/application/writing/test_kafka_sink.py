@@ -63,7 +63,7 @@ STEPS = 6
 
 LOG_ID = short_digest("the log")
 QUERY = f"{PREFIX}-q-{LOG_ID}-{short_digest('run')}"
-"""What the ids of the query's first run start with."""
+"""The prefix of the ids of the query's first run."""
 
 OTHER = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
 NO_CONNECTION = Mock(side_effect=MetadataLogError("offsets", "no connection"))

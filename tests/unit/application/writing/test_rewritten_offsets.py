@@ -1,4 +1,4 @@
-"""``pyspark-kafka offsets`` changes a checkpoint on purpose, and the sink goes on."""
+"""``pyspark-kafka offsets`` changes a checkpoint on purpose, and the sink continues."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
