@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .failures import ErrorMapper
 
 _GRACE_S: Final = 0.1
+_MIN_AGE_S: Final = 0.1
+"""The Java client refreshes metadata no more often (``retry.backoff.ms``)."""
+
 _REFRESH_AGAIN_S: Final = 10.0
 """When metadata that were too old and could not be refreshed are requested again."""
 
@@ -239,7 +242,8 @@ class ClusterMetadata:
         self._topics: set[str] = set()
         self._expected: frozenset[str] = frozenset()
         self._stale: set[TopicPartition] = set()
-        self._max_age_s: float = self._manager.cluster.config["metadata_max_age_ms"] / 1_000
+        max_age_s = self._manager.cluster.config["metadata_max_age_ms"] / 1_000
+        self._max_age_s: float = max(max_age_s, _MIN_AGE_S)
         self._outdated_at = math.inf
         self._asked: int | None = None
 
