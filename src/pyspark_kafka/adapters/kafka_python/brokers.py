@@ -174,7 +174,7 @@ class Brokers:
         held = self.expected.take(cursor.partition)
         if held is None:
             return None
-        cursor.see(self.metadata)
+        cursor.see_metadata(self.metadata)
         return held if held.position == cursor.position._replace(max_bytes=RANGE_BYTES) else None
 
     def note_sent(self, node: int, response: FetchResponse) -> None:
@@ -219,9 +219,9 @@ class PartitionCursor(Cursor):
         """What the next request asks for."""
         return FetchPosition(self.offset, self.epochs.last, self.leader_epoch, self.topic.topic_id)
 
-    def see(self, metadata: ClusterMetadata) -> None:
+    def see_metadata(self, metadata: ClusterMetadata) -> None:
         """Note the leader's epoch and the topic's id by the last metadata."""
-        self.topic.see(metadata.topic_id(self.partition.topic))
+        self.see(metadata.topic_id(self.partition.topic))
         self.follow(metadata.leader_epoch(self.partition))
 
     def take(self, data: FetchedData) -> FetchedBatches | None:

@@ -469,7 +469,8 @@ class Fetcher:
     def _find_leaders(self, now: float) -> None:
         due = self._may_move(now)
         try:
-            with self._attempt():
+            # Nothing waits for metadata that are only old, and fetches share the call's deadline.
+            with self._attempt() if due else self._attempts.next(self._errors.one_deadline, "age"):
                 self._update_metadata(due)
         except RETRIABLE_ERRORS as error:
             for cursor in due:
@@ -542,7 +543,7 @@ class Fetcher:
 
     def _check_topic(self, cursor: PartitionCursor) -> None:
         """Stop if it is another topic of the same name, once what was fetched is taken."""
-        cursor.topic.see(self._brokers.metadata.topic_id(cursor.partition.topic))
+        cursor.see(self._brokers.metadata.topic_id(cursor.partition.topic))
         if cursor.topic.is_recreated and not cursor.is_undecoded and self._may_raise(cursor):
             watermarks = self._watermarks.attempt(cursor.partition)
             if watermarks is not None:

@@ -127,6 +127,13 @@ class Cursor:
         """Whether nothing is left."""
         return self.offset >= self.until_offset
 
+    def see(self, topic_id: UUID | None) -> None:
+        """Note the topic's id by the newest metadata; the epochs of another topic begin again."""
+        before = self.topic.topic_id
+        self.topic.see(topic_id)
+        if self.topic.topic_id != before:
+            self.leader_epoch = NO_EPOCH
+
     def may_move(self, now: float) -> bool:
         """Return whether a broker to fetch from may be looked for."""
         return self.retry_at <= now and not self.is_undecoded

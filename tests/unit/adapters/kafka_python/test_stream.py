@@ -117,7 +117,7 @@ def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old
     brokers.watermarks = Mock(attempt=lambda _: (0, 0))
     fetcher = Fetcher(brokers, is_continuous=True)
     cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
-    cursor.see(brokers.metadata)
+    cursor.see_metadata(brokers.metadata)
     cursor.topic.accept()
     fetcher.assign([cursor])
     records = iter([pa.record_batch({"v": pa.nulls(MAX_ROWS)})])
@@ -133,6 +133,33 @@ def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old
     fetcher._find_leaders(time.monotonic())
     with pytest.raises(TopicRecreatedError):
         fetcher.take()
+
+
+@pytest.mark.parametrize("is_continuous", [True, False])
+def test_a_broker_that_lets_a_request_for_newer_metadata_wait_keeps_no_fetch_waiting(
+    brokers, leaders, is_continuous
+):
+    """Fetches have what is left of the call's time."""
+    limits: list[float] = []
+
+    def wait(_: object) -> None:
+        with brokers.errors.one_deadline() as deadline:
+            limits.append(deadline.remaining)
+        raise kafka_errors.KafkaTimeoutError
+
+    connection = FakeConnection()
+    brokers.connections = cast("dict[int, FetchConnection]", {1: connection})
+    leaders[FIRST] = 1
+    fetcher = Fetcher(brokers, is_continuous=is_continuous)
+    fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0, 9)])
+    fetcher._follow(fetcher._cursors[FIRST], 1)
+    fetcher._nodes[1].connection = cast("FetchConnection", connection)
+    brokers.metadata.is_outdated = True
+    brokers.metadata.refresh_topics = wait
+    fetcher.send()
+    assert connection.in_flight
+    [limit] = limits
+    assert limit <= call_deadline.MIN_ATTEMPT_S
 
 
 @pytest.mark.parametrize("asks_by_id", [True, False])

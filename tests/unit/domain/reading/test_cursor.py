@@ -137,6 +137,14 @@ def test_a_leader_that_was_cut_off_is_asked_under_the_newer_epoch(cursor, topic_
     assert cursor.leader_epoch == known
 
 
+def test_the_epochs_of_another_topic_begin_again(cursor):
+    """Its first fetch may come before any answer about the old one."""
+    for topic_id, epoch in ((UUID(int=1), 5), (UUID(int=2), 0)):
+        cursor.see(topic_id)
+        cursor.follow(epoch)
+    assert cursor.leader_epoch == 0
+
+
 def test_an_unknown_epoch_is_no_older_one(cursor):
     cursor.topic.see(UUID(int=1))
     for epoch in (6, NO_EPOCH):
