@@ -299,9 +299,10 @@ def _require(expected: Sequence[HTTPStatus], response: Response) -> None:
         return
     response.close()
     leading = f", a redirect to {_server(urljoin(response.url, target))}" if target else ""
+    wanted = " or ".join(f"{code:d}" for code in expected)
     raise UnexpectedResponseError(
-        f"Unexpected HTTP response: code={found} != {' or '.join(f'{code:d}' for code in expected)}"
-        f" from {_server(response.url)}{leading}"
+        f"Unexpected HTTP response: expected HTTP {wanted}, got {found} from "
+        f"{_server(response.url)}{leading}"
     )
 
 

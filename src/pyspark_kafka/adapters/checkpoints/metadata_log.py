@@ -119,7 +119,7 @@ class FsspecMetadataLog(EditableLog):
             if batch_id > last:
                 raise MetadataLogError(
                     str(self._path),
-                    f"The storage returns content for each of {_MAX_UNLISTED} files that it does "
+                    f"The storage returns content for more than {_MAX_UNLISTED} files that it does "
                     f"not list, up to '{batch_id}', as a server does that returns the same page "
                     "for every name. Check the address of the storage, and the login",
                 )

@@ -120,7 +120,7 @@ def test_no_operation_succeeds_with_the_status_of_another(server, url, call, ope
     server.answers[operation] = redirect(f"{url}/login?session=hush", status)
     with pytest.raises(MetadataLogError, match=f"from {url}") as caught:
         CALLS[call](log_at(url))
-    assert "Unexpected HTTP response: " in str(caught.value)
+    assert "Unexpected HTTP response: expected HTTP " in str(caught.value)
     assert "use_https" in str(caught.value)
     assert "hush" not in str(caught.value)
 
@@ -130,7 +130,7 @@ def test_no_operation_succeeds_with_the_status_of_another(server, url, call, ope
 )
 def test_no_operation_succeeds_with_a_web_page(server, url, call, operation):
     server.answers[operation] = LOGIN_PAGE
-    with pytest.raises(MetadataLogError, match="Unexpected HTTP response: code=200"):
+    with pytest.raises(MetadataLogError, match="got 200 with a web page from"):
         CALLS[call](log_at(url))
 
 
@@ -154,13 +154,30 @@ def test_a_redirect_names_the_gateway_and_where_it_leads(server, url):
     server.answers["RENAME"] = redirect("https://sso.example.com/login?token=hush")
     with pytest.raises(MetadataLogError) as caught:
         log_at(url).add(1, b"1")
-    assert f"code=302 != 200 from {url}, a redirect to https://sso.example.com" in str(caught.value)
+    assert f"got 302 from {url}, a redirect to https://sso.example.com" in str(caught.value)
+
+
+def test_a_redirect_without_a_location_is_named(server, url):
+    server.answers["OPEN"] = Response(status=307)
+    with pytest.raises(
+        MetadataLogError, match="expected HTTP 200 or 307, got 307 without a location"
+    ):
+        log_at(url).get(0)
 
 
 def test_a_server_that_has_every_file_ends_the_search_for_the_last_entry(server, url):
     server.answers["OPEN"] = Response(b"the same", headers=BINARY)
-    with pytest.raises(MetadataLogError, match="each of 100 files that it does not list"):
+    with pytest.raises(MetadataLogError, match="more than 100 files that it does not list"):
         log_at(url).latest()
+
+
+def test_as_many_unlisted_files_as_a_storage_may_have_are_read(monkeypatch, tmp_path):
+    writer = FsspecMetadataLog(StoragePath(str(tmp_path)))
+    for batch_id in range(101):
+        writer.add(batch_id, b"%d" % batch_id)
+    reader = FsspecMetadataLog(StoragePath(str(tmp_path)))
+    monkeypatch.setattr(reader, "batch_ids", lambda: [0])
+    assert reader.latest() == (100, b"100")
 
 
 def test_a_password_in_a_url_is_not_encoded_in_the_login(server, url):
