@@ -133,6 +133,6 @@ def write_continuously(leader: Refusing) -> None:
 @pytest.mark.parametrize("write", [write_batch, write_continuously])
 def test_a_record_that_is_reported_without_an_offset_was_not_delivered(leader, write):
     """Librdkafka takes a refused batch for a duplicate if a later one succeeds."""
-    with pytest.raises(RecordDeliveryError, match="it has no offset: the topic was probably del"):
+    with pytest.raises(RecordDeliveryError, match="acknowledged without an offset"):
         write(leader)
     assert VALUES[0] not in leader.written()

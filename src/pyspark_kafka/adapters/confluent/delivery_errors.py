@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .cluster_errors import ClusterErrors
 
 WITHOUT_OFFSET: Final = (
-    "its leader refused it and accepted later records, so it has no offset: the topic was probably "
-    "deleted and recreated"
+    "it was acknowledged without an offset, so it may be missing or in Kafka already. Either its "
+    "topic was deleted and recreated, or its replicas were too slow to confirm an earlier attempt"
 )
 """Why a record counts as not delivered that librdkafka reports without an error."""
 

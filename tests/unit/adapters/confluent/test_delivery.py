@@ -6,6 +6,7 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark_kafka.adapters.confluent.cluster_errors import ClusterErrors
 from pyspark_kafka.adapters.confluent.cluster_settings import ClusterSettings
 from pyspark_kafka.adapters.confluent.delivery_errors import (
+    WITHOUT_OFFSET,
     Undelivered,
     delivery_error,
     produce_error,
@@ -66,6 +67,14 @@ def test_each_failure_has_an_error(errors, code, kind):
 def test_a_partition_that_has_gone(errors, code):
     error = delivery_error(errors, undelivered(code))
     assert "why: the topic was deleted, and maybe recreated. Check" in str(error)
+
+
+def test_a_record_without_an_offset_may_be_missing_or_written(errors):
+    """A slow replica is as likely a cause as a recreated topic."""
+    text = str(delivery_error(errors, undelivered(0, WITHOUT_OFFSET)))
+    assert "without an offset, so it may be missing or in Kafka already. " in text
+    assert "deleted and recreated, or its replicas were too slow" in text
+    assert "a retried task writes" in text
 
 
 @pytest.mark.parametrize(
