@@ -40,7 +40,8 @@ class FirstBatch:
     and there is no log of initial offsets, a new process has to derive the start from the end. So:
 
     - A partition that starts at its latest offset also ends there in the first batch.
-    - A partition that is added while the first batch is planned is left to the next batch.
+    - A partition that is added while the first batch is planned is left to the next batch. If there
+      is no other, the first batch ends where the added ones begin.
     - Other starts are determined again, from the partitions of the logged end alone.
     """
 
@@ -81,12 +82,14 @@ class FirstBatch:
         is_first = self._end is None and start == self._initial_offsets.found
         if is_first and not self._initial_offsets.are_stored:
             at_end = self._initial_offsets.at_end
-            end = PartitionOffsets(
+            kept = PartitionOffsets(
                 (partition, start[partition] if partition in at_end else offset)
                 for partition, offset in end.items()
                 if partition in start
             )
-        self._end = end
+            end = kept or self._offset_reader.earliest(end.keys())
+        # An engine logs no batch without partitions: the next one is the first.
+        self._end = end or None
         return end
 
     def start_as_of(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:

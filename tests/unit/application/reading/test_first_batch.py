@@ -71,6 +71,9 @@ def test_a_first_batch_that_runs_again_skips_no_record(kit, options, add_partiti
     assert kit.events.named("data_lost") == ()
 
 
+STARTS_WITHOUT_NAMES: Final = [LATER_STARTS[0], LATER_STARTS[3], LATER_STARTS[5]]
+"""Those that are valid before there is any topic."""
+
 PINNED_STARTS: Final = [
     {"startingOffsets": '{"t":{"0":1,"1":0}}'},
     {"startingOffsets": '{"t":{"0":1,"1":-2}}'},
@@ -113,6 +116,38 @@ def test_a_partition_that_is_added_while_the_first_batch_is_planned_is_read_whol
         *restarted.plan_input_partitions(end, restarted.latest_offset(end, ReadAllAvailable())),
     ]
     assert ranges_of(ranges, tp(2)) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("options", [{"startingOffsets": "earliest"}, *STARTS_WITHOUT_NAMES])
+def test_a_topic_that_is_created_before_the_first_batch_is_read_whole(kit, options):
+    """While there is no partition, no batch is logged: the first one may be planned much later."""
+    pattern = options | {"subscribePattern": "new.*"}
+    made = stream(kit, pattern)
+    assert made.latest_offset(made.initial_offset(), ReadAllAvailable()) == {}
+    kit.cluster.create_topic("new1", 1)
+    kit.produce(5, topic="new1")
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    assert made.plan_input_partitions(made.initial_offset(), end) == ()
+    kit.produce(2, topic="new1")
+    restarted = stream(kit, pattern)
+    ranges = [
+        *restarted.plan_input_partitions(restarted.initial_offset(), end),
+        *restarted.plan_input_partitions(end, restarted.latest_offset(end, ReadAllAvailable())),
+    ]
+    assert ranges_of(ranges, tp(0, "new1")) == set(range(7))
+    assert kit.events.named("data_lost") == ()
+
+
+def test_a_first_batch_whose_partitions_were_all_replaced_reports_them(kit):
+    made = stream(kit, {"subscribePattern": ".*", "failOnDataLoss": "false"})
+    start = made.initial_offset()
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("new1", 1)
+    kit.produce(5, topic="new1")
+    end = made.latest_offset(start, ReadAllAvailable())
+    assert end == {tp(0, "new1"): 0}
+    made.plan_input_partitions(start, end)
+    assert len(kit.events.named("data_lost")) == 1
 
 
 def test_a_first_batch_whose_group_has_moved_past_its_end_is_a_data_loss(kit):

@@ -152,6 +152,22 @@ def test_the_first_batch_begins_at_the_initial_offsets(kit):
     assert made.get_batch(None, offsets(4, 0)) == ranges((0, 1, 4))
 
 
+def test_a_topic_that_is_created_before_the_first_batch_is_read_whole(kit):
+    pattern = {"subscribePattern": "new.*", "startingOffsets": "latest"}
+    made = source(kit, pattern)
+    assert made.get_offset() is None
+    kit.cluster.create_topic("new1", 1)
+    kit.produce(5, topic="new1")
+    end = made.get_offset()
+    assert end == {tp(0, "new1"): 0}
+    restarted = source(kit, pattern)
+    partition = tp(0, "new1")
+    assert restarted.get_batch(None, end) == ()
+    following = restarted.get_offset()
+    assert following is not None
+    assert restarted.get_batch(end, following) == (OffsetRange(partition, 0, 5),)
+
+
 def test_a_batch_of_nothing_is_empty(kit):
     assert source(kit).get_batch(offsets(3, 0), offsets(3, 0)) == ()
 
