@@ -13,10 +13,17 @@ from ...domain.reading.errors import (
     TimestampsMismatchError,
     TopicOffsetsMismatchError,
 )
-from ...domain.reading.offset_limits import CommittedOffsets, can_move
+from ...domain.reading.offset_limits import (
+    ByTimestamp,
+    CommittedOffsets,
+    GlobalTimestamp,
+    OnNoMatch,
+    can_move,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from ...domain.options.source import SourceOptions
     from ...domain.topic_partition import TopicPartition
@@ -106,10 +113,38 @@ class FirstBatch:
             for partition, until in end.items()
             if self._has_moved(partition, begin, until)
         }
-        unknown = moved - self._initial_offsets.at_end
-        if unknown and isinstance(self._limit, CommittedOffsets):
-            self._planner.report(first_batch_start_unknown(unknown, self._limit.group_id))
+        self._report_unknown(begin, end, moved)
         return begin.merge(end.restrict(moved))
+
+    def _report_unknown(
+        self, begin: PartitionOffsets, end: PartitionOffsets, moved: AbstractSet[TopicPartition]
+    ) -> None:
+        group_id: str | None = None
+        match self._limit:
+            case CommittedOffsets(group_id):
+                unknown = moved - self._initial_offsets.at_end
+            case GlobalTimestamp(on_no_match=on_no_match) | ByTimestamp(on_no_match=on_no_match):
+                unknown = self._deleted(begin, end, on_no_match)
+            case _:
+                return
+        if unknown:
+            self._planner.report(first_batch_start_unknown(unknown, group_id))
+
+    def _deleted(
+        self, begin: PartitionOffsets, end: PartitionOffsets, on_no_match: OnNoMatch
+    ) -> AbstractSet[TopicPartition]:
+        """Return the partitions whose first record since a time may have been deleted.
+
+        No record before the end of the batch matches the time now. One did when the batch was
+        planned if that was required. Otherwise the batch may have been empty, which the records
+        show that are left before its end: those that were deleted are older still.
+        """
+        if self._refusal is None and self._initial_offsets.found is None:
+            return frozenset()  # the start is stored
+        suspects = [part for part, until in end.items() if 0 < until <= begin.get(part, until)]
+        earliest = self._offset_reader.earliest(suspects)
+        is_required = on_no_match is OnNoMatch.ERROR
+        return {part for part, at in earliest.items() if at >= (1 if is_required else end[part])}
 
     def _found_again(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
         if self._refusal is not None:

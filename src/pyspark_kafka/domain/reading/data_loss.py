@@ -131,21 +131,29 @@ def start_offset_reset(partition: TopicPartition, given: int, reset_to: int) -> 
     )
 
 
-def first_batch_start_unknown(partitions: Iterable[TopicPartition], group_id: str) -> DataLoss:
-    """Return the loss of a first batch that runs again after its consumer group has moved on.
+def first_batch_start_unknown(
+    partitions: Iterable[TopicPartition], group_id: str | None = None
+) -> DataLoss:
+    """Return the loss of a first batch that runs again and whose start cannot be found again.
 
-    The JVM connector cannot start at the offsets of a group, and has no such condition.
+    It started at the offsets of a consumer group, or without ``group_id`` at a timestamp. The JVM
+    connector always stores the start, and has no such condition.
     """
     names = partition_set(partitions)
+    start, cause = "starting timestamp", "records before its end were deleted"
+    if group_id is not None:
+        start = "offsets of the group"
+        cause = (
+            f"consumer group '{group_id}' has moved past its end or has no committed offset anymore"
+        )
     text = (
-        f"The first batch has to run again, but where it started in {names} is unknown: consumer "
-        f"group '{group_id}' has moved past its end or has no committed offset anymore, and there "
-        "was no 'metadataPath' to store the start."
+        f"The first batch has to run again, but where it started in {names} is unknown: {cause}, "
+        "and there was no 'metadataPath' to store the start."
     )
     return DataLoss(
         "FIRST_BATCH_START_UNKNOWN",
-        f"{text} Start the query with a new checkpoint, to begin at the offsets of the group, or "
-        "once with 'failOnDataLoss' set to 'false', to continue at the end of the first batch.",
+        f"{text} Start the query with a new checkpoint, to begin at the {start}, or once with "
+        "'failOnDataLoss' set to 'false', to continue at the end of the first batch.",
         f"{text} Records before the end of the first batch are skipped",
         "To keep the starting offsets of new queries, set the option 'metadataPath'.",
     )

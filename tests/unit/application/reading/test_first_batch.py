@@ -4,6 +4,7 @@ from typing import Final
 import pytest
 
 from pyspark_kafka.application.reading.stream import KafkaMicroBatchStream
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.admission import ReadAllAvailable
 from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
@@ -165,6 +166,81 @@ def test_a_first_batch_whose_group_has_moved_past_its_end_is_a_data_loss(kit):
     going_on = stream(kit, options | {"failOnDataLoss": "false"})
     assert going_on.plan_input_partitions(going_on.initial_offset(), end) == ()
     assert len(kit.events.named("data_lost")) == 1
+
+
+TIMES: Final = [
+    {"startingTimestamp": "1000"},
+    {"startingOffsetsByTimestamp": '{"t":{"0":1000,"1":1000}}'},
+]
+LATEST_WITHOUT_MATCH: Final = {"startingOffsetsByTimestampStrategy": "latest"}
+
+
+def run_again(kit: Kit, options: dict[str, str], end: PartitionOffsets) -> set[int]:
+    restarted = stream(kit, options)
+    ranges = restarted.plan_input_partitions(restarted.initial_offset(), end)
+    return ranges_of(ranges, tp(0))
+
+
+@pytest.mark.parametrize("options", TIMES)
+@pytest.mark.parametrize("strategy", [{}, LATEST_WITHOUT_MATCH])
+@pytest.mark.parametrize("later", [0, 3])
+def test_a_first_batch_whose_records_since_a_time_were_all_deleted_is_a_data_loss(
+    kit, options, strategy, later
+):
+    """Records that were added later match the time, but are not those of the batch."""
+    options = options | strategy
+    produce(kit, 1, 500)
+    produce(kit, 9, 2_000)
+    produce(kit, 1, 2_000, partition=1)
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    produce(kit, later, 3_000)
+    kit.cluster.delete_records({tp(0): 10})
+    with pytest.raises(
+        DataLossError, match=r"Set\(t-0\) is unknown: .* deleted.*'metadataPath'"
+    ) as caught:
+        run_again(kit, options, end)
+    assert caught.value.sub_condition == "FIRST_BATCH_START_UNKNOWN"
+    assert run_again(kit, options | {"failOnDataLoss": "false"}, end) == set()
+    assert len(kit.events.named("data_lost")) == 1
+
+
+@pytest.mark.parametrize("options", TIMES)
+def test_a_first_batch_since_a_time_that_older_records_survived_is_a_data_loss(kit, options):
+    """Without the strategy 'latest', the batch had a record of the time: it was deleted."""
+    produce(kit, 5, 2_000)
+    produce(kit, 5, 500)
+    produce(kit, 1, 2_000, partition=1)
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    kit.cluster.delete_records({tp(0): 5})
+    with pytest.raises(DataLossError, match="'metadataPath'"):
+        run_again(kit, options, end)
+
+
+@pytest.mark.parametrize("options", TIMES)
+@pytest.mark.parametrize("deleted", [0, 2])
+@pytest.mark.parametrize("later", [0, 3])
+def test_a_first_batch_that_no_record_matched_has_lost_none(kit, options, deleted, later):
+    options = options | LATEST_WITHOUT_MATCH
+    produce(kit, 5, 500)
+    kit.cluster.delete_records({tp(0): deleted})
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    produce(kit, later, 2_000)
+    assert run_again(kit, options, end) == set()
+    assert kit.events.named("data_lost") == ()
+
+
+@pytest.mark.parametrize("options", TIMES)
+def test_an_empty_first_batch_whose_start_is_stored_has_lost_no_record(kit, options):
+    options = options | LATEST_WITHOUT_MATCH | {"metadataPath": "memory://stored-empty"}
+    produce(kit, 5, 500)
+    kit.cluster.delete_records({tp(0): 5})
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    assert run_again(kit, options, end) == set()
+    assert kit.events.named("data_lost") == ()
 
 
 def test_a_first_batch_whose_start_is_stored_has_the_records_since_then(kit):

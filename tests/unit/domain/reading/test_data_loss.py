@@ -76,6 +76,12 @@ def test_a_first_batch_whose_start_is_unknown():
     assert finding.as_warning().endswith("set the option 'metadataPath'.")
 
 
+def test_a_first_batch_since_a_time_whose_start_is_unknown():
+    finding = first_batch_start_unknown([T0])
+    assert "Set(t-0) is unknown: records before its end were deleted" in finding.reason
+    assert "group" not in finding.reason
+
+
 def test_partitions_deleted_under_a_group_id():
     """Deleted partitions may be another query's doing if the user chose the group id."""
     finding = partitions_deleted([T0], group_id_is_set=True)
