@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, final
@@ -173,11 +174,13 @@ class EpochLog:
     def require_newest(self, number: int) -> None:
         """Check that no other query has logged a batch or an epoch after this one.
 
+        This run may have logged one and failed to commit it.
+
         :raises ConcurrentUpdateError: if one has.
         :raises MetadataLogError: if the log cannot be read.
         """
         newest = self._logs.offsets.latest()
-        if newest is not None and newest[0] > number:
+        if newest is not None and newest[0] > number and not self._is_own(newest[1]):
             raise ConcurrentUpdateError(self._logs.offsets, newest[0])
 
     def add(self, epoch: Epoch) -> Epoch:
@@ -210,6 +213,12 @@ class EpochLog:
     def _epoch(self, number: int) -> Epoch:
         return Epoch(number, self._logs.end(number))
 
+    def _is_own(self, content: bytes) -> bool:
+        # A malformed file is not of this run.
+        with suppress(ValueError):
+            return read_batch_conf(content).get(RUN_ID) == self._run_id
+        return False
+
     def _conf_of(self, number: int) -> Mapping[str, str]:
         with parsing(self._logs.offsets):
             return read_batch_conf(self._logs.offsets.get(number) or b"")
@@ -225,23 +234,26 @@ class EpochCommitter:
         self._failing_since: float | None = None
 
     def commit_next(self, coordinator: EpochCoordinator, *, is_final: bool) -> None:
-        """Commit the next epoch, if there is one; the final one must not fail.
+        """Commit the next epoch, if there is one; at the end all, which must not fail.
+
+        Another follows a planned batch that tasks have read past, and an epoch that was logged
+        before and could not be committed then.
 
         :raises ConcurrentUpdateError: if another query writes to the log.
         :raises MetadataLogError: if the storage has failed for too long.
         """
         epoch = coordinator.next_epoch()
-        if epoch is None:
-            return
-        try:
-            self.commit(coordinator, epoch)
-        except ConcurrentUpdateError:
-            raise
-        except MetadataLogError as error:
-            if is_final or self._has_failed_for_too_long(error):
+        while epoch is not None:
+            try:
+                self.commit(coordinator, epoch)
+            except ConcurrentUpdateError:
                 raise
-        else:
+            except MetadataLogError as error:
+                if is_final or self._has_failed_for_too_long(error):
+                    raise
+                return
             self._failing_since = None
+            epoch = coordinator.next_epoch() if is_final else None
 
     def commit(self, coordinator: EpochCoordinator, epoch: Epoch) -> None:
         """Commit an epoch; raise as ``EpochLog``."""

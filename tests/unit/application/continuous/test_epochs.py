@@ -225,3 +225,45 @@ def test_without_progress_nothing_is_written():
     committer = EpochCommitter(EpochLog(log, MemoryMetadataLog(), "run"), 60)
     committer.commit_next(EpochCoordinator(Epoch(4, offsets(3))), is_final=True)
     assert log.batch_ids() == []
+
+
+def test_an_epoch_of_this_run_that_is_not_committed_yet_reveals_no_rival(checkpoint):
+    run = checkpoint.run("a")
+    run.add(Epoch(0, offsets(3)))
+    checkpoint.commits.fails = 1
+    with pytest.raises(MetadataLogError):
+        run.add(Epoch(1, offsets(5)))
+    run.require_newest(0)
+    with pytest.raises(ConcurrentUpdateError, match="detected for 1"):
+        checkpoint.run("b").require_newest(0)
+
+
+@pytest.mark.parametrize("content", [write_batch_end(offsets(9), 1), b"v9\nof a later version"])
+def test_a_later_batch_of_another_program_reveals_a_rival(checkpoint, content):
+    run = checkpoint.run("a")
+    run.add(Epoch(0, offsets(3)))
+    checkpoint.offsets.add(1, content)
+    with pytest.raises(ConcurrentUpdateError, match="detected for 1"):
+        run.require_newest(0)
+
+
+def test_the_end_is_logged_behind_an_epoch_whose_first_write_seemed_to_fail(
+    checkpoint, coordinator
+):
+    log = checkpoint.run("run")
+    committer = EpochCommitter(log, 60)
+    checkpoint.commits.fails = 1
+    committer.commit_next(coordinator, is_final=False)
+    coordinator.report(TASK, offsets(8))
+    committer.commit_next(coordinator, is_final=True)
+    assert coordinator.last == log.recover().last == Epoch(6, offsets(8))
+
+
+def test_the_end_is_logged_behind_a_planned_batch(checkpoint):
+    checkpoint.plan_batch(0, 5)
+    coordinator = EpochCoordinator(Epoch(-1, offsets(0)), Epoch(0, offsets(5)))
+    coordinator.assign(TASK, [T0])
+    coordinator.report(TASK, offsets(8))
+    log = checkpoint.run("run")
+    EpochCommitter(log, 60).commit_next(coordinator, is_final=True)
+    assert log.recover().last == Epoch(1, offsets(8))
