@@ -144,15 +144,21 @@ class KafkaSink:
     def hand_over(self, batch_id: int) -> None:
         """Give a batch that was planned and is not decided to a continuous query.
 
-        The log moves on, so that no late driver can decide the batch, and open transactions are
-        aborted. A second call does nothing.
+        The log moves on, so that no late driver can decide the batch, and transactions that were
+        open before are aborted. A second call only aborts those that were opened since.
 
-        :raises MetadataLogError: if the batch is decided, or the log cannot be used.
+        :raises MetadataLogError: if the batch is decided, another query has gone on since, or the
+            log cannot be used.
         """
         query_id = self._checkpoint.last()[1]
         number, entry = self._newest()
         self._require_own(number, entry, query_id)
-        if not _is_handed_over(entry, batch_id):
+        # None is of a later batch, if it is shown afterwards that nobody has gone on.
+        abandoned = self._abandoned((), query_id)
+        if _is_handed_over(entry, batch_id):
+            self._checkpoint.require_newest(batch_id)
+            self._require_newest(number)
+        else:
             self._require_not_after(batch_id, number, entry)
             is_decided = entry.batch_id == batch_id and entry.state is not BatchState.DROPPED
             if is_decided or entry.state is BatchState.PREPARED:
@@ -161,7 +167,7 @@ class KafkaSink:
                 batch_id + 1, BatchState.DROPPED, query_id=query_id, started_ms=entry.started_ms
             )
             self._append(number + 1, handed_over)
-        self._abort_abandoned(self._abandoned((), query_id), ())
+        self._abort_abandoned(abandoned, ())
 
     def _decided(self, entry: SinkLogEntry) -> MetadataLogError:
         return MetadataLogError(

@@ -13,7 +13,7 @@ from ...domain.checkpoints.checkpoint_log import (
 )
 from ...domain.checkpoints.offset_rewrite import Backup, ResumePoint
 from ...domain.errors import MetadataLogError, PysparkKafkaError
-from ..checkpoints.logs import parsing
+from ..checkpoints.logs import ConcurrentUpdateError, parsing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +66,15 @@ class SinkCheckpoint:
                 "'metadataPath' to a path that every driver of this query can reach",
             )
         return None, None
+
+    def require_newest(self, batch_id: int) -> None:
+        """Raise if a batch is not the last planned one any more, as far as it can be read.
+
+        :raises MetadataLogError: if another query has gone on, or the log cannot be read.
+        """
+        latest = None if self._offsets is None else self._offsets.latest()
+        if self._offsets is not None and latest is not None and latest[0] != batch_id:
+            raise ConcurrentUpdateError(self._offsets, latest[0])
 
     def ends(self, batch_id: int) -> tuple[PartitionOffsets, PartitionOffsets] | None:
         """Return where the batch before and a batch end; ``None`` if one of them has no file."""

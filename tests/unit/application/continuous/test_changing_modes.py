@@ -1,6 +1,6 @@
 """Exactly-once queries of one checkpoint, of both kinds, and what their late drivers change."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -174,6 +174,68 @@ def test_a_batch_that_a_continuous_query_has_begun_is_not_written_by_micro_batch
     modes.produce(9, 12)
     modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 9, 12)
     assert modes.written() == list(range(12))
+
+
+def begin_batch_1(modes: Modes) -> tuple[KafkaSink, SinkPlan, list[WriteResult]]:
+    """Let a continuous query finish batch 0, and tasks of a micro-batch query write batch 1."""
+    modes.produce(0, 5)
+    modes.run_continuously()
+    modes.produce(5, 7)
+    batch = max(modes.log("offsets").batch_ids()) + 1
+    assert batch == 1
+    modes.plan(batch, 7)
+    newer = modes.sink()
+    plan = newer.recover()
+    return newer, plan, modes.write(batch, 5, 7, plan)
+
+
+def test_a_hand_over_that_is_late_after_its_entry_aborts_no_later_batch(modes):
+    modes.plan(0, 5)
+    late = modes.sink()
+    later: list[Any] = []
+
+    def add_and_stand_still(*given: Any) -> Any:
+        is_added = log.add(*given)
+        later.extend(begin_batch_1(modes))
+        return is_added
+
+    log = late._log
+    late._log = passing(log, add=add_and_stand_still)
+    late.hand_over(0)
+    newer, plan, written = later
+    newer.commit(1, modes.query_id, written, plan)
+    assert modes.written() == list(range(7))
+
+
+def test_a_second_hand_over_that_is_late_aborts_no_later_batch(modes):
+    modes.plan(0, 5)
+    modes.sink().hand_over(0)
+    late = modes.sink()
+    later: list[Any] = []
+
+    def read_and_stand_still() -> Any:
+        found = log.latest()
+        later.extend(begin_batch_1(modes))
+        return found
+
+    log = late._log
+    late._log = passing(log, latest=read_and_stand_still)
+    with pytest.raises(MetadataLogError, match="Multiple streaming jobs detected for 1"):
+        late.hand_over(0)
+    newer, plan, written = later
+    newer.commit(1, modes.query_id, written, plan)
+    assert modes.written() == list(range(7))
+
+
+def test_a_hand_over_aborts_what_was_open_and_again_what_was_opened_since(modes):
+    modes.produce(0, 5)
+    modes.plan(0, 5)
+    late = modes.sink()
+    plan = late.recover()
+    for _ in range(2):
+        modes.write(0, 0, 5, plan)
+        modes.sink().hand_over(0)
+        assert not modes.cluster.find_transactions("pyspark-kafka-", TransactionState.ONGOING)
 
 
 # A continuous driver that is late
