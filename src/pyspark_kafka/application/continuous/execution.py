@@ -307,7 +307,10 @@ class ContinuousExecution:
         return None
 
     def _require_newest(self) -> None:
-        """Raise if another query has taken over, as far as the log can be read."""
+        """Raise if another query has taken over, as far as the log can be read.
+
+        Tasks that get partitions would fence those of that query.
+        """
         planned, last = self._coordinator.planned, self._coordinator.last
         try:
             self._log.require_newest((planned or last).number)
@@ -320,7 +323,6 @@ class ContinuousExecution:
         if self._runner.is_running():
             raise JobFailedError("tasks of the last run have not ended")
         if self._generation:
-            # Its tasks would fence those of the query that has taken over.
             self._require_newest()
         try:
             self._find_partitions()
@@ -420,6 +422,7 @@ class ContinuousExecution:
             self._progress.restarted()
             if self._strategy.delay_after_failure(now) is None:
                 raise JobFailedError(job.failure or f"{task} started too often")
+            self._require_newest()
         self._assign(task, job.partitions[task.slot])
         self._progress.is_processing = job.is_complete
 
@@ -504,6 +507,8 @@ class ContinuousExecution:
                 job.partitions[slot] = [p for p in job.partitions[slot] if p not in revoked]
                 offsets = PartitionOffsets(dict.fromkeys(revoked, 0))
                 self._channel.send(task, RevokePartitions(offsets))
+        if added:
+            self._require_newest()
         for slot, partitions in spread(added, job.partitions).items():
             job.partitions[slot] += partitions
             self._assign(job.tasks[slot], partitions)

@@ -1,6 +1,6 @@
 """Exactly-once queries of one checkpoint, of both kinds, and what their late drivers change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 

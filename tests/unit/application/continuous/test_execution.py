@@ -738,6 +738,26 @@ def test_tasks_do_not_start_again_where_another_query_has_taken_over(query):
     assert len(query.runner.started) == 1
 
 
+@pytest.mark.parametrize("cause", ["new partitions", "a task that runs again"])
+def test_no_task_gets_partitions_where_another_query_has_taken_over(kit, query, cause):
+    """It would fence the tasks of the other query; an idle one logs no epoch."""
+
+    def script() -> Script:
+        yield None
+        query.offset_log.add(1, write_batch_end(offsets(1, 1), 1))
+        query.channel.sent.clear()
+        if cause == "new partitions":
+            kit.cluster.add_partitions("t", 3)
+        else:
+            query.start(task(0, "b"))
+        yield 6
+        pytest.fail("the query did not end")
+
+    with pytest.raises(ConcurrentUpdateError):
+        query.run(script())
+    assert not query.channel.sent
+
+
 def test_records_that_tasks_skip_are_reported(kit, query):
     loss = data_loss.added_partition_starts_late(tp(0), 4)
 
