@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..adapters.call_deadline import Attempts, within
 from ..application.continuous.epochs import EpochLog
+from ..application.continuous.exclusion import WriterExclusion
 from ..application.continuous.execution import ContinuousExecution
 from ..application.continuous.progress import ProgressRecorder
 from ..application.continuous.query import ContinuousQuery
 from ..application.continuous.task import ContinuousTask
-from ..application.writing.group_take_over import take_over_group
 from ..domain.continuous.messages import TaskId
 from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import OptionsError
 from ..domain.security.policy import check_parsed
 from ..domain.values.dead_letter import TaskIdentity
-from ..domain.writing.group_seal import GroupSeal
 from .container import (
     closing_clients,
     container_for,
@@ -36,7 +35,7 @@ from .option_policy import operator_policy, worker_environment
 from .pool import POOL, freeze_gc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     from ..domain.continuous.settings import ExecutionLimits
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
-    from ..domain.partition_offsets import PartitionOffsets
-    from ..domain.topic_partition import TopicPartition
     from ..domain.values.typed_schema import TypedSchema
     from ..ports.clock import Deadline
     from ..ports.continuous import (
@@ -209,21 +206,18 @@ def start_query(
             typed=typed,
             query_id=identity.query_id,
         )
-        sink = "foreach" if plan.sink is None else f"Kafka[{plan.sink.topic or 'column topic'}]"
-        progress = ProgressRecorder(identity, sink, (LoggingProgressListener(), *plan.listeners))
+        target = "foreach" if plan.sink is None else f"Kafka[{plan.sink.topic or 'column topic'}]"
+        progress = ProgressRecorder(identity, target, (LoggingProgressListener(), *plan.listeners))
         offset_log = metadata_log_at(plan.checkpoint.child("offsets"))
         commit_log = metadata_log_at(plan.checkpoint.child("commits"))
         is_exactly_once = plan.sink is not None and plan.sink.is_exactly_once
         group_id = settings.group_id if is_exactly_once else None
         epoch_log = EpochLog(offset_log, commit_log, identity.run_id, group_id)
-        end_writers = None
+        exclusion = None
         if plan.sink is not None and is_exactly_once:
             made = plan.make_sink_container(plan.sink)
-            sink_container = stack.enter_context(closing_clients(made))
-            planned = epoch_log.planned()
-            if planned is not None:
-                sink_container.kafka_sink().hand_over(planned)
-            end_writers = partial(_end_writers, sink_container, settings)
+            sink = stack.enter_context(closing_clients(made))
+            exclusion = WriterExclusion(sink.kafka_sink().hand_over, sink.transactions, settings)
         execution = ContinuousExecution(
             container.continuous_stream(),
             epoch_log,
@@ -234,18 +228,10 @@ def start_query(
             events=container.events(),
             progress=progress,
             attempt=short_attempts(),
-            end_writers=end_writers,
+            exclusion=exclusion,
         )
         resources = stack.pop_all()
         return ContinuousQuery(identity, execution, progress, resources.close)
-
-
-def _end_writers(
-    container: SinkContainer, settings: ContinuousSettings, offsets: PartitionOffsets
-) -> Mapping[TopicPartition, int]:
-    """Let no task of a run commit any longer, and return what they have committed."""
-    seal = GroupSeal(run_id=settings.run_id)
-    return take_over_group(container.transactions(), settings.group_id, offsets, seal)
 
 
 def short_attempts() -> Callable[[str], AbstractContextManager[Deadline]]:

@@ -163,14 +163,6 @@ class EpochLog:
             self._epoch(done) if done >= 0 else None, self._epoch(number) if number > done else None
         )
 
-    def planned(self) -> int | None:
-        """Return the batch that a micro-batch query planned and has not committed, if any.
-
-        :raises MetadataLogError: if the logs cannot be read, or do not belong together.
-        """
-        number, done = self._logs.last()
-        return number if number > done and RUN_ID not in self._conf_of(number) else None
-
     def require_newest(self, number: int) -> None:
         """Check that no other query has logged a batch or an epoch after this one.
 

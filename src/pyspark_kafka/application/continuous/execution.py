@@ -43,7 +43,7 @@ from .errors import (
 from .stream import ShortRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
     from contextlib import AbstractContextManager
 
     from ...domain.continuous.messages import TaskId, TaskMessage
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ...ports.continuous import EpochChannel, TaskRunner
     from ...ports.reading import SourceEvents
     from .epochs import EpochLog
+    from .exclusion import WriterExclusion
     from .progress import ProgressRecorder
     from .stream import KafkaContinuousStream
 
@@ -154,13 +155,12 @@ class ContinuousExecution:
         events: SourceEvents,
         progress: ProgressRecorder,
         attempt: Callable[[str], AbstractContextManager[Deadline]],
-        end_writers: Callable[[PartitionOffsets], Mapping[TopicPartition, int]] | None = None,
+        exclusion: WriterExclusion | None = None,
     ) -> None:
         """Take ``program``, which returns what tasks run, by their generation and first epoch.
 
-        ``attempt`` limits the waits of a block by the kind of its requests to Kafka. With
-        exactly-once delivery, ``end_writers`` lets no task of this run commit any longer, and
-        returns what they have committed.
+        ``attempt`` limits the waits of a block by the kind of its requests to Kafka. Exactly-once
+        delivery has an ``exclusion``.
         """
         self._stream = stream
         self._log = epoch_log
@@ -179,7 +179,7 @@ class ContinuousExecution:
         self._generation = 0
         self._next_epoch = self._next_partitions = 0.0
         self._missing_topics: frozenset[str] = frozenset()
-        self._end_writers = end_writers
+        self._exclusion = exclusion
         self._first_epoch = 0
         self._has_strays = False
         """Whether a task of this run may write that has not ended in order."""
@@ -215,6 +215,8 @@ class ContinuousExecution:
     def _recover(self) -> None:
         """Go on after the last epoch of the log, under a new epoch that says who runs now."""
         logged = self._log.recover()
+        if logged.planned is not None and self._exclusion is not None:
+            self._exclusion.take_batch(logged.planned.number)
         start = logged.last or Epoch(-1, self._stream.initial_offset())
         self._coordinator = EpochCoordinator(start, logged.planned)
         self._first_epoch = start.number + 1
@@ -279,8 +281,8 @@ class ContinuousExecution:
                 unfinished,
             )
         self._end_tasks()
-        if self._end_writers is not None:
-            return self._commit_strays(self._end_writers)
+        if self._exclusion is not None:
+            return self._commit_strays(self._exclusion)
         if not self._runner.is_running() or (job is not None and not unfinished):
             return None
         return UncertainEndError(
@@ -289,13 +291,11 @@ class ContinuousExecution:
             "it would write these records again.",
         )
 
-    def _commit_strays(
-        self, end_writers: Callable[[PartitionOffsets], Mapping[TopicPartition, int]]
-    ) -> UncertainEndError | None:
+    def _commit_strays(self, exclusion: WriterExclusion) -> UncertainEndError | None:
         """Take what tasks have committed without a report; now none commits any longer."""
         offsets = self._coordinator.offsets
         try:
-            committed = PartitionOffsets(end_writers(offsets))
+            committed = PartitionOffsets(exclusion.end_tasks(offsets))
         except PysparkKafkaError as error:
             return UncertainEndError(
                 f"its tasks could not be kept from committing: {error}",

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pyspark_kafka.application.continuous.epochs import EpochLog, LoggedEpochs
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.container import metadata_log_at
 from pyspark_kafka.domain.checkpoints.checkpoint_log import COMMITTED, write_batch_end
@@ -66,12 +67,16 @@ class Modes(Pipeline):
 
     def run_batch(self, batch: int, start: int, end: int) -> None:
         """Run a batch of an exactly-once micro-batch query from its plan to its commit."""
+        self.decide_batch(batch, start, end)
+        assert self.log("commits").add(batch, COMMITTED)
+
+    def decide_batch(self, batch: int, start: int, end: int) -> None:
+        """Run a batch up to where Spark commits it in the checkpoint."""
         if batch not in self.log("offsets").batch_ids():
             self.plan(batch, end)
         sink = self.sink()
         plan = sink.recover()
         sink.commit(batch, self.query_id, self.write(batch, start, end, plan), plan)
-        assert self.log("commits").add(batch, COMMITTED)
 
     def run_continuously(self) -> None:
         query = self.start(sink=EXACTLY_ONCE)
@@ -156,9 +161,28 @@ def test_a_continuous_query_aborts_what_late_tasks_have_written(modes):
     [written] = modes.write(0, 0, 5, plan)
     assert written.transaction is not None
     query = modes.start(sink=EXACTLY_ONCE)
+    query.processAllAvailable()
     open_ones = modes.cluster.find_transactions("pyspark-kafka-", TransactionState.ONGOING)
     assert written.transaction.transactional_id not in open_ones
-    query.processAllAvailable()
+
+
+def test_a_continuous_query_does_not_run_a_batch_that_is_decided_while_it_starts(
+    modes, monkeypatch
+):
+    modes.produce(0, 3)
+    modes.run_continuously()
+    modes.produce(3, 5)
+    batch = max(modes.log("offsets").batch_ids()) + 1
+    recover = EpochLog.recover
+
+    def recover_late(log: EpochLog) -> LoggedEpochs:
+        modes.decide_batch(batch, 3, 5)
+        return recover(log)
+
+    monkeypatch.setattr(EpochLog, "recover", recover_late)
+    with pytest.raises(MetadataLogError, match=f"transactions of batch {batch} are committed"):
+        modes.start(sink=EXACTLY_ONCE).awaitTermination(30)
+    assert modes.written() == list(range(5))
 
 
 def test_a_batch_that_a_continuous_query_has_begun_is_not_written_by_micro_batches(modes):

@@ -101,7 +101,7 @@ def test_a_batch_whose_transactions_are_decided_is_not_repeated(
     sink_log.add(batch_id, SinkLogEntry(batch_id, state).to_bytes())
     if is_refused and guarantee["deliveryGuarantee"] == "exactly-once":
         with pytest.raises(MetadataLogError, match=f"transactions of batch 0 are {state.value}"):
-            pipeline.start(sink=guarantee)
+            pipeline.start(sink=guarantee).awaitTermination(30)
     else:
         pipeline.start(sink=guarantee).processAllAvailable()
         assert pipeline.written() == list(range(50))
