@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from ...domain.writing.group_seal import GroupSeal
@@ -26,6 +26,15 @@ class WriterExclusion:
 
     transactions: Callable[[], Transactions]
     settings: ContinuousSettings
+
+    def require_unsealed(self, offsets: Mapping[TopicPartition, int], newest: int) -> None:
+        """Check that the group is sealed with no later batch than the newest in the checkpoint.
+
+        :raises QueryReplacedError: if it is, as with an older backup of the checkpoint.
+        :raises PysparkKafkaError: as ``Transactions.committed``.
+        """
+        found = self.transactions().committed(self.settings.group_id, offsets.keys())
+        replace(self.settings, first_epoch=newest).require_unsealed(found.values())
 
     def end_tasks(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Let no task of this run commit any longer, and return what they have committed.

@@ -215,9 +215,12 @@ class ContinuousExecution:
     def _recover(self) -> None:
         """Go on after the last epoch of the log, under a new epoch that says who runs now."""
         logged = self._log.recover()
-        if logged.planned is not None and self._exclusion is not None:
-            self._exclusion.take_batch(logged.planned.number)
         start = logged.last or Epoch(-1, self._stream.initial_offset())
+        if self._exclusion is not None:
+            # Before this run writes anything: an epoch would make the next one seem to be newer.
+            self._exclusion.require_unsealed(start.offsets, (logged.planned or start).number)
+            if logged.planned is not None:
+                self._exclusion.take_batch(logged.planned.number)
         self._coordinator = EpochCoordinator(start, logged.planned)
         self._first_epoch = start.number + 1
         if logged.planned is None:

@@ -148,7 +148,8 @@ class QueryReplacedError(FactsError):
     fault = Fault.USER
     text = (
         "This run of the continuous query may no longer write: {reason}. Nothing was committed. If "
-        "no other query uses the checkpoint now, start the query again."
+        "the checkpoint is an older backup, restore the newest one. If no other query uses the "
+        "checkpoint now, start the query again."
     )
     reason: str
 

@@ -1,5 +1,6 @@
 """Exactly-once queries of one checkpoint, of both kinds, and what their late drivers change."""
 
+import shutil
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
@@ -288,6 +289,28 @@ def test_a_continuous_task_that_begins_after_a_micro_batch_commits_nothing(modes
         pytest.raises(QueryReplacedError, match="a micro-batch query took over"),
     ):
         late.assign(PartitionOffsets({T0: 3}))
+    assert modes.written() == list(range(5))
+
+
+@pytest.mark.parametrize("later_runs", [0, 1])
+def test_a_query_with_an_older_backup_of_the_checkpoint_is_refused_at_each_start(
+    modes, tmp_path, later_runs
+):
+    """A refused start logs no epoch, so that the next one does not seem to be newer."""
+    modes.produce(0, 3)
+    modes.run_continuously()
+    shutil.copytree(modes.checkpoint, tmp_path / "backup")
+    for _ in range(later_runs):
+        modes.run_continuously()
+    modes.produce(3, 5)
+    modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 3, 5)
+    shutil.rmtree(modes.checkpoint)
+    shutil.copytree(tmp_path / "backup", modes.checkpoint)
+    before = modes.log("offsets").batch_ids()
+    for _ in range(3):
+        with pytest.raises(QueryReplacedError, match="older backup, restore the newest one"):
+            modes.start(sink=EXACTLY_ONCE).awaitTermination(30)
+        assert modes.log("offsets").batch_ids() == before
     assert modes.written() == list(range(5))
 
 
