@@ -72,8 +72,8 @@ class RestartsExhaustedError(PysparkKafkaError):
     def __init__(self, restarts: int, within_s: float, reason: str) -> None:
         super().__init__(
             f"The tasks of the continuous query failed again after {restarts} restarts within "
-            f"{within_s:g} s: {reason}. Remove the cause and start the query again; it goes on "
-            "after its last epoch."
+            f"{within_s:g} s: {reason.rstrip('.')}. Remove the cause and start the query again; it "
+            "goes on after its last epoch."
         )
 
 
@@ -88,3 +88,8 @@ class UncertainEndError(PysparkKafkaError):
             f"The continuous query was stopped, but {reason}. What is still written is not in its "
             f"last epoch. {next_step}"
         )
+
+
+def without_advice(error: PysparkKafkaError) -> str:
+    """Return the first sentence of an error, for a text that has its own advice."""
+    return str(error).partition(". ")[0].rstrip(".")

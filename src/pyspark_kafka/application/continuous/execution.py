@@ -39,6 +39,7 @@ from .errors import (
     RestartsExhaustedError,
     TaskFailedError,
     UncertainEndError,
+    without_advice,
 )
 from .stream import ShortRequests
 
@@ -75,6 +76,9 @@ class ContinuousJob:
     heard_at: dict[int, float] = field(default_factory=dict)
     drained: set[int] = field(default_factory=set)
     failure: str = ""
+    error: TaskFailedError | None = None
+    """An error of a task that a restart would meet again."""
+
     failed_at: dict[int, float] = field(default_factory=dict)
     """Slots whose task has failed and not started again."""
 
@@ -106,6 +110,11 @@ class ContinuousJob:
         self.failure = reason
         self.failed_at[task.slot] = now
         self.heard_at.pop(task.slot, None)
+
+    def raise_error(self) -> None:
+        """Raise the error of a task that a restart would meet again, if there is one."""
+        if self.error is not None:
+            raise self.error
 
     def hear(self, task: TaskId, now: float) -> bool:
         """Note a message of a task; return whether it is of this job and not of an old attempt."""
@@ -180,6 +189,7 @@ class ContinuousExecution:
         self._next_epoch = self._next_partitions = 0.0
         self._missing_topics: frozenset[str] = frozenset()
         self._exclusion = exclusion
+        self._job: ContinuousJob | None = None
         self._first_epoch = 0
         self._has_strays = False
         """Whether a task of this run may write that has not ended in order."""
@@ -205,8 +215,8 @@ class ContinuousExecution:
         """
         try:
             self._recover()
-            while not self._run_job():
-                pass
+            self._run_jobs()
+            self._end()
         finally:
             self._end_tasks()
             if self._runner.is_running():
@@ -238,30 +248,55 @@ class ContinuousExecution:
         self._progress.restarted()
         self._stop_requested.wait(delay)
 
+    def _run_jobs(self) -> None:
+        """Run tasks until the query stops."""
+        try:
+            while not self._run_job():
+                pass
+        except ConcurrentUpdateError:
+            raise
+        except PysparkKafkaError:
+            if self._exclusion is not None and (self._job is not None or self._has_strays):
+                self._end_after_failure()
+            raise
+
     def _run_job(self) -> bool:
         """Run the tasks until the query stops, or until they fail; return whether it stopped."""
-        job: ContinuousJob | None = None
+        self._job = None
         try:
-            job = self._start_job()
+            job = self._job = self._start_job()
             while not self._stop_requested.is_set():
                 self._turn(job)
         except JobFailedError as failure:
             self._has_strays = True
-            if job is not None:
+            if self._job is not None:
                 # The others report what is acknowledged, so that less is repeated.
-                self._drain(job, _ABANDON_S)
+                self._drain(self._job, _ABANDON_S)
+                self._job.raise_error()
             self._coordinator.release()
             self._wait_after(failure)
-            if not self._stop_requested.is_set():
-                return False
-        else:
-            self._drain(job, self._limits.stop_timeout_s)
-            self._has_strays |= bool(job.unfinished)
-        uncertain = self._end_strays(job) if self._has_strays else None
+            return self._stop_requested.is_set()
+        self._drain(job, self._limits.stop_timeout_s)
+        job.raise_error()
+        self._has_strays |= bool(job.unfinished)
+        return True
+
+    def _end(self) -> None:
+        """Log the last epoch, once nothing more is written."""
+        uncertain = self._end_strays(self._job) if self._has_strays else None
         self._end_epoch(is_final=True)
         if uncertain is not None:
             raise uncertain
-        return True
+
+    def _end_after_failure(self) -> None:
+        """Log what tasks have committed: otherwise no other query could go on."""
+        self._has_strays = True
+        try:
+            if self._job is not None:
+                self._drain(self._job, _ABANDON_S)
+            self._end()
+        except PysparkKafkaError as error:
+            log.warning("What a failed continuous query has committed may not be logged: %s", error)
 
     def _end_tasks(self) -> None:
         if not self._are_tasks_ended:
@@ -301,7 +336,7 @@ class ContinuousExecution:
             committed = PartitionOffsets(exclusion.end_tasks(offsets))
         except PysparkKafkaError as error:
             return UncertainEndError(
-                f"its tasks could not be kept from committing: {error}",
+                f"its tasks could not be kept from committing: {without_advice(error)}",
                 "Start it once more, and stop it, before a query of another kind uses the "
                 "checkpoint.",
             )
@@ -437,10 +472,11 @@ class ContinuousExecution:
             case TaskLostData(_, loss):
                 self._events.data_lost(loss)
             case TaskFailed(task, _, text, is_permanent):
-                if is_permanent:
-                    raise TaskFailedError(text)
                 job.fail(task, text, time.monotonic())
-                log.warning("A task of a continuous query failed: %s: %s", task, text)
+                if is_permanent:
+                    job.error = job.error or TaskFailedError(text)
+                else:
+                    log.warning("A task of a continuous query failed: %s: %s", task, text)
             case TaskDrained(task):
                 job.drained.add(task.slot)
 
@@ -451,6 +487,7 @@ class ContinuousExecution:
 
     def _check(self, job: ContinuousJob, now: float) -> None:
         """Raise if the job cannot go on."""
+        job.raise_error()
         if not self._runner.is_running():
             raise JobFailedError(self._runner.failure() or job.failure or "all tasks have ended")
         if not job.is_complete and now > job.start_by:

@@ -3,19 +3,22 @@
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.application.continuous.epochs import EpochLog, LoggedEpochs
+from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.container import metadata_log_at
 from pyspark_kafka.domain.checkpoints.checkpoint_log import COMMITTED, write_batch_end
 from pyspark_kafka.domain.checkpoints.entries import SinkPlan
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings, RestartLimits
+from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
@@ -27,7 +30,7 @@ from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 from pyspark_kafka.testing.world import await_until
 
 from ..passing import passing
-from .pipeline import Pipeline
+from .pipeline import FAST, Gate, Pipeline, keep
 
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
 T0, T1 = TopicPartition("in", 0), TopicPartition("in", 1)
@@ -354,6 +357,66 @@ def test_what_a_continuous_query_has_committed_after_its_last_epoch_is_not_repea
     modes.produce(5, 6)
     modes.run_batch(max(modes.log("offsets").batch_ids()) + 1, 5, 6)
     assert modes.written() == list(range(6))
+
+
+def fail_after_three(modes: Modes, cause: str) -> ContinuousQuery:
+    """Return a query that has committed three records, logged none, and failed."""
+    gate = Gate()
+
+    def function(records: pa.RecordBatch) -> pa.RecordBatch:
+        if b"3" in records["value"].to_pylist():
+            gate.hold()
+            raise ValueError("no more than two")
+        return keep(records)
+
+    limits = replace(FAST, epoch_s=60, restarts=RestartLimits(max_restarts=0))
+    modes.produce(0, 3)
+    query = modes.start(function, limits=limits, sink=EXACTLY_ONCE)
+    await_until(lambda: modes.written() == [0, 1, 2])
+    if cause == "brokers":
+        modes.poll_failures = 10**6
+    else:
+        modes.produce(3, 4)
+        gate.await_reached()
+    if cause == "function at the end":
+        query._execution.stop()
+    gate.open()
+    await_until(lambda: not query.isActive)
+    modes.poll_failures = 0
+    return query
+
+
+FAILURES = pytest.mark.parametrize(
+    ("cause", "condition"),
+    [
+        ("function", "KAFKA_FUNCTION_FAILED"),
+        ("function at the end", "KAFKA_FUNCTION_FAILED"),
+        ("brokers", "KAFKA_TOO_MANY_RESTARTS"),
+    ],
+)
+
+
+@FAILURES
+def test_micro_batches_go_on_after_a_continuous_query_that_has_failed(modes, cause, condition):
+    query = fail_after_three(modes, cause)
+    assert f"[{condition}]" in str(query.exception())
+    modes.produce(4, 5)
+    batch = max(modes.log("offsets").batch_ids()) + 1
+    modes.run_batch(batch, 3, 5)
+    assert modes.written() == list(range(5))
+
+
+@FAILURES
+def test_a_failure_is_more_important_than_what_could_not_be_logged_after_it(
+    modes, cause, condition, monkeypatch, caplog
+):
+    def fail(*_: object) -> None:
+        raise BrokerUnreachableError("memory", 1)
+
+    monkeypatch.setattr(MemoryTransactions, "begin", fail)
+    query = fail_after_three(modes, cause)
+    assert f"[{condition}]" in str(query.exception())
+    assert any("could not be kept from committing" in each for each in caplog.messages)
 
 
 def test_queries_take_over_from_each_other_again_and_again(modes):

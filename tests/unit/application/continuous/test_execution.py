@@ -638,13 +638,14 @@ def test_a_task_that_starts_too_often_ends_the_query(query, *, has_reason):
         attempts = "abcde"
         for before, after in pairwise(attempts):
             if has_reason:
-                query.fail(task(0, before), "it broke")
+                query.fail(task(0, before), "it broke.")
             query.start(task(0, after))
             yield 1
         pytest.fail("the query did not end")
 
     reason = "it broke" if has_reason else r"task 0 \(run 1, attempt e\) started too often"
-    with pytest.raises(RestartsExhaustedError, match=f"after 3 restarts within 600 s: {reason}"):
+    problem = rf"after 3 restarts within 600 s: {reason}\. Remove"
+    with pytest.raises(RestartsExhaustedError, match=problem):
         query.run(script())
 
 

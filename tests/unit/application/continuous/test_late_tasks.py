@@ -118,8 +118,16 @@ def test_stopping_says_that_tasks_could_not_be_kept_from_committing(pipeline, mo
 
     query, _ = started(pipeline, "function", **EXACTLY_ONCE)
     monkeypatch.setattr(MemoryTransactions, "begin", fail)
-    with pytest.raises(UncertainEndError, match=r"committing: .*KAFKA_BROKER_UNREACHABLE"):
+    with pytest.raises(
+        UncertainEndError, match=r"committing: .*KAFKA_BROKER_UNREACHABLE"
+    ) as caught:
         query.stop()
+    assert str(caught.value) == (
+        "[KAFKA_UNCERTAIN_END] The continuous query was stopped, but its tasks could not be kept "
+        "from committing: [KAFKA_BROKER_UNREACHABLE] No Kafka broker answered at memory within "
+        "1 s. What is still written is not in its last epoch. Start it once more, and stop it, "
+        "before a query of another kind uses the checkpoint."
+    )
 
 
 def test_tasks_that_end_in_order_are_not_fenced(pipeline, monkeypatch):
