@@ -117,11 +117,12 @@ class Transactions(ABC):
 
     @abstractmethod
     def committed(
-        self, group_id: str, partitions: Collection[TopicPartition]
+        self, group_id: str, partitions: Collection[TopicPartition], *, awaits_open: bool = True
     ) -> Mapping[TopicPartition, GroupOffset]:
         """Return a group's offsets, once no open transaction is about to change them.
 
-        Partitions without an offset are missing.
+        Without ``awaits_open`` these are the offsets of now. Partitions without an offset are
+        missing.
         """
 
     @abstractmethod

@@ -167,7 +167,7 @@ class TransactionRequests:
             }
 
     def committed_offsets(
-        self, group_id: str, partitions: Collection[TopicPartition]
+        self, group_id: str, partitions: Collection[TopicPartition], *, awaits_open: bool = True
     ) -> dict[TopicPartition, GroupOffset]:
         """Return a group's offsets, once no open transaction is about to change them (KIP-447).
 
@@ -180,7 +180,7 @@ class TransactionRequests:
                 topic(name=name, partition_indexes=numbers)
                 for name, numbers in _by_topic(partitions).items()
             ],
-            require_stable=True,
+            require_stable=awaits_open,
             min_version=7,
             max_version=7,
         )
@@ -522,14 +522,16 @@ class KafkaPythonTransactions(Transactions):
             return self._requests.find(prefix, state)
 
     def committed(
-        self, group_id: str, partitions: Collection[TopicPartition]
+        self, group_id: str, partitions: Collection[TopicPartition], *, awaits_open: bool = True
     ) -> Mapping[TopicPartition, GroupOffset]:
         rights = group_rights(group_id, partitions)
         with (
             self._errors.mapped_errors("a request for committed offsets", *rights),
             self._errors.one_deadline(),
         ):
-            return self._requests.committed_offsets(group_id, partitions) if partitions else {}
+            if not partitions:
+                return {}
+            return self._requests.committed_offsets(group_id, partitions, awaits_open=awaits_open)
 
     def commit_offset(
         self,

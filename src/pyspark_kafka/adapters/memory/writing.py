@@ -116,7 +116,11 @@ class MemoryTransactions(Transactions):
         self._cluster.close_transaction(transaction, commit=False)
 
     def committed(
-        self, group_id: str, partitions: Collection[TopicPartition]
+        self,
+        group_id: str,
+        partitions: Collection[TopicPartition],
+        *,
+        awaits_open: bool = True,  # noqa: ARG002  # offsets are committed at once
     ) -> Mapping[TopicPartition, GroupOffset]:
         found = self._cluster.group_offsets(group_id)
         return {partition: found[partition] for partition in partitions if partition in found}

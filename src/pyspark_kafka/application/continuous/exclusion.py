@@ -33,7 +33,10 @@ class WriterExclusion:
         :raises QueryReplacedError: if it is, as with an older backup of the checkpoint.
         :raises PysparkKafkaError: as ``Transactions.committed``.
         """
-        found = self.transactions().committed(self.settings.group_id, offsets.keys())
+        # A transaction of a task that was killed may stay open until its time-out.
+        found = self.transactions().committed(
+            self.settings.group_id, offsets.keys(), awaits_open=False
+        )
         replace(self.settings, first_epoch=newest).require_unsealed(found.values())
 
     def end_tasks(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:

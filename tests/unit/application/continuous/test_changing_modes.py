@@ -317,6 +317,20 @@ def test_a_query_with_an_older_backup_of_the_checkpoint_is_refused_at_each_start
     assert modes.written() == list(range(5))
 
 
+def test_a_start_does_not_wait_for_open_transactions_of_tasks_that_were_killed(modes, monkeypatch):
+    committed = MemoryTransactions.committed
+
+    def wait(*given: Any, awaits_open: bool = True) -> Any:
+        if awaits_open:
+            raise BrokerUnreachableError("memory", 60)
+        return committed(*given)
+
+    monkeypatch.setattr(MemoryTransactions, "committed", wait)
+    modes.produce(0, 3)
+    modes.run_continuously()
+    assert modes.written() == [0, 1, 2]
+
+
 def test_a_task_that_starts_while_a_micro_batch_takes_over_is_shut_out(modes, monkeypatch):
     """Each fences the other; the seal is there when the task has begun again."""
     modes.produce(0, 3)
