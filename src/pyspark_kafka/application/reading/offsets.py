@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ...ports.reading import OffsetFetcher, SourceEvents
 
 T = TypeVar("T")
+M = TypeVar("M", bound="Mapping[TopicPartition, int | None]")
 
 
 @final
@@ -81,6 +82,7 @@ class KafkaOffsetReader:
     ) -> None:
         self._fetcher = fetcher
         self._subscription = options.subscription
+        self._bootstrap_servers = options.bootstrap_servers
         self._start = options.starting_offsets
         self._attempts = options.fetch_attempts
         self._interval_ms = options.fetch_retry_interval_ms
@@ -118,12 +120,18 @@ class KafkaOffsetReader:
         return self._retrying(self._fetch_latest)
 
     def resolve_open(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        """Replace -2 and -1 by the earliest and the latest offset."""
+        """Replace -2 and -1 by the earliest and the latest offset.
+
+        :raises UnknownTopicError: if a partition does not exist.
+        """
         earliest = [partition for partition, offset in offsets.items() if offset == EARLIEST]
         latest = [partition for partition, offset in offsets.items() if offset == LATEST]
-        return offsets.merge(self._fetch_all(self._fetcher.earliest, earliest)).merge(
-            self._fetch_all(self._fetcher.latest, latest)
-        )
+        if earliest:
+            found = self._fetch_all(lambda: self._fetcher.earliest(earliest), earliest)
+            offsets = offsets.merge(found)
+        if latest:
+            offsets = offsets.merge(self._fetch_all(lambda: self._fetcher.latest(latest), latest))
+        return offsets
 
     def start_of_stream(self) -> StreamStart:
         """Return where a stream starts.
@@ -178,6 +186,7 @@ class KafkaOffsetReader:
             error by the options.
         :raises NoCommittedOffsetError: if a partition has no committed offset, and that is an error
             by the options.
+        :raises UnknownTopicError: if a partition whose time is looked up does not exist.
         """
         offsets = self._of(limit, partitions)
         # Tasks must not bind the end of a timestamp later: there may be records after it.
@@ -225,7 +234,8 @@ class KafkaOffsetReader:
     def _at_timestamps(
         self, times: Mapping[TopicPartition, int], on_no_match: OnNoMatch
     ) -> PartitionOffsets:
-        found = self._matching(times)
+        answers = self._fetch_all(lambda: self._fetcher.for_timestamps(times), times).items()
+        found = PartitionOffsets((part, offset) for part, offset in answers if offset is not None)
         without = sorted(partition for partition in times if partition not in found)
         if without and on_no_match is OnNoMatch.ERROR:
             raise NoOffsetForTimestampError(without[0], times[without[0]])
@@ -235,22 +245,17 @@ class KafkaOffsetReader:
         found = self.offsets_for_timestamps(times).items()
         return PartitionOffsets((part, offset) for part, offset in found if offset is not None)
 
-    def _fetch_all(
-        self,
-        fetch: Callable[[Collection[TopicPartition]], PartitionOffsets],
-        partitions: Collection[TopicPartition],
-    ) -> PartitionOffsets:
+    def _fetch_all(self, fetch: Callable[[], M], partitions: Collection[TopicPartition]) -> M:
         """Fetch offsets, all of them: a -1 that stays would get into a checkpoint."""
 
-        def ask() -> PartitionOffsets:
-            found = fetch(partitions)
-            missing = sorted(set(partitions) - found.keys())
-            if missing:
-                reason = f"{missing[0]} does not exist, or not any more"
-                raise KafkaRequestError("a request for offsets", reason, outcome="cannot answer")
+        def ask() -> M:
+            found = fetch()
+            if missing := {one.topic for one in partitions if one not in found}:
+                option = self._subscription.option
+                raise UnknownTopicError(sorted(missing), option, self._bootstrap_servers)
             return found
 
-        return self._retrying(ask) if partitions else PartitionOffsets()
+        return self._retrying(ask)
 
     def _partitions(self) -> frozenset[TopicPartition]:
         return self._cache.get(lambda: self._fetcher.partitions(self._subscription))

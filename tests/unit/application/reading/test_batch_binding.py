@@ -234,10 +234,21 @@ def test_deleted_offsets_of_a_group_are_a_loss(filled):
             run(filled, plans[str(split)], {**GROUP, **split})
 
 
-def test_a_deleted_topic_is_an_error(filled):
-    for given in ({}, {"subscribePattern": "t.*"}):
-        before = plan(filled, given)
-        filled.cluster.delete_topic("t")
+TIMES = {"startingTimestamp": "0", "startingOffsetsByTimestampStrategy": "latest"}
+END_TIME = {"endingTimestamp": "55"}
+
+
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"subscribePattern": "t.*"}, {"startingTimestamp": "9"}, TIMES, END_TIME],
+    ids=str,
+)
+def test_a_deleted_topic_is_an_error(filled, split, options):
+    produce_at(filled, 1, 20)
+    given = {**options, **split}
+    before = plan(filled, given)
+    filled.cluster.delete_topic("t")
+    for task in before:
         with pytest.raises(UnknownTopicError):
-            run(filled, before, given)
-        filled.cluster.create_topic("t", 2)
+            run(filled, [task], given)

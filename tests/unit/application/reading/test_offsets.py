@@ -305,7 +305,7 @@ def test_an_end_that_kafka_does_not_tell_is_asked_for_again(kit, monkeypatch, li
 
 def test_an_end_that_kafka_never_tells_is_an_error(kit, monkeypatch):
     monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda _fetcher, _asked: PartitionOffsets())
-    with pytest.raises(KafkaRequestError, match="offsets: t-0 does not exist"):
+    with pytest.raises(UnknownTopicError, match="Topic 't' does not exist"):
         resolve(reader(kit), Latest())
 
 
