@@ -245,7 +245,7 @@ class Container(containers.DeclarativeContainer):
     offset_reader = providers.Singleton(KafkaOffsetReader, offset_fetcher, options, clock, events)
     task_planner = providers.Factory(TaskPlanner, options, events)
     batch = providers.Factory(KafkaBatch, offset_reader, options, task_planner)
-    batch_binding = providers.Factory(BatchBinding, offset_reader, options)
+    batch_binding = providers.Factory(BatchBinding, offset_reader, options, events)
     record_sizes = providers.Factory(RecordSizes, record_reader.provider)
     admission = providers.Factory(Admission, offset_reader, clock, record_sizes)
     metadata_log = providers.Singleton(_metadata_log, options.provided.metadata_path)

@@ -157,6 +157,10 @@ class SourceEvents(ABC):
         """Called with new partitions and the offsets from which they are read."""
 
     @abstractmethod
+    def partitions_left_out(self, partitions: Collection[TopicPartition]) -> None:
+        """Called with new partitions that a batch query has no bounds for, and does not read."""
+
+    @abstractmethod
     def data_lost(self, loss: DataLoss) -> None:
         """Called when data is lost and the query continues.
 

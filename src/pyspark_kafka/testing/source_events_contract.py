@@ -25,6 +25,7 @@ _OUT_OF_RANGE: Final = OffsetOutOfRangeError(_PARTITION, 271, earliest=314, late
 REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
     "initial_offsets": (PartitionOffsets({_PARTITION: 4_711}),),
     "partitions_added": (PartitionOffsets({TopicPartition("payments", 0): 815}),),
+    "partitions_left_out": ({TopicPartition("refunds", 3)},),
     "data_lost": (partitions_deleted([TopicPartition("customers", 1)]),),
     "offset_out_of_range": (_OUT_OF_RANGE,),
     "offsets_retried": (2, 5, "the coordinator is loading"),
@@ -39,6 +40,7 @@ REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
 _FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "initial_offsets": ("orders", "4711"),
     "partitions_added": ("payments", "815"),
+    "partitions_left_out": ("refunds", "3"),
     "data_lost": ("customers",),
     "offset_out_of_range": (_OUT_OF_RANGE.message,),
     "offsets_retried": ("2", "5", "the coordinator is loading"),

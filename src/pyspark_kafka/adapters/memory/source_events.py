@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -50,6 +51,9 @@ class MemorySourceEvents(SourceEvents):
 
     def partitions_added(self, offsets: PartitionOffsets) -> None:
         self._keep("partitions_added", offsets)
+
+    def partitions_left_out(self, partitions: Collection[TopicPartition]) -> None:
+        self._keep("partitions_left_out", partitions)
 
     def data_lost(self, loss: DataLoss) -> None:
         self._keep("data_lost", loss)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import final
 
 from ...domain.continuous.progress import EpochProgress
@@ -32,6 +33,13 @@ class LoggingSourceEvents(SourceEvents):
 
     def partitions_added(self, offsets: PartitionOffsets) -> None:
         log.info("Partitions added: %s", offsets.to_json())
+
+    def partitions_left_out(self, partitions: Collection[TopicPartition]) -> None:
+        log.warning(
+            "Partitions added since the query was planned are not read, since its options give no "
+            "bounds for them: %s. To plan it again, load() the data frame again",
+            ", ".join(map(str, sorted(partitions))),
+        )
 
     def data_lost(self, loss: DataLoss) -> None:
         log.warning("%s", loss.as_warning())

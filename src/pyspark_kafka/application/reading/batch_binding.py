@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, final
 
 from ...domain.reading.batch_tasks import PartitionPart, batch_range
 from ...domain.reading.offset_limits import CommittedOffsets
-from .offsets import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
 
     from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from ...domain.reading.offset_limits import StartingOffsets
     from ...domain.reading.ranges import TaskRanges
     from ...domain.topic_partition import TopicPartition
+    from ...ports.reading import SourceEvents
     from .offsets import KafkaOffsetReader
 
 
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 class BatchBinding:
     """Binds a task's parts as the JVM connector plans an action: by the topics as they are now."""
 
-    def __init__(self, offset_reader: KafkaOffsetReader, options: SourceOptions) -> None:
+    def __init__(
+        self, offset_reader: KafkaOffsetReader, options: SourceOptions, events: SourceEvents
+    ) -> None:
         self._offset_reader = offset_reader
         self._options = options
+        self._events = events
 
     def bind(self, task: BatchTask) -> TaskRanges:
         """Return the ranges that a task reads.
 
         Open ends stay open in partitions that are not split: reading them binds them.
 
-        :raises OffsetsMismatchError: as ``check_names``.
         :raises ResolvedOffsetsError: if a start is greater than its end.
         :raises PysparkKafkaError: as ``KafkaOffsetReader``.
         """
@@ -47,14 +49,23 @@ class BatchBinding:
             for part in parts
         )
 
-    def _added(self, task: BatchTask) -> Sequence[TopicPartition]:
-        """Return the partitions that this task reads although they were not planned."""
+    def _added(self, task: BatchTask) -> Collection[TopicPartition]:
+        """Return the partitions that this task reads although they were not planned.
+
+        Those without a bound are left out: an error would fail an action because a topic was added
+        while it ran.
+        """
         if task.planned is None:
             return ()
-        current = self._offset_reader.partitions()
-        check_names(self._options.starting_offsets, current, "start")
-        check_names(self._options.ending_offsets, current, "end")
-        return sorted(current - task.planned)
+        added = self._offset_reader.partitions() - task.planned
+        if not added:
+            return ()
+        covered = set(added)
+        for limit in (self._options.starting_offsets, self._options.ending_offsets):
+            covered &= self._offset_reader.covered(limit, covered).keys()
+        if covered != added:
+            self._events.partitions_left_out(added - covered)
+        return sorted(covered)
 
     def _starts(self, whole: set[TopicPartition], split: set[TopicPartition]) -> PartitionOffsets:
         limit, reader = self._options.starting_offsets, self._offset_reader

@@ -196,18 +196,31 @@ class KafkaOffsetReader:
     def _of(
         self, limit: StartingOffsets, partitions: Collection[TopicPartition]
     ) -> PartitionOffsets:
+        offsets = self.covered(limit, partitions)
+        _require_covered(limit, set(partitions) - offsets.keys())
+        return offsets
+
+    def covered(
+        self, limit: StartingOffsets, partitions: Collection[TopicPartition]
+    ) -> PartitionOffsets:
+        """Return the offsets of a limit for those of ``partitions`` that have one.
+
+        -2 and -1 stay as they are.
+
+        :raises UnknownTopicError: as ``offsets_of``.
+        """
         match limit:
             case Earliest():
-                return PartitionOffsets((partition, EARLIEST) for partition in partitions)
+                return PartitionOffsets(dict.fromkeys(partitions, EARLIEST))
             case Latest():
-                return PartitionOffsets((partition, LATEST) for partition in partitions)
+                return PartitionOffsets(dict.fromkeys(partitions, LATEST))
             case Specific():
                 return limit.of(partitions)
             case GlobalTimestamp(timestamp, on_no_match):
                 return self._at_timestamps(dict.fromkeys(partitions, timestamp), on_no_match)
             case ByTimestamp(timestamps, on_no_match):
-                times = dict(timestamps)
-                return self._at_timestamps({one: times[one] for one in partitions}, on_no_match)
+                times = {one: time for one, time in timestamps if one in partitions}
+                return self._at_timestamps(times, on_no_match)
             case CommittedOffsets(group_id, on_missing):
                 return self._committed(group_id, on_missing, partitions)
 
@@ -225,9 +238,9 @@ class KafkaOffsetReader:
         self, group_id: str, on_missing: OnMissingCommit, partitions: Collection[TopicPartition]
     ) -> PartitionOffsets:
         found = self._retrying(lambda: self._fetcher.committed(group_id, partitions))
+        if on_missing is OnMissingCommit.ERROR:
+            return found
         without = set(partitions) - found.keys()
-        if without and on_missing is OnMissingCommit.ERROR:
-            raise NoCommittedOffsetError(group_id, without)
         fallback = EARLIEST if on_missing is OnMissingCommit.EARLIEST else LATEST
         return found.merge(dict.fromkeys(without, fallback))
 
@@ -236,10 +249,9 @@ class KafkaOffsetReader:
     ) -> PartitionOffsets:
         answers = self._fetch_all(lambda: self._fetcher.for_timestamps(times), times).items()
         found = PartitionOffsets((part, offset) for part, offset in answers if offset is not None)
-        without = sorted(partition for partition in times if partition not in found)
-        if without and on_no_match is OnNoMatch.ERROR:
-            raise NoOffsetForTimestampError(without[0], times[without[0]])
-        return found.merge(dict.fromkeys(without, LATEST))
+        if on_no_match is OnNoMatch.ERROR:
+            return found
+        return found.merge(dict.fromkeys(times.keys() - found.keys(), LATEST))
 
     def _matching(self, times: Mapping[TopicPartition, int]) -> PartitionOffsets:
         found = self.offsets_for_timestamps(times).items()
@@ -299,6 +311,19 @@ def check_names(
             times = dict(timestamps)
             if times.keys() != partitions:
                 raise TimestampsMismatchError(position, times.keys(), partitions)
+
+
+def _require_covered(limit: StartingOffsets, without: Collection[TopicPartition]) -> None:
+    if not without:
+        return
+    first = min(without)
+    match limit:
+        case CommittedOffsets(group_id):
+            raise NoCommittedOffsetError(group_id, without)
+        case GlobalTimestamp(timestamp):
+            raise NoOffsetForTimestampError(first, timestamp)
+        case ByTimestamp(timestamps):
+            raise NoOffsetForTimestampError(first, dict(timestamps)[first])
 
 
 def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:

@@ -13,10 +13,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.batch_tasks import BatchTask
 from pyspark_kafka.domain.reading.errors import (
     DataLossError,
-    NoOffsetForTimestampError,
-    OffsetsMismatchError,
     ResolvedOffsetsError,
-    TimestampsMismatchError,
 )
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -158,24 +155,41 @@ def test_one_task_asks_for_partitions_and_none_for_offsets(filled, monkeypatch):
     assert asked == ["partitions"]
 
 
+@pytest.mark.parametrize("split", SPLITS, ids=str)
 @pytest.mark.parametrize(
-    ("options", "error"),
+    "options",
     [
-        ({"startingOffsets": json.dumps({"t": {"0": 0, "1": 0}})}, OffsetsMismatchError),
-        ({"endingOffsets": json.dumps({"t": {"0": 4, "1": -1}})}, OffsetsMismatchError),
-        (
-            {"startingOffsetsByTimestamp": json.dumps({"t": {"0": 9, "1": 9}})},
-            TimestampsMismatchError,
-        ),
-        ({"startingTimestamp": "9"}, NoOffsetForTimestampError),
+        {"startingOffsets": json.dumps({"t": {"0": 0, "1": 0}})},
+        {"endingOffsets": json.dumps({"t": {"0": 10, "1": -1}})},
+        {"startingOffsetsByTimestamp": json.dumps({"t": {"0": 0, "1": 9}})},
+        {"endingOffsetsByTimestamp": json.dumps({"t": {"0": 200, "1": 200}})},
+        {"startingTimestamp": "0"},
+        GROUP,
     ],
+    ids=str,
 )
-def test_a_new_partition_is_an_error_where_it_is_for_the_jvm_connector(filled, options, error):
+def test_partitions_that_come_later_and_have_no_bound_are_left_out_with_a_warning(
+    filled, options, split
+):
     produce_at(filled, 1, 20)
-    before = plan(filled, options)
-    filled.cluster.add_partitions("t", 3)
-    with pytest.raises(error):
-        run(filled, before, options)
+    filled.cluster.commit("g", PartitionOffsets({tp(0): 0, tp(1): 0}))
+    given = {**options, **split}
+    before = plan(filled, given)
+    expected = run(filled, before, given)
+    filled.cluster.add_partitions("t", 4)
+    assert run(filled, before, given) == expected
+    assert len(expected) == 11
+    assert filled.events.named("partitions_left_out") == (({tp(2), tp(3)},),)
+
+
+def test_partitions_that_come_later_are_read_where_they_have_a_bound(filled):
+    produce_at(filled, 1, 20)
+    before = plan(filled, {"startingTimestamp": "9"})
+    filled.cluster.add_partitions("t", 4)
+    produce_at(filled, 3, 20)
+    rows = run(filled, before, {"startingTimestamp": "9"})
+    assert [row for row in rows if row[1] > 1] == [("t", 3, 0)]
+    assert filled.events.named("partitions_left_out") == (({tp(2)},),)
 
 
 def test_specific_offsets_that_were_deleted_are_a_loss(filled):
