@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from ...domain.partition_offsets import EARLIEST
 from ...domain.reading.batch_tasks import PartitionPart, batch_range
+from ...domain.reading.data_loss import planned_offsets_not_read
 from ...domain.reading.offset_limits import CommittedOffsets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.reading.batch_tasks import BatchTask
-    from ...domain.reading.offset_limits import StartingOffsets
-    from ...domain.reading.ranges import TaskRanges
+    from ...domain.reading.ranges import OffsetRange, TaskRanges
     from ...domain.topic_partition import TopicPartition
     from ...ports.reading import SourceEvents
     from .offsets import KafkaOffsetReader
@@ -34,20 +35,36 @@ class BatchBinding:
     def bind(self, task: BatchTask) -> TaskRanges:
         """Return the ranges that a task reads.
 
-        Open ends stay open in partitions that are not split: reading them binds them.
+        Open ends stay open: reading binds them. Only times are looked up, by each part: in a topic
+        that was created again they are at other offsets.
 
         :raises ResolvedOffsetsError: if a start is greater than its end.
         :raises PysparkKafkaError: as ``KafkaOffsetReader``.
         """
         parts = (*task.parts, *map(PartitionPart, self._added(task)))
-        whole = {part.partition for part in parts if part.is_whole}
-        split = {part.partition for part in parts} - whole
-        starts, ends = self._starts(whole, split), self._ends(whole, split)
-        ranges = {one: batch_range(one, start, ends[one]) for one, start in starts.items()}
+        starts = self._starts(parts)
+        ends = self._offset_reader.offsets_of(
+            self._options.ending_offsets, {part.partition for part in parts}
+        )
         return tuple(
-            ranges[part.partition] if part.is_whole else part.of(ranges[part.partition])
+            self._bound(part, starts.get(part.partition, EARLIEST), ends[part.partition])
             for part in parts
         )
+
+    def _starts(self, parts: Sequence[PartitionPart]) -> PartitionOffsets:
+        limit = self._options.starting_offsets
+        if isinstance(limit, CommittedOffsets):
+            # Tasks that start at other times, or are tried again, must agree on the start.
+            parts = [part for part in parts if part.start is None]
+        return self._offset_reader.offsets_of(limit, {part.partition for part in parts})
+
+    def _bound(self, part: PartitionPart, start: int, end: int) -> OffsetRange:
+        whole = batch_range(part.partition, start, end)
+        if part.start is not None and start > part.start:
+            # The first part may have been read before these records were deleted.
+            skipped_to = start if part.end is None else min(start, part.end)
+            self._events.data_lost(planned_offsets_not_read(part.partition, part.start, skipped_to))
+        return part.of(whole.from_offset, whole.until_offset)
 
     def _added(self, task: BatchTask) -> Collection[TopicPartition]:
         """Return the partitions that this task reads although they were not planned.
@@ -58,32 +75,9 @@ class BatchBinding:
         if task.planned is None:
             return ()
         added = self._offset_reader.partitions() - task.planned
-        if not added:
-            return ()
         covered = set(added)
         for limit in (self._options.starting_offsets, self._options.ending_offsets):
             covered &= self._offset_reader.covered(limit, covered).keys()
         if covered != added:
             self._events.partitions_left_out(added - covered)
         return sorted(covered)
-
-    def _starts(self, whole: set[TopicPartition], split: set[TopicPartition]) -> PartitionOffsets:
-        limit, reader = self._options.starting_offsets, self._offset_reader
-        offsets = reader.offsets_of(limit, whole)
-        if keeps_starts(limit):
-            return offsets.merge(dict.fromkeys(split, 0))
-        return offsets.merge(reader.resolve_open(reader.offsets_of(limit, split)))
-
-    def _ends(self, whole: set[TopicPartition], split: set[TopicPartition]) -> PartitionOffsets:
-        limit, reader = self._options.ending_offsets, self._offset_reader
-        offsets = reader.offsets_of(limit, whole)
-        return offsets.merge(reader.resolve_open(reader.offsets_of(limit, split)))
-
-
-def keeps_starts(limit: StartingOffsets) -> bool:
-    """Return whether split partitions keep the start that was planned.
-
-    A group may commit while tasks run: those of one partition would not agree on its start, and
-    records between their parts would be missing.
-    """
-    return isinstance(limit, CommittedOffsets)

@@ -209,6 +209,8 @@ class KafkaOffsetReader:
 
         :raises UnknownTopicError: as ``offsets_of``.
         """
+        if not partitions:
+            return PartitionOffsets()
         match limit:
             case Earliest():
                 return PartitionOffsets(dict.fromkeys(partitions, EARLIEST))

@@ -17,7 +17,6 @@ from ...domain.reading.ranges import (
     split_ranges,
     split_unbound,
 )
-from .batch_binding import keeps_starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -150,11 +149,8 @@ class KafkaBatch:
         """
         ranges = self._ranges()
         resolve = cache(lambda: self._bound(ranges))
-        has_fixed_starts = keeps_starts(self._options.starting_offsets)
-        if has_fixed_starts and needs_split(ranges, self._options.task_limits):
-            ranges = [one.starting_at(resolve()[one.partition].from_offset) for one in ranges]
         planned = self._task_planner.plan(self._split(ranges, resolve), resolve)
-        return batch_tasks(planned, keeps_starts=has_fixed_starts)
+        return batch_tasks(planned, ranges, self._options.starting_offsets)
 
     def plan_input_partitions(self) -> tuple[OffsetRange, ...]:
         """Return the ranges of the batch; open ends stay open, and reading binds them.

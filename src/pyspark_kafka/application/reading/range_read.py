@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnknownTopicError
@@ -14,7 +15,6 @@ from ...domain.reading.errors import (
     ResolvedOffsetsError,
     TopicRecreatedError,
 )
-from ...domain.reading.ranges import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.options.source import SourceOptions
+    from ...domain.reading.ranges import OffsetRange
     from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
     from ...ports.reading import OffsetFetcher, RecordReader, SourceEvents
@@ -88,6 +89,9 @@ class RangeRead:
                 yield from self._reported(self._reader.read(rest, projection))
             except OffsetOutOfRangeError as error:
                 self._events.offset_out_of_range(error)
+                if _is_outdated(rest, error):
+                    rest = self._after_outdated(rest, error)
+                    continue
                 rest = self._after_loss(rest, error.offset, error.earliest, error)
             except (LogTruncatedError, TopicRecreatedError) as error:
                 replaced += 1
@@ -153,6 +157,13 @@ class RangeRead:
         self._events.data_lost(loss)
         return rest.starting_at(skipped_to)
 
+    def _after_outdated(self, rest: OffsetRange, error: OffsetOutOfRangeError) -> OffsetRange:
+        start, until = error.offset, rest.until_offset
+        skipped_to = error.earliest if start < error.earliest < until else until
+        loss = data_loss.planned_offsets_not_read(rest.partition, start, skipped_to)
+        self._events.data_lost(loss)
+        return rest.starting_at(skipped_to)
+
     def _bind(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
         starts = self._fetched(
             [one.partition for one in ranges if one.from_offset == EARLIEST],
@@ -162,7 +173,7 @@ class RangeRead:
             [one.partition for one in ranges if one.until_offset == LATEST],
             lambda fetcher, open_ones: fetcher.latest(open_ones),
         )
-        return [_bound(one, starts, ends) for one in ranges]
+        return [self._bound(one, starts, ends) for one in ranges]
 
     def _fetched(
         self,
@@ -177,18 +188,23 @@ class RangeRead:
             raise UnknownTopicError(sorted(missing), option, self._options.bootstrap_servers)
         return offsets
 
+    def _bound(
+        self, one: OffsetRange, starts: PartitionOffsets, ends: PartitionOffsets
+    ) -> OffsetRange:
+        partition = one.partition
+        start = starts[partition] if one.from_offset == EARLIEST else one.from_offset
+        end = ends[partition] if one.until_offset == LATEST else one.until_offset
+        if start > end and one.may_be_outdated:
+            if one.until_offset == LATEST:
+                self._events.data_lost(data_loss.planned_offsets_not_read(partition, end, start))
+            start = end
+        if start > end:
+            # As KafkaSourceRDD.compute does, also if failOnDataLoss is false.
+            raise ResolvedOffsetsError(partition, start, end)
+        return replace(one, from_offset=start, until_offset=end)
 
-def _bound(
-    offset_range: OffsetRange, starts: PartitionOffsets, ends: PartitionOffsets
-) -> OffsetRange:
-    partition, start, end = (
-        offset_range.partition,
-        offset_range.from_offset,
-        offset_range.until_offset,
-    )
-    start = starts[partition] if start == EARLIEST else start
-    end = ends[partition] if end == LATEST else end
-    if start > end:
-        # As KafkaSourceRDD.compute does, also if failOnDataLoss is false.
-        raise ResolvedOffsetsError(partition, start, end)
-    return OffsetRange(partition, start, end)
+
+def _is_outdated(rest: OffsetRange, error: OffsetOutOfRangeError) -> bool:
+    """Return whether offsets are gone since they were planned, not since reading began."""
+    was_gone = error.offset == rest.from_offset or error.offset >= error.latest
+    return rest.may_be_outdated and was_gone

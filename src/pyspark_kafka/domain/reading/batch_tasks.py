@@ -9,35 +9,43 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from ..partition_offsets import EARLIEST, LATEST
 from ..topic_partition import TopicPartition
 from .errors import ResolvedOffsetsError
+from .offset_limits import ByTimestamp, CommittedOffsets, GlobalTimestamp
 from .ranges import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .offset_limits import StartingOffsets
     from .ranges import TaskRanges
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PartitionPart:
-    """The offsets ``[start, end)`` of a partition; ``None`` stands for the batch's own bound."""
+    """The offsets ``[start, end)`` of a partition; ``None`` stands for the batch's own bound.
+
+    ``may_be_outdated`` parts are those of split partitions whose start moves with the log.
+    """
 
     partition: TopicPartition
     start: int | None = None
     end: int | None = None
+    may_be_outdated: bool = False
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the partition is not split."""
-        return self.start is None and self.end is None
+    def of(self, start: int, end: int) -> OffsetRange:
+        """Return what this part has of the batch's range; it may be empty.
 
-    def of(self, whole: OffsetRange) -> OffsetRange:
-        """Return what this part has of the partition's bound range; it may be empty."""
-        start = max(whole.from_offset, self.start or 0)
-        end = whole.until_offset if self.end is None else min(whole.until_offset, self.end)
-        return OffsetRange(self.partition, start, max(start, end))
+        The ends of the batch may be open. Where two parts meet, only they know of it: a bound that
+        has moved since another task began would leave out the records in between.
+        """
+        first = start if self.start is None else max(start, self.start)
+        until = end if self.end is None else self.end if end == LATEST else min(end, self.end)
+        if self.start is not None or self.end is not None:
+            first = first if until == LATEST else min(first, until)
+        return OffsetRange(self.partition, first, until, self.may_be_outdated)
 
 
 @final
@@ -53,31 +61,37 @@ class BatchTask:
     planned: frozenset[TopicPartition] | None = None
 
 
-def batch_tasks(tasks: Sequence[TaskRanges], *, keeps_starts: bool) -> tuple[BatchTask, ...]:
+def batch_tasks(
+    tasks: Sequence[TaskRanges], ranges: Sequence[OffsetRange], limit: StartingOffsets
+) -> tuple[BatchTask, ...]:
     """Return tasks that know where partitions are split, and no bound of the batch.
 
-    With ``keeps_starts`` the first part of a split partition keeps its start. There is always a
-    task, since an empty topic may have records later.
+    Offsets of a group are kept, since it may commit while tasks run. ``ranges`` are those of all
+    partitions: the last task reads those that were empty, and may have records later.
     """
-    firsts: dict[TopicPartition, int] = {}
-    lasts: dict[TopicPartition, int] = {}
-    for one in (one for ranges in tasks for one in ranges):
-        # A start may be open, and is then less than the starts of the parts after it.
-        firsts[one.partition] = min(firsts.get(one.partition, one.from_offset), one.from_offset)
-        lasts[one.partition] = max(lasts.get(one.partition, one.from_offset), one.from_offset)
+    starts: dict[TopicPartition, list[int]] = {}
+    for one in (one for of_task in tasks for one in of_task):
+        starts.setdefault(one.partition, []).append(one.from_offset)
+    keeps_start = isinstance(limit, CommittedOffsets)
+    is_time = isinstance(limit, GlobalTimestamp | ByTimestamp)
 
     def part(one: OffsetRange) -> PartitionPart:
-        is_first = one.from_offset == firsts[one.partition]
-        is_last = one.from_offset == lasts[one.partition]
-        is_open = is_first and (is_last or not keeps_starts)
+        # A start may be open, and is then less than the starts of the parts after it.
+        of_partition = starts.get(one.partition, [one.from_offset])
+        is_first = one.from_offset == min(of_partition)
+        is_last = one.from_offset == max(of_partition)
+        moves = is_time or min(of_partition) == EARLIEST
         return PartitionPart(
             one.partition,
-            None if is_open else one.from_offset,
+            None if is_first and not keeps_start else one.from_offset,
             None if is_last else one.until_offset,
+            may_be_outdated=len(of_partition) > 1 and moves,
         )
 
-    parts = [tuple(map(part, ranges)) for ranges in tasks] or [()]
-    return (*map(BatchTask, parts[:-1]), BatchTask(parts[-1], frozenset(firsts)))
+    parts = [tuple(map(part, of_task)) for of_task in tasks] or [()]
+    empty = (part(one) for one in ranges if one.partition not in starts)
+    planned = frozenset(one.partition for one in ranges)
+    return (*map(BatchTask, parts[:-1]), BatchTask((*parts[-1], *empty), planned))
 
 
 def batch_range(partition: TopicPartition, start: int, end: int) -> OffsetRange:

@@ -175,6 +175,21 @@ def offset_range_not_read(
     )
 
 
+def planned_offsets_not_read(partition: TopicPartition, start: int, skipped_to: int) -> DataLoss:
+    """Return the loss of offsets of a split partition that are gone when their task begins.
+
+    It is never an error: they may have been gone before the action.
+    """
+    text = f"Skip missing records in [{start}, {skipped_to}) of {partition}"
+    return DataLoss(
+        "COULD_NOT_READ_OFFSET_RANGE",
+        text,
+        text,
+        "They were planned for this task of a batch query, and were deleted before this action or "
+        "while it ran. To plan the query again, load() the data frame again.",
+    )
+
+
 def oversized_records_skipped(
     partition: TopicPartition, offsets: Sequence[int], count: int, limit: str
 ) -> DataLoss:

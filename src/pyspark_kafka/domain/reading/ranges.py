@@ -20,11 +20,15 @@ class OffsetRange:
 
     The ends of a batch query may be open: ``EARLIEST`` (-2) as start, ``LATEST`` (-1) as end. The
     task binds them when it runs, as in Spark's ``KafkaSourceRDD``.
+
+    A range that ``may_be_outdated`` was planned earlier: offsets that the log does not hold when
+    reading begins are reported and skipped, whatever ``failOnDataLoss`` says.
     """
 
     partition: TopicPartition
     from_offset: int
     until_offset: int
+    may_be_outdated: bool = False
 
     def __post_init__(self) -> None:
         if self.from_offset < 0 and self.from_offset != EARLIEST:
@@ -51,7 +55,7 @@ class OffsetRange:
 
     def starting_at(self, offset: int) -> OffsetRange:
         """Return the rest of the range from ``offset`` on."""
-        return OffsetRange(self.partition, offset, self.until_offset)
+        return replace(self, from_offset=offset)
 
     def __str__(self) -> str:
         return f"{self.partition}[{self.from_offset}, {self.until_offset})"

@@ -11,6 +11,7 @@ from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.batch_tasks import BatchTask
+from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.reading.errors import (
     DataLossError,
     ResolvedOffsetsError,
@@ -203,7 +204,85 @@ def test_specific_offsets_that_were_deleted_are_a_loss(filled):
             run(filled, plan(filled, {**starts, **split}), {**starts, **split})
 
 
-def test_a_start_after_its_end_is_refused_by_each_part(filled):
+def lost(kit: Kit) -> list[str]:
+    losses = [loss for (loss,) in kit.events.named("data_lost")]
+    return [loss.warning for loss in losses if isinstance(loss, DataLoss)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"startingTimestamp": "5", **LATEST_IF_NONE}, {"startingOffsets": '{"t": "earliest"}'}],
+    ids=str,
+)
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_records_deleted_between_the_tasks_of_a_split_partition_are_reported(kit, options, fails):
+    produce_at(kit, 0, *range(100))
+    given = {**options, "minPartitions": "4", "failOnDataLoss": fails}
+    tasks = plan(kit, given)
+    rows = run(kit, tasks[:1], given)
+    kit.cluster.delete_records({tp(0): 60})
+    rows += run(kit, tasks[1:], given)
+    read = [row[2] for row in rows]
+    missing = sorted(set(range(read[0], 100)) - set(read))
+    first, inner = tasks[1].parts[0].start, tasks[1].parts[0].end
+    assert missing == list(range(first, 60))
+    assert lost(kit) == [
+        f"Skip missing records in [{first}, {inner}) of t-0",
+        f"Skip missing records in [{inner}, 60) of t-0",
+    ]
+
+
+@pytest.mark.parametrize(
+    "options", [{"startingOffsets": json.dumps({"t": {"0": 0, "1": 0}})}, GROUP], ids=str
+)
+def test_records_of_fixed_offsets_deleted_between_tasks_are_lost_as_the_options_say(kit, options):
+    produce_at(kit, 0, *range(100))
+    kit.cluster.commit("g", PartitionOffsets({tp(0): 0, tp(1): 0}))
+    given = {**options, "minPartitions": "4"}
+    tasks = plan(kit, given)
+    run(kit, tasks[:1], given)
+    kit.cluster.delete_records({tp(0): 40})
+    with pytest.raises(DataLossError):
+        run(kit, tasks[1:2], given)
+    skipping = {**given, "failOnDataLoss": "false"}
+    assert [row[2] for row in run(kit, tasks[1:], skipping)] == list(range(40, 100))
+    assert lost(kit) == ["Skip missing records in [25, 40) of t-0"]
+
+
+def test_records_deleted_before_an_action_are_not_lost_in_the_first_part(kit):
+    produce_at(kit, 0, *range(100))
+    given = {"minPartitions": "4"}
+    tasks = plan(kit, given)
+    kit.cluster.delete_records({tp(0): 10})
+    assert [row[2] for row in run(kit, tasks, given)] == list(range(10, 100))
+    assert lost(kit) == []
+
+
+def test_parts_look_up_only_their_open_bounds(kit, monkeypatch):
+    produce_at(kit, 0, *range(100))
+    given = {"minPartitions": "4"}
+    tasks = plan(kit, given)
+    asked: list[str] = []
+
+    def watch(name: str) -> None:
+        method = getattr(MemoryOffsetFetcher, name)
+
+        def call(*arguments: object) -> object:
+            asked.append(name)
+            return method(*arguments)
+
+        monkeypatch.setattr(MemoryOffsetFetcher, name, call)
+
+    for name in ("partitions", "earliest", "latest", "for_timestamps", "committed"):
+        watch(name)
+    for task in tasks:
+        run(kit, [task], given)
+        asked.append("-")
+    # The last task also reads the partition that was empty.
+    assert asked == ["earliest", "-", "-", "-", "partitions", "earliest", "latest", "-"]
+
+
+def test_a_start_after_its_end_is_refused(filled):
     given = {"startingTimestamp": "35", "minPartitions": "5", **LATEST_IF_NONE}
     ends = {**given, "endingOffsets": json.dumps({"t": {"0": 9, "1": 0}})}
     before = plan(filled, ends)
@@ -213,30 +292,41 @@ def test_a_start_after_its_end_is_refused_by_each_part(filled):
         run(filled, before, ends)
 
 
-@pytest.mark.parametrize("split", [{}, {"maxPartitions": "1"}], ids=str)
-def test_a_group_that_has_moved_is_followed(filled, split):
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+@pytest.mark.parametrize("committed", [{0: 2, 1: 0}, {0: 10, 1: 0}, {1: 0}], ids=str)
+def test_a_group_that_commits_while_tasks_run_leaves_no_hole(filled, split, committed):
+    filled.cluster.commit("g", {tp(number): offset for number, offset in committed.items()})
+    given = {**GROUP, "startingOffsetsGroupFallback": "earliest", **split}
+    tasks = plan(filled, given)
+    produce_at(filled, 0, 100, 110)
+    rows: list[Row] = []
+    for offset, task in enumerate(tasks, 3):
+        filled.cluster.commit("g", {tp(0): min(offset * 3, 12)})
+        rows += run(filled, [task], given)
+    first = committed.get(0, 0)
+    assert sorted(rows) == [("t", 0, offset) for offset in range(first, 12)]
+
+
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+def test_a_plan_keeps_the_offsets_of_its_group(filled, split):
     filled.cluster.commit("g", PartitionOffsets({tp(0): 2, tp(1): 0}))
     given = {**GROUP, **split}
     before = plan(filled, given)
     assert len(run(filled, before, given)) == 8
     filled.cluster.commit("g", PartitionOffsets({tp(0): 7, tp(1): 0}))
-    assert len(run(filled, before, given)) == 3
+    assert len(run(filled, before, given)) == 8
+    assert len(run(filled, plan(filled, given), given)) == 3
 
 
-@pytest.mark.parametrize("split", SPLITS[3:], ids=str)
-@pytest.mark.parametrize("committed", [{0: 2, 1: 0}, {1: 0}], ids=str)
-def test_a_group_that_moves_while_split_partitions_are_read_leaves_no_hole(
-    filled, split, committed
-):
-    filled.cluster.commit("g", {tp(number): offset for number, offset in committed.items()})
-    given = {**GROUP, "startingOffsetsGroupFallback": "earliest", **split}
-    tasks = plan(filled, given)
-    rows: list[Row] = []
-    for offset, task in enumerate(tasks, 3):
-        rows += run(filled, [task], given)
-        filled.cluster.commit("g", {tp(0): offset})
-    first = committed.get(0, 0)
-    assert sorted(rows) == [("t", 0, offset) for offset in range(first, 10)]
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+def test_tasks_do_not_ask_a_group_for_planned_offsets(filled, split, monkeypatch):
+    filled.cluster.commit("g", PartitionOffsets({tp(0): 2, tp(1): 0}))
+    given = {**GROUP, **split}
+    before = plan(filled, given)
+    asked: list[object] = []
+    monkeypatch.setattr(MemoryOffsetFetcher, "committed", lambda *facts: asked.append(facts))
+    assert len(run(filled, before, given)) == 8
+    assert asked == []
 
 
 def test_deleted_offsets_of_a_group_are_a_loss(filled):

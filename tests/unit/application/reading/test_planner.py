@@ -53,7 +53,10 @@ def test_split_and_joined_ranges_are_resolved_once(kit, monkeypatch):
     assert kit.container(options, QueryKind.BATCH).batch().plan_tasks() == (
         BatchTask((PartitionPart(tp(1)),)),
         BatchTask(
-            (PartitionPart(tp(0), None, 4_500), PartitionPart(tp(0), 4_500, None)),
+            (
+                PartitionPart(tp(0), None, 4_500, may_be_outdated=True),
+                PartitionPart(tp(0), 4_500, None, may_be_outdated=True),
+            ),
             frozenset({tp(0), tp(1)}),
         ),
     )
