@@ -212,10 +212,9 @@ class KafkaOffsetReader:
         if not partitions:
             return PartitionOffsets()
         match limit:
-            case Earliest():
-                return PartitionOffsets(dict.fromkeys(partitions, EARLIEST))
-            case Latest():
-                return PartitionOffsets(dict.fromkeys(partitions, LATEST))
+            case Earliest() | Latest():
+                end = EARLIEST if isinstance(limit, Earliest) else LATEST
+                return PartitionOffsets(dict.fromkeys(partitions, end))
             case Specific():
                 return limit.of(partitions)
             case GlobalTimestamp(timestamp, on_no_match):
