@@ -55,6 +55,11 @@ def test_losses_are_logged_as_warnings(caplog):
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", 'Initial offsets: {"orders":{"3":4711}}'),
         ("INFO", 'Partitions added: {"payments":{"0":815}}'),
+        (
+            "WARNING",
+            "Partitions added since the query was planned are not read, since its options give no "
+            "bounds for them: refunds-3. To plan it again, load() the data frame again",
+        ),
         ("WARNING", loss.as_warning()),  # type: ignore[attr-defined]
         ("WARNING", str(out_of_range)),
         ("INFO", "Attempt 2 of 5 to fetch offsets: the coordinator is loading"),
