@@ -57,8 +57,10 @@ def test_losses_are_logged_as_warnings(caplog):
         ("INFO", 'Partitions added: {"payments":{"0":815}}'),
         (
             "WARNING",
-            "Partitions added since the query was planned are not read, since its options give no "
-            "bounds for them: refunds-3. To plan it again, load() the data frame again",
+            (
+                "Partitions added since the query was planned are not read, since its options give "
+                "no bounds for them: refunds-3. To plan it again, load() the data frame again"
+            ),
         ),
         ("WARNING", loss.as_warning()),  # type: ignore[attr-defined]
         ("WARNING", str(out_of_range)),
