@@ -150,7 +150,7 @@ class SimulatedTransactions(Transactions):
         self._call("abort", transaction, lambda by: self._kafka.abort(transaction, by), _WRITES)
 
     def committed(
-        self, group_id: str, partitions: Collection[TopicPartition], *, awaits_open: bool = True
+        self, group_id: str, partitions: Collection[TopicPartition], *, is_stable: bool = True
     ) -> Mapping[TopicPartition, GroupOffset]:
         raise NotImplementedError
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
@@ -117,12 +119,12 @@ class Transactions(ABC):
 
     @abstractmethod
     def committed(
-        self, group_id: str, partitions: Collection[TopicPartition], *, awaits_open: bool = True
+        self, group_id: str, partitions: Collection[TopicPartition], *, is_stable: bool = True
     ) -> Mapping[TopicPartition, GroupOffset]:
         """Return a group's offsets, once no open transaction is about to change them.
 
-        Without ``awaits_open`` these are the offsets of now. Partitions without an offset are
-        missing.
+        Partitions without an offset are missing. Without ``is_stable``, nothing is waited for, and
+        the offsets are those that open transactions have not changed yet.
         """
 
     @abstractmethod
@@ -137,6 +139,10 @@ class Transactions(ABC):
 
         :raises ProducerFencedError: if it was aborted, by its time-out or by a later ``begin``.
         """
+
+    def one_deadline(self) -> AbstractContextManager[object]:
+        """Give the calls of a block together the time that one call may take."""
+        return nullcontext()
 
     @abstractmethod
     def close(self) -> None:

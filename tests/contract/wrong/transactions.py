@@ -49,8 +49,8 @@ def refuses_an_id_whose_transaction_has_ended(self, transactional_id):
 
 
 @wrong(_Suite.test_a_groups_offset_is_committed_with_its_text, "committed")
-def knows_no_text_of_a_groups_offset(self, group_id, partitions):
-    found = self.inner.committed(group_id, partitions)
+def knows_no_text_of_a_groups_offset(self, group_id, partitions, **given):
+    found = self.inner.committed(group_id, partitions, **given)
     return {partition: GroupOffset(each.offset) for partition, each in found.items()}
 
 

@@ -424,7 +424,9 @@ class ExactlyOnceSink(StreamSink):
                     partition, transaction, group_id, self._factory, self._requests
                 )
             found = self._requests.committed_offsets(group_id, partitions)
-            self._settings.require_unsealed(found.values())
+            # Waits for no transaction of other tasks, which may have ever new ones.
+            others = self._requests.committed_offsets(group_id, None, is_stable=False)
+            self._settings.require_unsealed([*others.values(), *found.values()])
             with errors.one_deadline(MAX_ATTEMPT_S):
                 for partition in partitions:
                     self._writers[partition].connect(self._topic)

@@ -50,6 +50,7 @@ from .settings import client_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from ...domain.options.sink import SinkOptions
     from ...domain.security.rights import Right
@@ -167,20 +168,25 @@ class TransactionRequests:
             }
 
     def committed_offsets(
-        self, group_id: str, partitions: Collection[TopicPartition], *, awaits_open: bool = True
+        self,
+        group_id: str,
+        partitions: Collection[TopicPartition] | None,
+        *,
+        is_stable: bool = True,
     ) -> dict[TopicPartition, GroupOffset]:
-        """Return a group's offsets, once no open transaction is about to change them (KIP-447).
+        """Return a group's offsets, ``None`` for all, without partitions that have none.
 
-        Partitions without an offset are missing.
+        If they are to be stable, once no open transaction is about to change them (KIP-447).
         """
         topic = OffsetFetchRequest.OffsetFetchRequestTopic
+        topics = [
+            topic(name=name, partition_indexes=numbers)
+            for name, numbers in _by_topic(partitions or ()).items()
+        ]
         request = OffsetFetchRequest(
             group_id=group_id,
-            topics=[
-                topic(name=name, partition_indexes=numbers)
-                for name, numbers in _by_topic(partitions).items()
-            ],
-            require_stable=awaits_open,
+            topics=None if partitions is None else topics,
+            require_stable=is_stable,
             min_version=7,
             max_version=7,
         )
@@ -193,11 +199,10 @@ class TransactionRequests:
             }
             offsets = {each: partition.committed_offset for each, partition in found.items()}
             texts = {each: str(partition.metadata or "") for each, partition in found.items()}
-        check_offsets(offsets, partitions, NO_OFFSET)
+        asked = offsets.keys() if partitions is None else partitions
+        check_offsets(offsets, asked, NO_OFFSET)
         return {
-            each: GroupOffset(offsets[each], texts[each])
-            for each in partitions
-            if offsets[each] >= 0
+            each: GroupOffset(offsets[each], texts[each]) for each in asked if offsets[each] >= 0
         }
 
     def commit_offset(
@@ -522,16 +527,16 @@ class KafkaPythonTransactions(Transactions):
             return self._requests.find(prefix, state)
 
     def committed(
-        self, group_id: str, partitions: Collection[TopicPartition], *, awaits_open: bool = True
+        self, group_id: str, partitions: Collection[TopicPartition], *, is_stable: bool = True
     ) -> Mapping[TopicPartition, GroupOffset]:
+        if not partitions:
+            return {}
         rights = group_rights(group_id, partitions)
         with (
             self._errors.mapped_errors("a request for committed offsets", *rights),
             self._errors.one_deadline(),
         ):
-            if not partitions:
-                return {}
-            return self._requests.committed_offsets(group_id, partitions, awaits_open=awaits_open)
+            return self._requests.committed_offsets(group_id, partitions, is_stable=is_stable)
 
     def commit_offset(
         self,
@@ -547,6 +552,9 @@ class KafkaPythonTransactions(Transactions):
                 self._requests.commit_offset(transaction, group_id, partition, offset)
             except _ENDED as error:
                 raise ProducerFencedError(name) from error
+
+    def one_deadline(self) -> AbstractContextManager[object]:
+        return self._errors.one_deadline()
 
     def close(self) -> None:
         self._metadata.close()

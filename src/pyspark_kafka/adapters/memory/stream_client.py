@@ -112,7 +112,7 @@ class MemoryStreamClient(StreamClient):
             transaction = self._cluster.open_transaction(name)
             self._transactions[partition] = transaction
         found = self._cluster.group_offsets(group_id)
-        self._settings.require_unsealed(found[each] for each in offsets if each in found)
+        self._settings.require_unsealed(found.values())
         again = offsets.restrict(self._offsets.keys())
         for partition, offset in again.items():
             transaction = self._transactions[partition]

@@ -120,7 +120,7 @@ class MemoryTransactions(Transactions):
         group_id: str,
         partitions: Collection[TopicPartition],
         *,
-        awaits_open: bool = True,  # noqa: ARG002  # offsets are committed at once
+        is_stable: bool = True,  # noqa: ARG002  # open transactions change nothing
     ) -> Mapping[TopicPartition, GroupOffset]:
         found = self._cluster.group_offsets(group_id)
         return {partition: found[partition] for partition in partitions if partition in found}

@@ -35,7 +35,7 @@ class WriterExclusion:
         """
         # A transaction of a task that was killed may stay open until its time-out.
         found = self.transactions().committed(
-            self.settings.group_id, offsets.keys(), awaits_open=False
+            self.settings.group_id, offsets.keys(), is_stable=False
         )
         replace(self.settings, first_epoch=newest).require_unsealed(found.values())
 

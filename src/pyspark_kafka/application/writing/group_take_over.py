@@ -6,17 +6,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ...domain.writing.errors import ProducerFencedError
-from ...domain.writing.group_seal import GroupOffset
+from ...domain.writing.group_seal import GroupOffset, GroupSeal
 from ...domain.writing.transaction import continuous_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...domain.topic_partition import TopicPartition
-    from ...domain.writing.group_seal import GroupSeal
     from ...ports.writing import Transactions
 
-    Check = Callable[[Mapping[TopicPartition, int]], None]
+    Check = Callable[[Mapping[TopicPartition, GroupOffset]], None]
 
 _ATTEMPTS: Final = 3
 """A task that starts meanwhile fences whoever takes over, and is fenced in turn."""
@@ -31,16 +30,19 @@ def take_over_group(
 ) -> dict[TopicPartition, int]:
     """Fence the tasks that write partitions, seal the group, and return what they committed.
 
-    ``offsets`` are committed where they are greater. ``check`` may refuse the group's offsets
-    before anything is committed. Afterwards, no run can commit that the seal excludes.
+    ``offsets`` are committed where they are greater. ``check`` may refuse what the group has,
+    before a task is fenced and again before anything is committed. Afterwards, no run can commit
+    that this seal excludes, or one that was there. All of it has the time of one call.
 
     :raises ProducerFencedError: if tasks of the query start again and again.
     :raises PysparkKafkaError: as ``Transactions``.
     """
-    for _ in range(_ATTEMPTS - 1):
-        with suppress(ProducerFencedError):
-            return _take_over_once(transactions, group_id, offsets, seal, check)
-    return _take_over_once(transactions, group_id, offsets, seal, check)
+    with transactions.one_deadline():
+        check(transactions.committed(group_id, offsets.keys(), is_stable=False))
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(ProducerFencedError):
+                return _take_over_once(transactions, group_id, offsets, seal, check)
+        return _take_over_once(transactions, group_id, offsets, seal, check)
 
 
 def _take_over_once(
@@ -54,10 +56,10 @@ def _take_over_once(
         partition: transactions.begin(continuous_id(group_id, *partition)) for partition in offsets
     }
     found = transactions.committed(group_id, offsets.keys())
-    committed = {partition: each.offset for partition, each in found.items()}
-    check(committed)
+    check(found)
     for partition, transaction in begun.items():
-        offset = max(offsets[partition], committed.get(partition, 0))
-        sealed = GroupOffset(offset, str(seal))
+        before = found.get(partition, GroupOffset(0))
+        offset = max(offsets[partition], before.offset)
+        sealed = GroupOffset(offset, str(seal.beside(GroupSeal.of(before))))
         transactions.commit_offset(transaction, group_id, partition, sealed)
-    return committed
+    return {partition: each.offset for partition, each in found.items()}

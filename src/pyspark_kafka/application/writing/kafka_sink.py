@@ -27,6 +27,7 @@ from ...domain.checkpoints.entries import (
     other_query_error,
 )
 from ...domain.errors import MetadataLogError, PysparkKafkaError
+from ...domain.partition_offsets import PartitionOffsets
 from ...domain.text import excerpt
 from ...domain.writing.errors import TransactionLostError
 from ...domain.writing.group_seal import GroupSeal
@@ -35,6 +36,7 @@ from ...domain.writing.transaction import (
     Transaction,
     TransactionEnd,
     TransactionState,
+    continuous_id,
     end_of,
     is_id_of_earlier_version,
     is_id_of_query,
@@ -48,10 +50,11 @@ from ..checkpoints.logs import newest_entry
 from .group_take_over import take_over_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ...domain.options.sink import SinkOptions
     from ...domain.topic_partition import TopicPartition
+    from ...domain.writing.group_seal import GroupOffset
     from ...domain.writing.transaction import TransactionDescription, WriteResult
     from ...ports.checkpoints import MetadataLog
     from ...ports.writing import Transactions
@@ -131,9 +134,7 @@ class KafkaSink:
         if entry.state is BatchState.PREPARED and query_id is not None:
             entry, _ = self._complete(number, entry)
         if planned is not None:
-            group_id = self._continuous_group(planned, entry, query_id)
-            if group_id is not None:
-                self._end_continuous_query(planned, group_id)
+            self._end_continuous_query(planned, entry, query_id)
         is_decided = entry.state is BatchState.PREPARED
         through = entry.batch_id if is_decided else entry.committed_through
         reads_offsets = planned is not None
@@ -177,24 +178,73 @@ class KafkaSink:
             "twice. Start that query once more, stop it after the batch, and then start this one",
         )
 
-    def _end_continuous_query(self, batch_id: int, group_id: str) -> None:
-        """Keep the continuous query from committing that wrote the epoch before a batch.
+    def _end_continuous_query(
+        self, batch_id: int, entry: SinkLogEntry, query_id: str | None
+    ) -> None:
+        """Keep a continuous query from committing output of the partitions of a batch.
 
-        :raises MetadataLogError: if it has committed something after that epoch.
+        It has written the epoch before, or earlier epochs; then partitions matter that are new.
+
+        :raises MetadataLogError: if it has committed something after its last epoch, or another
+            driver has taken over with a later batch.
         """
-        ends = self._checkpoint.ends(batch_id)
-        if ends is None:
+        group_id, offsets = self._to_take_over(batch_id, entry, query_id)
+        if group_id is None:
             return
-        logged, planned = ends
-        offsets = {partition: logged.get(partition, 0) for partition in planned}
 
-        def check(committed: Mapping[TopicPartition, int]) -> None:
-            for partition, offset in committed.items():
-                if offset > offsets[partition]:
-                    raise self._not_logged(batch_id, partition, offset, offsets[partition])
+        def check(found: Mapping[TopicPartition, GroupOffset]) -> None:
+            self._require_last(batch_id, found.values())
+            later = {
+                partition: each.offset
+                for partition, each in found.items()
+                if each.offset > offsets[partition] and not GroupSeal.of(each).is_of_batch
+            }
+            if later:
+                raise self._not_logged(batch_id, PartitionOffsets(later), offsets)
 
         seal = GroupSeal(batch_id=batch_id)
         take_over_group(self._transactions(), group_id, offsets, seal, check)
+
+    def _to_take_over(
+        self, batch_id: int, entry: SinkLogEntry, query_id: str | None
+    ) -> tuple[str | None, Mapping[TopicPartition, int]]:
+        """Return the group of a continuous query, and where the log ends of its partitions."""
+        added: Collection[TopicPartition] = ()
+        group_id = self._continuous_group(batch_id, entry, query_id)
+        if group_id is None and entry.committed_through < batch_id:
+            added = self._checkpoint.added(batch_id)
+        ends = self._checkpoint.ends(batch_id) if group_id is not None or added else None
+        if ends is None:
+            return None, {}
+        logged, planned = ends
+        group_id = group_id or self._former_group(batch_id, planned.keys(), query_id)
+        return group_id, {each: logged.get(each, 0) for each in added or planned}
+
+    def _require_last(self, batch_id: int, found: Iterable[GroupOffset]) -> None:
+        """Raise if another driver has taken the group over with a later batch."""
+        last = max((GroupSeal.of(each).batch_id or 0 for each in found), default=0)
+        if last > batch_id:
+            raise MetadataLogError(
+                str(self._checkpoint),
+                f"Another driver has taken over from the continuous query with batch {last}, and "
+                f"this query's last batch is {batch_id}. Only one query can use a checkpoint at a "
+                "time: stop the other one. If the checkpoint was restored from a backup, restore "
+                "a newer one",
+            )
+
+    def _former_group(
+        self, batch_id: int, partitions: Iterable[TopicPartition], query_id: str | None
+    ) -> str | None:
+        """Return the group of an exactly-once continuous query that the checkpoint once had.
+
+        Its epochs may be gone from the log; then Kafka knows its transactional ids.
+        """
+        group_id = self._checkpoint.last_continuous_group(batch_id)
+        if group_id is None and query_id is not None:
+            own = f"{self._options.transactional_id_prefix}-{query_id}"
+            names = [continuous_id(own, *partition) for partition in partitions]
+            group_id = own if self._transactions().describe(names) else None
+        return group_id
 
     def _continuous_group(
         self, batch_id: int, entry: SinkLogEntry, query_id: str | None
@@ -207,14 +257,17 @@ class KafkaSink:
         return self._checkpoint.continuous_group(batch_id - 1)
 
     def _not_logged(
-        self, batch_id: int, partition: TopicPartition, committed: int, logged: int
+        self, batch_id: int, later: PartitionOffsets, logged: Mapping[TopicPartition, int]
     ) -> MetadataLogError:
+        partition, committed = min(later.items())
         return MetadataLogError(
             str(self._checkpoint),
             f"A continuous query has committed output of {partition} up to offset {committed}, and "
-            f"its last epoch, {batch_id - 1}, ends at offset {logged}: batch {batch_id} would "
-            "write the records between them again. Start the continuous query once more, stop it, "
-            "and then start this query",
+            f"batch {batch_id - 1} of the log ends at offset {logged[partition]}: batch {batch_id} "
+            "would write the records between them again. Start the continuous query once more, "
+            "stop it, and then start this query. If it cannot run, as where a record fails, write "
+            f"'{later.to_json()}' to a file and run 'pyspark-kafka offsets rewrite CHECKPOINT --to "
+            "FILE --query-is-stopped': this query then goes on at these offsets",
         )
 
     def commit(

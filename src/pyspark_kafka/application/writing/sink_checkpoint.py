@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...domain.partition_offsets import PartitionOffsets
+    from ...domain.topic_partition import TopicPartition
     from ...ports.checkpoints import MetadataLog
 
 
@@ -78,13 +79,26 @@ class SinkCheckpoint:
 
     def ends(self, batch_id: int) -> tuple[PartitionOffsets, PartitionOffsets] | None:
         """Return where the batch before and a batch end; ``None`` if one of them has no file."""
+        with parsing(self._offsets):
+            return self._ends(batch_id)
+
+    def added(self, batch_id: int) -> frozenset[TopicPartition]:
+        """Return the partitions that a batch has and the one before has not.
+
+        There are none if a file is missing, or is not of a query with one Kafka source.
+        """
+        with suppress(ValueError):
+            ends = self._ends(batch_id)
+            return frozenset(ends[1].keys() - ends[0].keys() if ends is not None else ())
+        return frozenset()
+
+    def _ends(self, batch_id: int) -> tuple[PartitionOffsets, PartitionOffsets] | None:
         if self._offsets is None:
             return None
         before, content = self._offsets.get(batch_id - 1), self._offsets.get(batch_id)
         if before is None or content is None:
             return None
-        with parsing(self._offsets):
-            return read_batch_end(before), read_batch_end(content)
+        return read_batch_end(before), read_batch_end(content)
 
     def continuous_group(self, epoch: int) -> str | None:
         """Return the group of the exactly-once continuous query that wrote an epoch, if one did."""
@@ -93,6 +107,12 @@ class SinkCheckpoint:
         with suppress(ValueError):
             return read_batch_conf(content or b"").get(CONTINUOUS_GROUP)
         return None
+
+    def last_continuous_group(self, before: int) -> str | None:
+        """Return the group of the last such query that wrote an epoch before a batch, if known."""
+        numbers = () if self._offsets is None else self._offsets.batch_ids()
+        earlier = sorted((each for each in numbers if each < before), reverse=True)
+        return next(filter(None, map(self.continuous_group, earlier)), None)
 
     def digest(self, batch_id: int, *, is_readable: bool) -> str | None:
         """Return the digest of a batch's file; ``None`` where it cannot be read."""

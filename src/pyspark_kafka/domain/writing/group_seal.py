@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Final, final
 
+_RUN: Final = "[!-~]{1,99}"
 _FORM: Final = re.compile(
-    r"pyspark-kafka: (?:taken over by batch (?P<batch>[0-9]{1,19})|run (?P<run>[!-~]{1,99}) ended)"
+    r"pyspark-kafka: (?:taken over by batch (?P<batch>[0-9]{1,19})"
+    rf"(?:, run (?P<also>{_RUN}) ended)?|run (?P<run>{_RUN}) ended)"
 )
 
 
@@ -25,7 +27,7 @@ class GroupOffset:
 class GroupSeal:
     """The runs of a continuous query that may no longer commit offsets of its group.
 
-    These are a run that was stopped, or all runs that began before a micro-batch query took over
+    These are a run that was stopped, and all runs that began before a micro-batch query took over
     with a batch. Whoever takes over first fences the producer of each partition, and then commits
     the seal with its offset. A task fences as well, and then reads the group: it either finds the
     seal or is fenced itself.
@@ -35,9 +37,9 @@ class GroupSeal:
     run_id: str | None = None
 
     def __str__(self) -> str:
-        if self.batch_id is not None:
-            return f"pyspark-kafka: taken over by batch {self.batch_id}"
-        return f"pyspark-kafka: run {self.run_id} ended"
+        batch = None if self.batch_id is None else f"taken over by batch {self.batch_id}"
+        run = None if self.run_id is None else f"run {self.run_id} ended"
+        return f"pyspark-kafka: {', '.join(filter(None, (batch, run)))}"
 
     @classmethod
     def of(cls, committed: GroupOffset) -> GroupSeal:
@@ -46,7 +48,17 @@ class GroupSeal:
         if found is None:
             return cls()
         batch: str | None = found["batch"]
-        return cls(None if batch is None else int(batch), found["run"])
+        return cls(None if batch is None else int(batch), found["run"] or found["also"])
+
+    @property
+    def is_of_batch(self) -> bool:
+        """Whether its offset is where a batch took over, and no run has ended since."""
+        return self.batch_id is not None and self.run_id is None
+
+    def beside(self, found: GroupSeal) -> GroupSeal:
+        """Return the seal that replaces one that was found: it excludes what either does."""
+        batches = [each.batch_id for each in (self, found) if each.batch_id is not None]
+        return GroupSeal(max(batches, default=None), self.run_id or found.run_id)
 
     def reason(self, run_id: str, first_epoch: int) -> str | None:
         """Return why a run that began with an epoch is excluded; ``None`` if it is not."""

@@ -320,8 +320,8 @@ def test_a_query_with_an_older_backup_of_the_checkpoint_is_refused_at_each_start
 def test_a_start_does_not_wait_for_open_transactions_of_tasks_that_were_killed(modes, monkeypatch):
     committed = MemoryTransactions.committed
 
-    def wait(*given: Any, awaits_open: bool = True) -> Any:
-        if awaits_open:
+    def wait(*given: Any, is_stable: bool = True) -> Any:
+        if is_stable:
             raise BrokerUnreachableError("memory", 60)
         return committed(*given)
 
