@@ -58,6 +58,9 @@ if TYPE_CHECKING:
 
 _RETRY_S: Final = 0.05
 
+_MAX_DESCRIBED: Final = 500
+"""How many transactional ids a request asks for: a broker limits the size of requests."""
+
 _END_TXN_VERSION: Final = 3
 """From version 5 on (KIP-890) each end of a transaction raises the epoch, and a second request to
 commit it is fenced. The coordinator goes by the version of the request."""
@@ -147,6 +150,12 @@ class TransactionRequests:
         return described
 
     def _describe_at(self, node: int, names: list[str]) -> dict[str, TransactionDescription]:
+        described: dict[str, TransactionDescription] = {}
+        for start in range(0, len(names), _MAX_DESCRIBED):
+            described |= self._describe_some(node, names[start : start + _MAX_DESCRIBED])
+        return described
+
+    def _describe_some(self, node: int, names: list[str]) -> dict[str, TransactionDescription]:
         request = DescribeTransactionsRequest(transactional_ids=names)
         try:
             states = self._metadata.send(request, node).transaction_states
@@ -242,7 +251,7 @@ class TransactionRequests:
                 if None in listed:
                     raise ValueError("a transaction has no id")
             names = [name for name in listed if name.startswith(prefix)]
-            described = self._describe_at(node, names) if names else {}
+            described = self._describe_at(node, names)
         except _GONE:
             # Other brokers coordinate its transactions, now or soon.
             return {}

@@ -388,6 +388,7 @@ class KafkaSink:
         that has written the newest entry need not look again.
 
         :raises MetadataLogError: if Kafka has later batches than the log.
+        :raises PysparkKafkaError: as ``Transactions``; nothing is decided then.
         """
         if not opened or query_id is None:
             return entry.started_ms
@@ -396,7 +397,7 @@ class KafkaSink:
             return entry.started_ms
         prefix = self._options.transactional_id_prefix
         log = log_prefix(prefix, query_id, self._log_id)
-        found = self._find(log, TransactionState.COMPLETE_COMMIT)
+        found = self._transactions().find(log, TransactionState.COMPLETE_COMMIT)
         committed = [name for name in found if is_id_of_query(name, prefix, query_id)]
         last = max(committed, key=lambda name: found[name].started_ms, default=None)
         until_ms = -1 if last is None else found[last].started_ms
@@ -446,12 +447,16 @@ class KafkaSink:
         """Return the query's open transactions that are not of this batch.
 
         They are of attempts that failed or were not needed. Ids that name no log are of an earlier
-        version of this library.
+        version of this library. While brokers do not answer, none are known, and they time out.
         """
         if query_id is None:
             return {}
         prefix = self._options.transactional_id_prefix
-        found = self._find(query_id_prefix(prefix, query_id), TransactionState.ONGOING)
+        found: Mapping[str, TransactionDescription] = {}
+        with suppress(PysparkKafkaError):
+            found = self._transactions().find(
+                query_id_prefix(prefix, query_id), TransactionState.ONGOING
+            )
         log = log_prefix(prefix, query_id, self._log_id)
         used = {each.transactional_id for each in opened}
         return {
@@ -461,12 +466,6 @@ class KafkaSink:
             and (name.startswith(log) or is_id_of_earlier_version(name, prefix, query_id))
             and is_id_of_query(name, prefix, query_id)
         }
-
-    def _find(self, prefix: str, state: TransactionState) -> Mapping[str, TransactionDescription]:
-        """Return the transactional ids that are in a state; none while brokers do not answer."""
-        with suppress(PysparkKafkaError):
-            return self._transactions().find(prefix, state)
-        return {}
 
     def _abort_abandoned(
         self, abandoned: Mapping[str, TransactionDescription], opened: Sequence[Transaction]

@@ -16,7 +16,7 @@ from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry, SinkPlan
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
-from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError
 from pyspark_kafka.domain.options.option import INT64_MAX, QueryKind
 from pyspark_kafka.domain.options.sink import parse_sink_options, sink_log_path
 from pyspark_kafka.domain.reading.records import Projection
@@ -805,6 +805,27 @@ def test_batches_that_are_not_in_an_older_backup_are_not_written_again(stage):
     driver.abort(1, written, "q")
     assert stage.visible() == rows(0, 1, 2)
     assert stage.open_ids == []
+
+
+@pytest.mark.parametrize("silent", [TransactionState.COMPLETE_COMMIT, TransactionState.ONGOING])
+def test_brokers_that_do_not_answer_let_no_check_pass(stage, silent):
+    """A batch is not decided without the check; abandoned transactions end by themselves."""
+    stage.run_batch(0, stage.driver())
+
+    def find(prefix: str, state: TransactionState) -> object:
+        if state is silent:
+            raise BrokerUnreachableError("memory", 1)
+        return stage.transactions.find(prefix, state)
+
+    driver = stage.driver(transactions=passing(stage.transactions, find=find))
+    written = stage.run_tasks(1, run="restarted")
+    if silent is TransactionState.COMPLETE_COMMIT:
+        with pytest.raises(BrokerUnreachableError):
+            driver.commit(1, "q", written)
+        assert stage.visible() == rows(0)
+        driver = stage.driver()
+    driver.commit(1, "q", written)
+    assert stage.visible() == rows(0, 1)
 
 
 @pytest.mark.parametrize("lost", ["aborted", "timed out", "dropped", "log deleted", "unknown"])
