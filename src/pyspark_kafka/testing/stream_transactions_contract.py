@@ -271,6 +271,17 @@ class StreamTransactionsContract(WorldContract):
         # What it has committed has no seal.
         assert query.task_of(*others).assign({partition: 0}) == {partition: 10}
 
+    def test_a_seal_of_one_partition_is_one_of_the_group(self, world: World, query: _Query) -> None:
+        """A late task does not begin a partition that was added after the group was sealed."""
+        world.require(Capability.TRANSACTIONAL_WRITES)
+        sealed, added = query.partitions
+        query.seal(sealed, 4, GroupSeal(batch_id=7))
+        # Brokers respond before the offset is committed, and a task does not wait for others'.
+        query.await_committed({sealed: 4})
+        with pytest.raises(QueryReplacedError):
+            query.task_of("run", 6).assign({added: 0})
+        assert query.task_of("other", 7).assign({added: 0}) == {added: 0}
+
     def test_partitions_are_committed_independently(self, query: _Query) -> None:
         """The offset of one input partition does not wait for the outputs of another."""
         first, second = query.partitions

@@ -248,6 +248,18 @@ class TransactionsContract(WorldContract):
             sides.transactions.commit_offset(begun, group, partition, offset)
             assert sides.elsewhere.committed(group, [partition, other]) == {partition: offset}
 
+    def test_a_groups_offset_is_read_without_waiting(self, sides: _Sides) -> None:
+        """Several calls have one deadline, and an offset may be read that is about to change."""
+        sides.world.require(Capability.GROUPS)
+        group, name = sides.world.fresh_name(), sides.world.fresh_name()
+        partition, offset = TopicPartition(sides.topic, 0), GroupOffset(7, "text")
+        with sides.transactions.one_deadline():
+            begun = sides.transactions.begin(name)
+            sides.transactions.commit_offset(begun, group, partition, offset)
+            assert sides.transactions.committed(group, [partition]) == {partition: offset}
+        found = sides.elsewhere.committed(group, [partition], is_stable=False)
+        assert found == {partition: offset}
+
     def test_a_fenced_transaction_commits_no_groups_offset(self, sides: _Sides) -> None:
         """Whoever began later has taken the partition over."""
         sides.world.require(Capability.GROUPS)

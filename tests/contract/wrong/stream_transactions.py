@@ -12,7 +12,7 @@ from .stream_client import Passing, suite
 
 
 class _Settings:
-    """Settings with another group, or other transactional ids."""
+    """Settings with another group or other transactional ids, or a cluster with other offsets."""
 
     def __init__(self, settings: Any, **others: Any) -> None:
         self._settings = settings
@@ -99,6 +99,14 @@ def takes_transactional_ids_that_other_clients_do_not_take(self, client):
 def does_not_look_for_a_seal(self, client):
     Passing.__init__(self, client)
     client._settings = _Settings(client._settings, require_unsealed=lambda _committed: None)
+
+
+@wrong(_Suite.test_a_seal_of_one_partition_is_one_of_the_group, "assign")
+def looks_for_the_seals_of_its_own_partitions(self, offsets):
+    found = self.cluster.group_offsets(self.client._settings.group_id)
+    own = {each: offset for each, offset in found.items() if each in offsets}
+    self.client._cluster = _Settings(self.cluster, group_offsets=lambda _group_id: own)
+    return self.client.assign(offsets)
 
 
 @wrong(_Suite.test_a_sealed_group_refuses_the_runs_that_it_excludes)

@@ -54,6 +54,11 @@ def knows_no_text_of_a_groups_offset(self, group_id, partitions, **given):
     return {partition: GroupOffset(each.offset) for partition, each in found.items()}
 
 
+@wrong(_Suite.test_a_groups_offset_is_read_without_waiting, "committed")
+def finds_no_offset_without_waiting(self, group_id, partitions, *, is_stable=True):
+    return self.inner.committed(group_id, partitions) if is_stable else {}
+
+
 @wrong(_Suite.test_a_fenced_transaction_commits_no_groups_offset, "commit_offset")
 def commits_a_groups_offset_outside_of_the_transaction(
     self, _transaction, group_id, partition, offset
