@@ -69,7 +69,7 @@ class SinkCheckpoint:
         return None, None
 
     def require_newest(self, batch_id: int) -> None:
-        """Raise if a batch is not the last planned one any more, as far as it can be read.
+        """Raise if a batch is no longer the last planned one, as far as it can be read.
 
         :raises MetadataLogError: if another query has gone on, or the log cannot be read.
         """

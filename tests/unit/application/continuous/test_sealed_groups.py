@@ -1,4 +1,4 @@
-"""What keeps queries of both kinds from committing after another one has taken over the group."""
+"""Queries of both kinds commit nothing after another one has taken over the group."""
 
 from contextlib import closing, contextmanager
 from typing import Any
