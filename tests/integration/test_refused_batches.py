@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final, final
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.ports.continuous import PolledRecords, StreamClient
 
 INPUT: Final = TopicPartition("t", 0)
-OUTPUT: Final = TopicPartition("t", 1)
+OUTPUT: Final = TopicPartition("out", 1)
 VALUES: Final = [b"%0100d" % number for number in range(2_000)]
 
 IN_BATCHES: Final = {
@@ -42,7 +43,7 @@ class Refusing:
 
     def __init__(self) -> None:
         self._are_queued = threading.Event()
-        self.broker = HostileBroker(lies=[Lie("Produce", send=self._send)])
+        self.broker = HostileBroker(("t", "out"), lies=[Lie("Produce", send=self._send)])
         self.broker.cluster.refused = 1
         servers = self.broker.bootstrap_servers
         self.options = {"client": "confluent", "kafka.bootstrap.servers": servers, **IN_BATCHES}
@@ -51,7 +52,10 @@ class Refusing:
         """Wait until the first batch was received."""
         await_until(lambda: self.broker.answered["Produce"] > 0)
 
-    def answer(self) -> None:
+    def answer(self, *, is_recreated: bool = False) -> None:
+        """Let the first batch be refused, by the leader of another topic of this name or not."""
+        if is_recreated:
+            self.broker.cluster.topic_ids[OUTPUT.topic] = uuid4()
         self._are_queued.set()
 
     def close(self) -> None:
@@ -84,7 +88,7 @@ def write_batch(leader: Refusing) -> None:
         writer.write(outputs(VALUES[:1]), OUTPUT.topic)
         leader.await_first()
         writer.write(outputs(VALUES[1:]), OUTPUT.topic)
-        leader.answer()
+        leader.answer(is_recreated=True)
         writer.flush()
 
 
@@ -126,7 +130,7 @@ def write_continuously(leader: Refusing) -> None:
         client.write(_polled(leader, client), [outputs(VALUES[:1])])
         leader.await_first()
         client.write(_polled(leader, client), [outputs(VALUES[1:])])
-        leader.answer()
+        leader.answer(is_recreated=True)
         _settle(client, 2)
 
 

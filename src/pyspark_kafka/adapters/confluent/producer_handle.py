@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -40,7 +41,7 @@ from .producer_config import IDEMPOTENCE
 from .report_kernel import DeliveryReports
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from ...domain.security.rights import Right
     from .cluster import Cluster
@@ -214,11 +215,20 @@ class ProducerHandle:
         self._errors.raise_refusal()
 
     def _take_reports(self, event: int) -> None:
+        is_same: dict[str, bool] = {}
         for address in self._reports.take(event):
             record = self._undelivered(address)
+            if not record.code and self._is_same(record.topic, is_same):
+                self._reports.deliver(address)
             # The fatal error after which they were purged says more.
-            if record.code not in PURGED_ERRORS:
+            elif record.code not in PURGED_ERRORS:
                 self._failed = to_report(self._failed, record)
+
+    def _is_same(self, topic: str, known: dict[str, bool]) -> bool:
+        """Return whether a topic is the one of the first record; a batch is asked for once."""
+        if topic not in known:
+            known[topic] = self._leaders is not None and self._leaders.is_same(topic)
+        return known[topic]
 
     def _undelivered(self, address: int) -> Undelivered:
         library, message = self._library, Message.from_address(address)
@@ -284,19 +294,74 @@ class LeaderCheck:
 
     A broker names the leader of a new partition before that leader serves it. If it refuses the
     first batch of an idempotent producer and accepts the second one, librdkafka takes the first for
-    a duplicate, which was delivered: its records are lost, and ``DeliveryReports`` fails for them
-    (seen with librdkafka 2.16 and Kafka 4.3).
+    a duplicate, which was delivered: its records are lost (librdkafka 2.16 and Kafka 4.3). A leader
+    that knows the producer would refuse the second batch, so that this happens only where the log
+    is a new one: for the first records here, or if the topic was recreated since.
     """
 
     def __init__(self, library: ctypes.CDLL, client: int) -> None:
         self._library = library
         self._client = client
         self._served: defaultdict[str, set[int]] = defaultdict(set)
+        self._ids: dict[str, tuple[int, int] | None] = {}
 
     def wait(self, topic: str, partitions: Collection[int], timeout_s: float) -> None:
         """Wait until leaders serve these partitions, or in vain for so long at most."""
         deadline = Deadline.after(min(timeout_s, _MAX_WAIT_S))
+        if topic not in self._ids:
+            self._ids[topic] = self._topic_id(topic, deadline)
         deadline.poll(lambda: self._ask(topic, partitions, deadline), _PAUSE_S)
+
+    def is_same(self, topic: str) -> bool:
+        """Return whether a topic has the id of the first call of ``wait``.
+
+        Not if that is unknown: brokers before Kafka 2.8 have no ids (KIP-516).
+        """
+        known = self._ids.get(topic)
+        return known is not None and known == self._topic_id(topic, Deadline.after(_MAX_WAIT_S))
+
+    def _topic_id(self, topic: str, deadline: Deadline) -> tuple[int, int] | None:
+        """Return a topic's id, ``None`` if no broker returns one in time."""
+        library = self._library
+        names = (ctypes.c_char_p * 1)(topic.encode())
+        topics = library.rd_kafka_TopicCollection_of_topic_names(names, 1)
+        try:
+            with self._answer(
+                lambda queue: library.rd_kafka_DescribeTopics(self._client, topics, None, queue),
+                deadline,
+            ) as event:
+                result = event and library.rd_kafka_event_DescribeTopics_result(event)
+                return self._id_of(result) if result else None
+        finally:
+            library.rd_kafka_TopicCollection_destroy(topics)
+
+    def _id_of(self, result: int) -> tuple[int, int] | None:
+        library, count = self._library, ctypes.c_size_t()
+        described = library.rd_kafka_DescribeTopics_result_topics(result, ctypes.byref(count))
+        found = library.rd_kafka_TopicDescription_topic_id(described[0]) if count.value else None
+        if not found:
+            return None
+        bits = (
+            library.rd_kafka_Uuid_most_significant_bits(found),
+            library.rd_kafka_Uuid_least_significant_bits(found),
+        )
+        return bits if any(bits) else None
+
+    @contextmanager
+    def _answer(self, ask: Callable[[int], None], deadline: Deadline) -> Iterator[int | None]:
+        """Yield the event with the answer to a request, ``None`` if there is none in time."""
+        library = self._library
+        queue = library.rd_kafka_queue_new(self._client)
+        ask(queue)
+        event = None
+        while not (event or deadline.has_passed):
+            event = library.rd_kafka_queue_poll(queue, _SIGNALS_MS)
+        try:
+            yield event
+        finally:
+            if event:
+                library.rd_kafka_event_destroy(event)
+            library.rd_kafka_queue_destroy(queue)
 
     def _ask(self, topic: str, partitions: Collection[int], deadline: Deadline) -> bool:
         """Ask for partitions that were not served yet; return whether all are."""
@@ -316,19 +381,15 @@ class LeaderCheck:
     ) -> Iterator[tuple[int, int]]:
         """Yield the partitions with the errors of their leaders, 0 for none."""
         library = self._library
-        queue = library.rd_kafka_queue_new(self._client)
-        with partition_list(library, topic, dict.fromkeys(partitions, LISTED_LATEST)) as wanted:
-            library.rd_kafka_ListOffsets(self._client, wanted, None, queue)
-        event = None
-        while not (event or deadline.has_passed):
-            event = library.rd_kafka_queue_poll(queue, _SIGNALS_MS)
-        try:
+        with (
+            partition_list(library, topic, dict.fromkeys(partitions, LISTED_LATEST)) as wanted,
+            self._answer(
+                lambda queue: library.rd_kafka_ListOffsets(self._client, wanted, None, queue),
+                deadline,
+            ) as event,
+        ):
             if event:
                 yield from self._results(event)
-        finally:
-            if event:
-                library.rd_kafka_event_destroy(event)
-            library.rd_kafka_queue_destroy(queue)
 
     def _results(self, event: int) -> Iterator[tuple[int, int]]:
         library = self._library

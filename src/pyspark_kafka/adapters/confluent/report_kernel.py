@@ -37,8 +37,8 @@ class DeliveryReports:
 
     If a leader refuses a batch of an idempotent producer and accepts the next one, librdkafka
     reports the records of the first as delivered, too (``rd_kafka_dr_implicit_ack``). That is right
-    only if the leader had them: that of a topic that was recreated, or of a new partition, lost
-    them. Only an offset proves that a leader has appended a record.
+    only if the leader had them: that of a topic that was recreated lost them. Only an offset proves
+    that a leader has appended a record.
     """
 
     def __init__(self, library: ctypes.CDLL, *, is_idempotent: bool) -> None:
@@ -62,6 +62,10 @@ class DeliveryReports:
                 if place < count:
                     yield int(self._messages[place])
                     place += 1
+
+    def deliver(self, address: int) -> None:
+        """Count a record that ``take`` has yielded as delivered."""
+        self._delivered[Message.from_address(address).private or 0] += 1
 
     def take_delivered(self) -> list[tuple[int, int]]:
         """Return the outputs with records delivered since the last call, and their numbers."""
