@@ -12,7 +12,7 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.testing import Record
 from tests.servers import lies
-from tests.servers.honest_cluster import APIS, PartitionLog
+from tests.servers.honest_cluster import APIS, NODE, PartitionLog
 from tests.servers.hostile_broker import Lie, hostile_broker
 
 from .hostile_uses import INPUT, HostileWorld
@@ -77,11 +77,8 @@ class Cluster:
             Lie("OffsetForLeaderEpoch", self._epoch_ends),
         )
 
-    def _metadata(self, _: Any, response: Any) -> None:
+    def _metadata(self, _: Any, __: Any) -> None:
         self.is_known = self.moved
-        for topic in response.topics:
-            for partition in topic.partitions:
-                partition.leader_epoch = NEXT_EPOCH if self.moved else EPOCH
 
     def _fetch(self, request: Any, response: Any) -> None:
         self.versions["Fetch"].add(request.API_VERSION)
@@ -109,6 +106,7 @@ def test_a_truncated_log_is_told(client, version):
         while read < READ:
             read += next(batches).num_rows
         cluster.moved = True
+        broker.cluster.leader_of = lambda _: (NODE, NEXT_EPOCH)
         with pytest.raises(LogTruncatedError) as caught:
             list(batches)
     assert (caught.value.offset, caught.value.diverges_at) == (READ, SAME)
