@@ -26,7 +26,8 @@ def test_without_the_matrix_it_is_the_newest(monkeypatch):
 
 def test_clients_can_do_everything_with_new_brokers():
     assert capabilities_of("kafka-python", "3.10.0") == ALL
-    assert capabilities_of("confluent", "4.3.1") == ALL - {Capability.TRANSACTIONAL_WRITES}
+    never = {Capability.CONTINUOUS_TRANSACTIONS, Capability.TRANSACTIONAL_WRITES}
+    assert capabilities_of("confluent", "4.3.1") == ALL - never
 
 
 def test_old_brokers_take_capabilities_away():
