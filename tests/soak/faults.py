@@ -299,14 +299,18 @@ def _leader(stage: Stage, chance: random.Random) -> int:
     return stage.leader_of(SOURCE, chance.randrange(PARTITIONS))
 
 
+def _may_lead(stage: Stage, broker: int) -> bool:
+    """Return whether a broker leads a partition, or another one does not answer in time."""
+    partitions = range(stage.producer.partitions)
+    try:
+        return broker in {stage.leader_of(SOURCE, one, broker) for one in partitions}
+    except OSError:
+        return True
+
+
 def _stay_slow(stage: Stage, broker: int) -> None:
     """Keep the functions slow until others lead for a while."""
-    partitions = range(stage.producer.partitions)
-    stage.await_event(
-        lambda: broker not in {stage.leader_of(SOURCE, one, broker) for one in partitions},
-        "election",
-        stage.keep,
-    )
+    stage.await_event(lambda: not _may_lead(stage, broker), "election", stage.keep)
     stage.note("other brokers lead")
     stage.run_for(_SLOW_S)
 
