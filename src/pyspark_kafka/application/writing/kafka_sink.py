@@ -267,7 +267,7 @@ class KafkaSink:
             "would write the records between them again. Start the continuous query once more, "
             "stop it, and then start this query. If it cannot run, as where a record fails, write "
             f"'{later.to_json()}' to a file and run 'pyspark-kafka offsets rewrite CHECKPOINT --to "
-            "FILE --query-is-stopped': this query then goes on at these offsets",
+            "FILE --query-is-stopped': this query then continues at these offsets",
         )
 
     def commit(
