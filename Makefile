@@ -40,25 +40,25 @@ test: $(READY) $(PUBLISH_READY) $(KERNELS) ## run the tests of a change, against
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 nightly: $(FUZZ_READY) $(MUTANTS_READY) $(PUBLISH_READY) $(KERNELS) ## run all tests, and all programs that search for faults: make nightly ARGS="--only 'fuzz-*'"
-	@$(BIN)/python -m tests.nightly $(ARGS)
+	@$(BIN)/python -m verification.nightly $(ARGS)
 
 soak: $(READY) $(KERNELS) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
-	@$(BIN)/python -m tests.soak $(ARGS)
+	@$(BIN)/python -m verification.soak $(ARGS)
 
 simulate: $(READY) $(KERNELS) ## simulate Spark, Kafka and their faults around the exactly-once sink: make simulate ARGS='--schedules 300000'
-	@$(BIN)/python -m tests.simulator $(ARGS)
+	@$(BIN)/python -m verification.simulator $(ARGS)
 
 trials: $(READY) $(KERNELS) ## compare random queries with the JVM connector, or look for secrets: make trials ARGS='differential|secrets --minutes 60'
-	@$(BIN)/python -m tests.trials $(ARGS)
+	@$(BIN)/python -m verification.trials $(ARGS)
 
 fuzz: $(FUZZ_READY) $(KERNELS) ## fuzz the parsers of untrusted input: make fuzz ARGS='--target decoder|kernels|exchange|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'
-	@$(BIN)/python -m tests.fuzz $(ARGS)
+	@$(BIN)/python -m verification.fuzz $(ARGS)
 
 mutants: $(MUTANTS_READY) $(KERNELS) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'
-	@$(BIN)/python -m tests.mutants $(ARGS)
+	@$(BIN)/python -m verification.mutants $(ARGS)
 
 matrix: $(MATRIX_READY) $(KERNELS) ## test each supported Spark, Python, broker and lowest package: make matrix ARGS='--only kafka-*'
-	@$(BIN)/python -m tests.matrix $(ARGS)
+	@$(BIN)/python -m verification.matrix $(ARGS)
 
 check: $(READY) $(KERNELS) ## check style, spelling, types, layers and generated pages
 	$(BIN)/ruff check .

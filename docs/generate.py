@@ -310,14 +310,14 @@ def conformance_page() -> str:
 
 def compatibility_page() -> str:
     """Return the page of versions."""
-    from tests.matrix import page
+    from verification.matrix import page
 
     return page.compatibility_page()
 
 
 def nightly_page() -> str:
     """Return the page of the last nightly run."""
-    from tests.nightly import results
+    from verification.nightly import results
 
     return results.nightly_page()
 

@@ -17,7 +17,7 @@ import pyspark_kafka
 from pyspark_kafka.brokers import settings
 from pyspark_kafka.domain.security.policy import AllowList
 
-from .nightly.selection import runs_nightly
+from .nightly_selection import runs_nightly
 from .scheduling import OneSoakAtATime, processes_of_this_machine
 from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers

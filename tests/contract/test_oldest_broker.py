@@ -6,9 +6,9 @@ The readers read what is written. ``make matrix`` runs their own suites, and oth
 import pytest
 
 from pyspark_kafka.testing import KafkaWorld, RecordWriterContract, TransactionsContract
-from tests.matrix.cells import BROKERS
 from tests.servers.tested_kafka import capabilities_of
 from tests.servers.zookeeper_kafka import ZooKeeperKafka
+from verification.matrix.cells import BROKERS
 
 OLDEST = BROKERS[0]
 

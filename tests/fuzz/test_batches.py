@@ -6,13 +6,12 @@ from collections import Counter
 import pytest
 
 from pyspark_kafka.adapters.kafka_format import status
-
-from .avro_batches import ROWS
-from .batches import TRIALS
-from .encoder_batches import ENCODED
-from .inputs import Case
-from .kernel_cases import damaged_batch
-from .trial import try_case
+from verification.fuzz.avro_batches import ROWS
+from verification.fuzz.batches import TRIALS
+from verification.fuzz.encoder_batches import ENCODED
+from verification.fuzz.inputs import Case
+from verification.fuzz.kernel_cases import damaged_batch
+from verification.fuzz.trial import try_case
 
 AVRO = {
     *("MALFORMED", "TRUNCATED", "TRAILING_BYTES", "BAD_UTF8", "BAD_VARINT", "BAD_LENGTH"),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from .corpus import read_covering, read_found
-from .parsers import encode_input, try_input
-from .targets import TARGETS, parsers_of
+from verification.fuzz.corpus import read_covering, read_found
+from verification.fuzz.parsers import encode_input, try_input
+from verification.fuzz.targets import TARGETS, parsers_of
 
 STORED = [
     pytest.param(read, target, id=f"{target}-{read.__name__}")

@@ -3,9 +3,15 @@
 import random
 
 from pyspark_kafka.domain.values.errors import FailureReason
-
-from .json_trial import OPTIONS, SCHEMAS, made_value, many_names, try_values, valid_values
-from .parsers import MAX_BYTES
+from verification.fuzz.json_trial import (
+    OPTIONS,
+    SCHEMAS,
+    made_value,
+    many_names,
+    try_values,
+    valid_values,
+)
+from verification.fuzz.parsers import MAX_BYTES
 
 
 def test_made_values_hold():

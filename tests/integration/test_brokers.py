@@ -338,7 +338,7 @@ OLDER_VERSION = "3.9.1"
 
 @pytest.mark.skipif(
     not (jars.cache_directory() / f"kafka-{OLDER_VERSION}").is_dir(),
-    reason="the long run of tests.soak downloads the jars of this version",
+    reason="the long run of verification.soak downloads the jars of this version",
 )
 def test_broker_is_upgraded():
     with KafkaCluster(version=OLDER_VERSION) as cluster:

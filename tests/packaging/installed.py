@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.interpreter import Run
 
 VARIABLE: Final = "PYSPARK_KAFKA_INSTALLED"
-"""The environment variable with the Python that ``tests.matrix`` has installed the wheel for."""
+"""The environment variable with the Python that ``verification.matrix`` installed the wheel for."""
 
 _OF_THIS_RUN: Final = ("PYTHON", "PYSPARK", "SPARK", "PYTEST", "VIRTUAL_ENV", "KRB5")
 """How names of variables begin that would let it see this run's packages or settings."""

@@ -1,4 +1,4 @@
-"""The Kafka that a run tests: the newest one, or the version that ``tests.matrix`` asks for."""
+"""The Kafka that a run tests: the newest, or the version that ``verification.matrix`` asks for."""
 
 import os
 from collections.abc import Mapping

@@ -3,12 +3,12 @@ from typing import Final
 
 import pytest
 
-from .__main__ import first_found
-from .faults import Settings
-from .planted import PLANTED
-from .search import in_parts, run_part
-from .simulation import simulate
-from .story import MAX_LINES, story_of
+from verification.simulator.__main__ import first_found
+from verification.simulator.faults import Settings
+from verification.simulator.planted import PLANTED
+from verification.simulator.search import in_parts, run_part
+from verification.simulator.simulation import simulate
+from verification.simulator.story import MAX_LINES, story_of
 
 _MAX_TRIED: Final = 20_000
 
@@ -32,7 +32,7 @@ _FOUND_BY: Final = {
     "the time left is ignored": 791,
     "abandoned transactions stay open": 12,
 }
-"""Seeds that find planted faults: `python -m tests.simulator --planted` finds others."""
+"""Seeds that find planted faults: `python -m verification.simulator --planted` finds others."""
 
 
 @pytest.mark.parametrize("first", range(0, 1200, 200))

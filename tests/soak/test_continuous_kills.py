@@ -7,12 +7,11 @@ from typing import Final
 import pytest
 
 from pyspark_kafka.brokers import KafkaCluster
-
-from .continuous_driver import LOCAL, THREADS
-from .continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
-from .epoch_points import EpochPoint
-from .faults import Fault, kill_driver, kill_worker, wake_driver
-from .stage import BROKERS
+from verification.soak.continuous_driver import LOCAL, THREADS
+from verification.soak.continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
+from verification.soak.epoch_points import EpochPoint
+from verification.soak.faults import Fault, kill_driver, kill_worker, wake_driver
+from verification.soak.stage import BROKERS
 
 CHOSEN: Final = (
     Fault("worker killed", kill_worker, (LOCAL,)),

@@ -6,13 +6,14 @@ from typing import Final
 
 import pytest
 
+from verification.soak.driver import QueryPlan
+from verification.soak.hostile.checkpoints import HDFS, S3, STORAGES, run_checkpoints
+from verification.soak.hostile.hostile_soak import HostileSettings, HostileSoak
+from verification.soak.hostile.registry import FAULTS
+from verification.soak.hostile.topic_faults import CLEANING
+
 from ..servers.proxied import MECHANISM, run_proxied
 from ..servers.small_disk import can_mount
-from .driver import QueryPlan
-from .hostile.checkpoints import HDFS, S3, STORAGES, run_checkpoints
-from .hostile.hostile_soak import HostileSettings, HostileSoak
-from .hostile.registry import FAULTS
-from .hostile.topic_faults import CLEANING
 
 QUERIES: Final = (
     QueryPlan("kafka-python", "exactly-once", MECHANISM),

@@ -17,8 +17,7 @@ from pyspark_kafka.domain.writing.transaction import TransactionState
 from pyspark_kafka.testing import KafkaWorld, await_until, numbered, unique_name
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import COMMITTED
-
-from .soak import BROKERS, Soak
+from verification.soak.soak import BROKERS, Soak
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes"),

@@ -12,11 +12,10 @@ from pyspark_kafka.domain.reading.data_loss import (
     offset_range_not_read,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-from .driver import QueryPlan
-from .ledger import COMPACTED, DELETED, SOURCE, Ledger
-from .losses import LOG_FORMAT, Loss, LossLog, losses_in
-from .numbers import NumberReader, SoakError
+from verification.soak.driver import QueryPlan
+from verification.soak.ledger import COMPACTED, DELETED, SOURCE, Ledger
+from verification.soak.losses import LOG_FORMAT, Loss, LossLog, losses_in
+from verification.soak.numbers import NumberReader, SoakError
 
 QUERY: Final = QueryPlan("kafka-python", "exactly-once")
 OTHER: Final = QueryPlan("confluent", "at-least-once")

@@ -15,12 +15,11 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import DeadLetter
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from pyspark_kafka.testing.world import COMMITTED
-
-from . import letter_points
-from .driver_process import DriverProcess
-from .letter_points import LetterPoint
-from .processes import kill
-from .trap import Trap
+from verification.soak import letter_points
+from verification.soak.driver_process import DriverProcess
+from verification.soak.letter_points import LetterPoint
+from verification.soak.processes import kill
+from verification.soak.trap import Trap
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_letters.py"
 PARTITIONS: Final = 2

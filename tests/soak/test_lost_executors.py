@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from .stage_stories import Story
-from .write_stage_soak import WriteStageSoak
+from verification.soak.stage_stories import Story
+from verification.soak.write_stage_soak import WriteStageSoak
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes"),

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tests.slowness import bound_s
-
-from .numbers import DIGITS, NumberProducer, RecordShape, SoakError
+from verification.soak.numbers import DIGITS, NumberProducer, RecordShape, SoakError
 
 PARTITION: Final = 1
 _WAIT_S: Final = bound_s(10)
@@ -115,5 +114,5 @@ def _read_logs(monkeypatch, *records):
         asked.append(starts)
         return np.array([(number, PARTITION, offset) for number, offset in records]).T
 
-    monkeypatch.setattr("tests.soak.numbers.read_log", read_log)
+    monkeypatch.setattr("verification.soak.numbers.read_log", read_log)
     return asked

@@ -8,8 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from pyspark_kafka.testing import await_until
-
-from .hostile.resources import Resources
+from verification.soak.hostile.resources import Resources
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes")
 

@@ -14,9 +14,8 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import KafkaWorld, await_until
-
-from .numbers import DIGITS, NumberProducer, RecordShape
-from .stage import BROKERS
+from verification.soak.numbers import DIGITS, NumberProducer, RecordShape
+from verification.soak.stage import BROKERS
 
 COUNT: Final = 200_000
 SHAPE: Final = RecordShape(100, codec="zstd")

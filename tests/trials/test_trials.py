@@ -2,9 +2,10 @@
 
 import pytest
 
+from verification.trials.differential import Answer, Differential, difference
+from verification.trials.secret_trial import SecretTrial
+
 from ..spark.random_topics import Row
-from .differential import Answer, Differential, difference
-from .secret_trial import SecretTrial
 
 ROW = Row(b"k", b"v", "t", 0, 5, 1_000, 0, None)
 ANSWER = Answer(None, [ROW], {"offsets": [{"t": {"0": 6}}]})

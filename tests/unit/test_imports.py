@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 import pyspark_kafka
 from tests.capability_contract import CapabilityContract
-from tests.matrix.project import ROOT, Project
+from verification.matrix.project import ROOT, Project
 
 SOURCE: Final = Path(pyspark_kafka.__file__).parent
 PROGRAM: Final = Path(__file__).parent / "programs" / "base_install.py"

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.matrix.cells import BROKERS, OLDER_SPARKS, PYTHONS, all_cells, chosen
-from tests.matrix.page import notes_of
-from tests.matrix.project import ROOT, Project
+from verification.matrix.cells import BROKERS, OLDER_SPARKS, PYTHONS, all_cells, chosen
+from verification.matrix.page import notes_of
+from verification.matrix.project import ROOT, Project
 
 PROJECT = Project.read()
 CELLS = all_cells(PROJECT)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.nightly.__main__ import main
-from tests.nightly.results import PARTS, ROOT, Result, page_of
-from tests.nightly.selection import NIGHTLY, runs_nightly
+from tests.nightly_selection import NIGHTLY, runs_nightly
+from verification.nightly.__main__ import main
+from verification.nightly.results import PARTS, ROOT, Result, page_of
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
@@ -28,7 +28,7 @@ def test_a_part_runs_in_one_job_of_the_workflow(part):
 
 def test_parts_are_chosen_by_pattern(capsys):
     assert main(["--list", "--only", "soak-s*"]) == 0
-    assert capsys.readouterr().out.startswith("soak-secured: tests.soak --secured")
+    assert capsys.readouterr().out.startswith("soak-secured: verification.soak --secured")
     with pytest.raises(SystemExit):
         main(["--only", "nothing"])
     assert "no part matches nothing" in capsys.readouterr().err

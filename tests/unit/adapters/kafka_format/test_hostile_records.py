@@ -9,7 +9,7 @@ from pyspark_kafka.adapters.kafka_format import status
 from pyspark_kafka.adapters.kafka_format.legacy_kernel import MESSAGE_HEAD_BYTES, scan_messages
 from pyspark_kafka.domain.reading.errors import CorruptBatchError
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS, WITHOUT_HEADERS, Projection
-from tests.fuzz.guarded import guarded_copy
+from verification.fuzz.guarded import guarded_copy
 
 from .batches import GZIP, NONE, Batch, holding, message, raw_batch, raw_record, sized, varint
 from .reading import decoded

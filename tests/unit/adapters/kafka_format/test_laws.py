@@ -8,8 +8,8 @@ from hypothesis.strategies import DrawFn
 
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords
 from pyspark_kafka.domain.reading.errors import CorruptBatchError, MalformedTimestampError
-from tests.fuzz.inputs import case_from, mutated
-from tests.fuzz.trial import try_case
+from verification.fuzz.inputs import case_from, mutated
+from verification.fuzz.trial import try_case
 
 from .batches import FORMATS, LZ4, Record, encoded, log
 from .reading import END, row_of, rows, rows_of_peer

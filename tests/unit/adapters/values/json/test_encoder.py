@@ -17,7 +17,7 @@ from pyspark_kafka.domain.values.data_types import StructField, StructType, pars
 from pyspark_kafka.domain.values.registry import SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
-from tests.fuzz.guarded import guarded_copy
+from verification.fuzz.guarded import guarded_copy
 
 INNER = parse_struct("x int, y string")
 NESTED = parse_struct(
