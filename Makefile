@@ -45,7 +45,7 @@ nightly: $(FUZZ_READY) $(MUTANTS_READY) $(PUBLISH_READY) $(KERNELS) ## run all t
 soak: $(READY) $(KERNELS) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
 	@$(BIN)/python -m verification.soak $(ARGS)
 
-simulate: $(READY) $(KERNELS) ## simulate Spark, Kafka and their faults around the exactly-once sink: make simulate ARGS='--schedules 300000'
+simulate: $(READY) $(KERNELS) ## simulate schedules with faults, in virtual time: make simulate ARGS='sink --schedules 300000'
 	@$(BIN)/python -m verification.simulator $(ARGS)
 
 trials: $(READY) $(KERNELS) ## compare random queries with the JVM connector, or look for secrets: make trials ARGS='differential|secrets --minutes 60'

@@ -92,7 +92,7 @@ PARTS: Final = (
         " --cov-fail-under=100 tests/unit/domain tests/unit/test_errors.py"
         " tests/unit/test_imports.py",
     ),
-    Part("simulator", "verification.simulator --schedules 100000 --processes 2"),
+    Part("simulator", "verification.simulator sink --schedules 100000 --processes 2"),
     Part("soak-kills", "verification.soak --rounds 15"),
     Part("soak-write-stage", "verification.soak --write-stage --rounds 10 --keep-going"),
     Part("soak-continuous", "verification.soak --continuous --rounds 10"),

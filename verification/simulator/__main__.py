@@ -1,8 +1,8 @@
 """Simulate many schedules, and tell the stories of those that break a promise.
 
-    python -m verification.simulator --schedules 300000 --seed 1
-    python -m verification.simulator --replay 4711
-    python -m verification.simulator --planted
+    python -m verification.simulator sink --schedules 300000 --seed 1
+    python -m verification.simulator sink --replay 4711
+    python -m verification.simulator sink --planted
 
 ``--planted`` puts faults into the product, one after another, and shows after how many schedules
 each was found.
@@ -13,20 +13,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
-from .faults import Settings
-from .planted import PLANTED, STRICT, planted
-from .search import in_parts
-from .shrinking import shrink
-from .simulation import Outcome, simulate
-from .story import story_of
+from .engine.search import in_parts, simulator_of
+from .engine.simulator import Simulator
+
+SIMULATORS = ("sink",)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("simulator", choices=SIMULATORS)
     parser.add_argument("--schedules", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="of the first schedule")
     parser.add_argument("--processes", type=int, default=1)
@@ -37,53 +35,52 @@ def main() -> int:
     parser.add_argument("--replay", type=int, metavar="SEED", help="tell the story of a schedule")
     chosen = parser.parse_args()
     if chosen.planted is not None:
-        return find_planted(chosen.planted, chosen.schedules, chosen.seed)
+        seeds = range(chosen.seed, chosen.seed + chosen.schedules)
+        return find_planted(simulator_of(chosen.simulator), chosen.planted, seeds)
     if chosen.replay is not None:
-        outcome = simulate(replace(Settings.of(chosen.replay), is_strict=chosen.strict))
-        _print(story_of(shrink(outcome) if outcome.violation else outcome))
-        return int(outcome.violation is not None)
-    return search(chosen.seed, chosen.schedules, chosen.processes, is_strict=chosen.strict)
+        return replay(simulator_of(chosen.simulator), chosen.replay, is_strict=chosen.strict)
+    return search(chosen)
 
 
-def search(first: int, schedules: int, processes: int, *, is_strict: bool) -> int:
+def replay(simulator: Simulator, seed: int, *, is_strict: bool) -> int:
+    """Tell the story of a schedule; return 1 if it breaks a promise."""
+    outcome = simulator.run(seed, is_strict=is_strict)
+    _print(simulator.story_of(simulator.shrink(outcome) if outcome.violation else outcome))
+    return int(outcome.violation is not None)
+
+
+def search(chosen: argparse.Namespace) -> int:
     """Simulate schedules; return 1 if one breaks a promise."""
-    began, known, kinds, ids = time.monotonic(), Counter[str](), Counter[str](), 0
-    for part in in_parts(first, schedules, processes, is_strict=is_strict):
+    began, schedules = time.monotonic(), chosen.schedules
+    known, kinds, sizes = Counter[str](), Counter[str](), Counter[str]()
+    for part in in_parts(
+        chosen.simulator, chosen.seed, schedules, chosen.processes, is_strict=chosen.strict
+    ):
         known += part.known
-        ids = max(ids, part.ids)
+        sizes |= part.sizes
         for kind, story in part.stories:
             kinds[kind] += 1
             if kinds[kind] <= 3:
                 _print([*story, ""])
     _print([f"{count:7} x {kind}" for kind, count in kinds.most_common()])
     _print([f"{count:7} x known: {kind}" for kind, count in known.most_common()])
-    took_ms = 1000 * (time.monotonic() - began)
-    speed = f"{took_ms / 1000:.0f} s ({took_ms / schedules:.1f} ms each)"
-    _print([f"{schedules} schedules in {speed}: {kinds.total()} violations, {ids} ids at most"])
+    took_s = time.monotonic() - began
+    speed = f"{took_s:.0f} s ({1000 * took_s / schedules:.1f} ms each)"
+    most = "".join(f", {size} {name} at most" for name, size in sorted(sizes.items()))
+    _print([f"{schedules} schedules in {speed}: {kinds.total()} violations{most}"])
     return int(bool(kinds))
 
 
-def find_planted(part: str, schedules: int, first: int) -> int:
+def find_planted(simulator: Simulator, part: str, seeds: range) -> int:
     """Look for planted faults with a part of a name; return 1 if one is not found."""
     missed = 0
-    for name in (each for each in PLANTED if part in each):
-        found = first_found(name, range(first, first + schedules))
+    for name in (each for each in simulator.planted if part in each):
+        found = simulator.first_found(name, seeds)
         missed += found is None
-        tried = f"{found.settings.seed - first + 1} schedules" if found else "not found"
-        _print([f"{name:45} {tried:>16}", *(story_of(found) if found else []), ""])
+        tried = f"{found.settings.seed - seeds.start + 1} schedules" if found else "not found"
+        story = simulator.story_of(found) if found else []
+        _print([f"{name:45} {tried:>16}", *story, ""])
     return int(missed > 0)
-
-
-def first_found(name: str, seeds: Iterable[int]) -> Outcome | None:
-    """Return the first schedule that breaks a promise because of a planted fault, shrunk."""
-    is_strict = name in STRICT
-    for settings in (replace(Settings.of(seed), is_strict=is_strict) for seed in seeds):
-        with planted(name):
-            outcome = simulate(settings)
-            found = shrink(outcome) if outcome.violation else None
-        if found and not simulate(settings).violation:
-            return found
-    return None
 
 
 def _print(lines: Iterable[str]) -> None:

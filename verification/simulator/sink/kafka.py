@@ -15,7 +15,7 @@ from pyspark_kafka.domain.writing.transaction import (
     TransactionState,
 )
 
-from .scheduler import Scheduler
+from ..engine.scheduler import Scheduler
 
 TOPIC: Final = "out"
 OPERATOR: Final = "an operator"

@@ -1,7 +1,5 @@
 """One schedule, from a seed."""
 
-from collections import Counter
-from dataclasses import dataclass
 from unittest.mock import patch
 
 from pyspark import TaskContext
@@ -9,25 +7,14 @@ from pyspark import TaskContext
 from pyspark_kafka.application.writing import kafka_sink
 from pyspark_kafka.domain.writing import transaction
 
-from .faults import Fault, Settings
+from ..engine.outcome import Outcome, ViolationError
+from .faults import SinkSettings
 from .oracle import Oracle
 from .people import People
-from .world import MAX_ENTRIES, Told, ViolationError, World
+from .world import MAX_ENTRIES, World
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a schedule came to; ``fired`` has the faults that happened, by their keys."""
-
-    settings: Settings
-    violation: ViolationError | None
-    fired: dict[str, Fault]
-    told: list[Told]
-    ids: int
-    known: Counter[str]
-
-
-def simulate(settings: Settings) -> Outcome:
+def simulate(settings: SinkSettings) -> Outcome:
     world = World(settings)
     People(world, Oracle(world))
     violation = None
@@ -45,5 +32,10 @@ def simulate(settings: Settings) -> Outcome:
     finally:
         world.scheduler.close()
     return Outcome(
-        settings, violation, world.decisions.fired, world.told, len(world.kafka.names), world.known
+        settings,
+        violation,
+        world.decisions.fired,
+        world.told,
+        world.known,
+        {"ids": len(world.kafka.names)},
     )

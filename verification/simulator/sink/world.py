@@ -10,31 +10,22 @@ from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.options.sink_table import DeliveryGuarantee
 from pyspark_kafka.domain.writing.transaction import Transaction
 
+from ..engine.decisions import Decisions
+from ..engine.outcome import Told
+from ..engine.scheduler import Process, Scheduler
 from .checkpoint import Checkpoint
-from .faults import Decisions, Fault, Settings
+from .faults import Fault, SinkSettings
 from .kafka import TOPIC, Kafka
-from .scheduler import Process, Scheduler
 
 PREFIX: Final = "sink"
 MAX_ENTRIES: Final = 6
 """How many entries the sink's log keeps here: a schedule has few batches."""
 
-Told = tuple[int, str, str, object, object]
-"""When, who, what, to what, and the outcome."""
-
-
-class ViolationError(Exception):
-    """A promise was broken; ``kind`` is the same for the same promise."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(f"{kind}: {text}")
-        self.kind = kind
-
 
 class World:
     """A schedule: its settings, its time, its cluster, and what has happened."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SinkSettings) -> None:
         self.settings = settings
         self.decisions = Decisions(settings)
         self.scheduler = Scheduler()
@@ -87,7 +78,7 @@ class World:
         return self.decisions.between("Kafka", 1, 10_000)
 
 
-def _options(settings: Settings) -> SinkOptions:
+def _options(settings: SinkSettings) -> SinkOptions:
     checkpoint = StoragePath("memory://checkpoint")
     path = "memory://checkpoint/sinks/pyspark_kafka"
     return SinkOptions(

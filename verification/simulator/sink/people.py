@@ -8,13 +8,15 @@ from pyspark_kafka.domain.checkpoints.entries import BatchState
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.writing.errors import TransactionLostError
 
+from ..engine.decisions import Fired
+from ..engine.outcome import ViolationError
 from .checkpoint import Checkpoint
-from .faults import Fault, Fired
+from .faults import Fault
 from .kafka import DAY_MS, OPERATOR
 from .oracle import OTHER_DRIVER, PARTLY_LOST, Oracle
 from .ports import REQUEST_TIMEOUT_MS, StorageError
 from .spark import Application, JobFailedError
-from .world import ViolationError, World
+from .world import World
 
 ME: Final = "people"
 

@@ -1,13 +1,13 @@
 """What can go wrong, and what of it goes wrong in a schedule."""
 
 import enum
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, Self
-from zlib import crc32
 
 from pyspark_kafka.domain.writing.transaction import LANES
+
+from ..engine.settings import Settings
 
 
 class Fault(enum.Enum):
@@ -57,15 +57,10 @@ _CALLS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The sizes of a schedule, and the kinds of faults that it may have."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkSettings(Settings):
+    """The sizes of a schedule."""
 
-    seed: int
-    kinds: frozenset[Fault]
-    rate: float
-    focus: str
-    """A call that fails often."""
     partitions: int
     records: int
     batch_records: int
@@ -74,16 +69,14 @@ class Settings:
     timeout_ms: int
     marker_ms: int
     """How long transactions need until their markers are written."""
+
     work_ms: int
     """How long a task computes before each of its writes, at most."""
+
     max_failures: int
     first_attempt: int
     lanes: int
     """``LANES``: with one, attempts meet in ids more often."""
-    is_strict: bool = False
-    """Whether what is known counts as a violation."""
-    kept: frozenset[str] | None = None
-    """The only faults that may happen, by their keys; all if it is ``None``."""
 
     @classmethod
     def of(cls, seed: int) -> Self:
@@ -112,77 +105,10 @@ class Settings:
         )
 
     def smaller(self) -> list[Self]:
-        """Return simpler settings, of which one may show the same."""
-        fewer = [
-            replace(self, kinds=self.kinds - {kind})
-            for kind in sorted(self.kinds, key=lambda kind: kind.name)
-        ]
         less = (
             replace(self, records=max(1, self.records - self.batch_records)),
             replace(self, partitions=max(1, self.partitions - 1)),
             replace(self, work_ms=50),
         )
-        return [each for each in (*fewer, *less) if each != self]
-
-
-class Numbers:
-    """The random numbers of one process or fault: what others draw does not change them."""
-
-    def __init__(self, seed: int, name: str) -> None:
-        self.name = name
-        self.random = Random(crc32(name.encode()) + (seed << 32)).random  # noqa: S311
-        self.fires = 0
-
-    def between(self, low: int, high: int) -> int:
-        return low + int(self.random() * (high - low + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Fired:
-    kind: Fault
-    numbers: Numbers
-
-    def between(self, low: int, high: int) -> int:
-        return self.numbers.between(low, high)
-
-
-class Decisions:
-    """Decides which faults happen. ``fired`` has those that did, by their keys."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.is_quiet = False
-        self.fired: dict[str, Fault] = {}
-        self._numbers: dict[str, Numbers] = {}
-
-    def between(self, name: str, low: int, high: int) -> int:
-        return self._of(name).between(low, high)
-
-    def one_of(self, name: str, call: str, kinds: Collection[Fault]) -> Fired | None:
-        """Return the fault of a call."""
-        numbers = self._of(name)
-        fires, which = numbers.random(), numbers.random()
-        rate = self.settings.rate
-        if fires >= (max(rate, 0.25) if call == self.settings.focus else rate):
-            return None
-        enabled = [kind for kind in kinds if kind in self.settings.kinds]
-        return self._fire(numbers, enabled[int(which * len(enabled))]) if enabled else None
-
-    def has(self, name: str, kind: Fault, rate: float) -> Fired | None:
-        numbers = self._of(name)
-        fires = numbers.random() < rate and kind in self.settings.kinds
-        return self._fire(numbers, kind) if fires else None
-
-    def _of(self, name: str) -> Numbers:
-        if name not in self._numbers:
-            self._numbers[name] = Numbers(self.settings.seed, name)
-        return self._numbers[name]
-
-    def _fire(self, numbers: Numbers, kind: Fault) -> Fired | None:
-        numbers.fires += 1
-        key = f"{numbers.name}#{numbers.fires}"
-        kept = self.settings.kept
-        if self.is_quiet or (kept is not None and key not in kept):
-            return None
-        self.fired[key] = kind
-        return Fired(kind, Numbers(self.settings.seed, key))
+        # Without slots, ``super()`` would be enough: the class is made twice.
+        return [*Settings.smaller(self), *(each for each in less if each != self)]

@@ -29,8 +29,9 @@ from pyspark_kafka.ports.checkpoints import MetadataLog
 from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.ports.writing import RecordWriter, Transactions
 
-from .faults import Fault, Fired
-from .scheduler import Killed
+from ..engine.decisions import Fired
+from ..engine.scheduler import Killed
+from .faults import Fault
 
 if TYPE_CHECKING:
     from pyspark_kafka.application.use_cases import SinkUseCases

@@ -1,34 +1,42 @@
-"""Many schedules, in several processes: a module of its own, since these do not see `__main__`."""
+"""Many schedules, in several processes."""
 
 import gc
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import cycle, islice
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from typing import NamedTuple
 
-from .faults import Settings
-from .shrinking import shrink
-from .simulation import simulate
-from .story import story_of
+from .simulator import Simulator
 
 _CHUNK = 200
 
 
 class Part(NamedTuple):
+    """What some schedules came to: kinds of violations with their stories."""
+
     stories: list[tuple[str, list[str]]]
     known: Counter[str]
-    ids: int
+    sizes: Counter[str]
+    """The largest of each."""
 
 
-def in_parts(first: int, schedules: int, processes: int, *, is_strict: bool) -> Iterator[Part]:
+def simulator_of(name: str) -> Simulator:
+    """Return the simulator that a package beside this one has."""
+    found: Simulator = import_module(f"...{name}", __name__).SIMULATOR
+    return found
+
+
+def in_parts(
+    name: str, first: int, schedules: int, processes: int, *, is_strict: bool
+) -> Iterator[Part]:
     end = first + schedules
     chunks = [range(at, min(at + _CHUNK, end)) for at in range(first, end, _CHUNK)]
-    run = partial(run_part, is_strict=is_strict)
+    run = partial(run_part, name, is_strict=is_strict)
     context = get_context("spawn")
     cores: SimpleQueue[int] = context.SimpleQueue()
     for core in islice(cycle(os.sched_getaffinity(0)), processes):
@@ -38,19 +46,20 @@ def in_parts(first: int, schedules: int, processes: int, *, is_strict: bool) -> 
 
 
 def _stay_on_a_core(cores: SimpleQueue[int]) -> None:
-    """Keep a process on one core: threads that take turns are faster there."""
     os.sched_setaffinity(0, {cores.get()})
 
 
-def run_part(seeds: Iterable[int], *, is_strict: bool = False) -> Part:
-    part = Part([], Counter(), 0)
+def run_part(name: str, seeds: Iterable[int], *, is_strict: bool = False) -> Part:
+    simulator = simulator_of(name)
+    part = Part([], Counter(), Counter())
     gc.collect()
     gc.disable()  # a tenth of the time
     for seed in seeds:
-        outcome = simulate(replace(Settings.of(seed), is_strict=is_strict))
+        outcome = simulator.run(seed, is_strict=is_strict)
         part.known.update(outcome.known)
-        part = part._replace(ids=max(part.ids, outcome.ids))
+        part = part._replace(sizes=part.sizes | Counter(outcome.sizes))
         if outcome.violation is not None:
-            part.stories.append((outcome.violation.kind, story_of(shrink(outcome))))
+            story = simulator.story_of(simulator.shrink(outcome))
+            part.stories.append((outcome.violation.kind, story))
     gc.enable()
     return part

@@ -3,12 +3,9 @@ from typing import Final
 
 import pytest
 
-from verification.simulator.__main__ import first_found
-from verification.simulator.faults import Settings
-from verification.simulator.planted import PLANTED
-from verification.simulator.search import in_parts, run_part
-from verification.simulator.simulation import simulate
-from verification.simulator.story import MAX_LINES, story_of
+from verification.simulator.engine.search import in_parts, run_part
+from verification.simulator.engine.story import MAX_LINES
+from verification.simulator.sink import SIMULATOR
 
 _MAX_TRIED: Final = 20_000
 
@@ -32,37 +29,37 @@ _FOUND_BY: Final = {
     "the time left is ignored": 791,
     "abandoned transactions stay open": 12,
 }
-"""Seeds that find planted faults: `python -m verification.simulator --planted` finds others."""
+"""Seeds that find planted faults: `python -m verification.simulator sink --planted` finds others."""
 
 
 @pytest.mark.parametrize("first", range(0, 1200, 200))
 def test_schedules_keep_every_promise(first):
-    assert run_part(range(first, first + 200)).stories == []
+    assert run_part("sink", range(first, first + 200)).stories == []
 
 
 def test_several_processes_share_the_schedules():
-    parts = list(in_parts(1, 4, 2, is_strict=False))
+    parts = list(in_parts("sink", 1, 4, 2, is_strict=False))
     assert [part.stories for part in parts] == [[]]
-    assert parts[0].ids > 0
+    assert parts[0].sizes["ids"] > 0
 
 
 def test_a_seed_decides_everything():
-    told = [repr(simulate(Settings.of(seed)).told) for seed in (3, 7, 3, 7)]
+    told = [repr(SIMULATOR.run(seed).told) for seed in (3, 7, 3, 7)]
     assert told[:2] == told[2:]
     assert told[0] != told[1]
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", SIMULATOR.planted)
 def test_planted_faults_are_found(name):
     known = [_FOUND_BY[name]] if name in _FOUND_BY else []
-    assert first_found(name, chain(known, range(_MAX_TRIED))) is not None
+    assert SIMULATOR.first_found(name, chain(known, range(_MAX_TRIED))) is not None
 
 
 def test_a_failing_schedule_is_shrunk_and_told():
     name = "W2: no transaction is checked before PREPARED"
-    found = first_found(name, range(_MAX_TRIED))
+    found = SIMULATOR.first_found(name, range(_MAX_TRIED))
     assert found is not None
     assert found.violation is not None
-    story = story_of(found)
+    story = SIMULATOR.story_of(found)
     assert len(story) <= MAX_LINES
     assert story[-1].startswith(f"    => {found.violation.kind}")

@@ -18,10 +18,11 @@ from pyspark_kafka.adapters.spark.sink_writers import (
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
 from pyspark_kafka.domain.errors import PysparkKafkaError
 
+from ..engine.decisions import Fired
+from ..engine.scheduler import Killed, Process
 from .checkpoint import Batch, Checkpoint
-from .faults import Fault, Fired
+from .faults import Fault
 from .ports import SimulatedUseCases
-from .scheduler import Killed, Process
 from .world import World
 
 Messages: TypeAlias = list[TaskCommitMessage | None]

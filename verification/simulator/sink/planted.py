@@ -1,10 +1,8 @@
 """Faults that are planted in the product, and that the simulator has to find."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
-from unittest.mock import patch
+from typing import Any, Final
 
 from pyspark import TaskContext
 
@@ -17,6 +15,7 @@ from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.writing import transaction
 from pyspark_kafka.domain.writing.transaction import SinkTaskId, TransactionEnd
 
+from ..engine.simulator import Change
 from . import ports
 
 _SINK: Final[Any] = KafkaSink
@@ -29,14 +28,6 @@ _REAL: Final[Mapping[str, Any]] = {
     "complete": _SINK._complete,
     "commit": _SINK.commit,
 }
-
-
-class Change(NamedTuple):
-    """A name in the product, and what it means instead."""
-
-    target: object
-    name: str
-    value: object
 
 
 def _nothing(*_: object) -> None:
@@ -148,11 +139,3 @@ STRICT: Final = (
     "older backups are not noticed",
 )
 """Faults that look like what is known: other rules make dropped batches of colliding ids."""
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    with ExitStack() as stack:
-        for change in PLANTED[name]:
-            stack.enter_context(patch.object(change.target, change.name, change.value))
-        yield

@@ -18,11 +18,12 @@ from pyspark_kafka.domain.writing.transaction import (
     TransactionState,
 )
 
+from ..engine.outcome import ViolationError
 from .checkpoint import Checkpoint, value_of
 from .faults import Fault
 from .kafka import OPERATOR, Fate
 from .ports import SINKS, StorageError
-from .world import MAX_ENTRIES, ViolationError, World
+from .world import MAX_ENTRIES, World
 
 PARTLY_LOST: Final = "A part of the batch is missing"
 OTHER_DRIVER: Final = "Another driver has written entry"

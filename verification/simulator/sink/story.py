@@ -1,35 +1,28 @@
-"""A schedule, told in a few lines."""
+"""The story of a schedule."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from pyspark_kafka.domain.checkpoints.entries import SinkLogEntry
 from pyspark_kafka.domain.writing.transaction import Transaction
 
-from .faults import Fault
-from .scheduler import EPOCH_MS
-from .simulation import Outcome
-from .world import Told
-
-MAX_LINES: Final = 20
+from ..engine.outcome import Outcome, Told
+from ..engine.story import tell
+from .faults import Fault, SinkSettings
 
 _READS: Final = frozenset({"describe", "find", "get", "latest", "purge"})
 _FAULTS: Final = frozenset(kind.value for kind in Fault)
 
 
 def story_of(outcome: Outcome) -> list[str]:
-    """Return what happened, in at most 20 lines: what is important comes first."""
-    settings = outcome.settings
-    kinds = sorted({kind.name for kind in outcome.fired.values()})
+    """Return what happened: answers to questions are left out."""
+    settings = cast("SinkSettings", outcome.settings)
     where = "in the checkpoint" if settings.is_log_in_checkpoint else "at 'metadataPath'"
-    first = (
-        f"seed {settings.seed}: {settings.partitions} partitions, {settings.records} records, log "
-        f"{where}, time-out {settings.timeout_ms // 1000} s, faults: {', '.join(kinds) or 'none'}"
+    about = (
+        f"{settings.partitions} partitions, {settings.records} records, log {where}, time-out "
+        f"{settings.timeout_ms // 1000} s"
     )
-    ranked = sorted(enumerate(outcome.told), key=lambda each: (-_importance(each[1]), -each[0]))
-    told = [each for each in ranked[: MAX_LINES - 2] if _importance(each[1])]
-    lines = [_line(each) for _, each in sorted(told, key=lambda each: each[0])]
-    return [first, *lines, f"    => {outcome.violation or 'nothing is wrong'}"[:400]]
+    return tell(outcome, about, _importance, _text)
 
 
 def _importance(told: Told) -> int:
@@ -42,14 +35,6 @@ def _importance(told: Told) -> int:
     if call in {"write", "plans"}:
         return 1
     return 2 if call == "begin" else 3
-
-
-def _line(told: Told) -> str:
-    at_ms, who, call, subject, result = told
-    text = f"{who}: {call} {_text(subject)}".rstrip()
-    if result is not None:
-        text += f" -> {_text(result)}"
-    return f"{(at_ms - EPOCH_MS) / 1000:9.2f} s  {text}"[:150]
 
 
 def _text(value: object) -> str:

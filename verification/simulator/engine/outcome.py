@@ -1,0 +1,35 @@
+"""What a schedule came to."""
+
+import enum
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from .settings import Settings
+
+Told: TypeAlias = tuple[int, str, str, object, object]
+"""When, who, what, to what, and the outcome."""
+
+
+class ViolationError(Exception):
+    """A promise was broken; ``kind`` is the same for the same promise."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"{kind}: {text}")
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a schedule; ``fired`` has the faults that happened, by their keys."""
+
+    settings: Settings
+    violation: ViolationError | None
+    fired: Mapping[str, enum.Enum]
+    told: list[Told]
+    known: Counter[str] = field(default_factory=Counter)
+    """What was found and is known."""
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """What must stay bounded, by name."""

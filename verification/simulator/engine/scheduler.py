@@ -1,0 +1,163 @@
+"""Processes that run one at a time, in virtual time."""
+
+import heapq
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from greenlet import greenlet
+
+EPOCH_MS: Final = 1_700_000_000_000
+
+_MAX_EVENTS: Final = 20_000
+"""A schedule with more of them does not end."""
+
+_MAX_FAREWELLS: Final = 100
+"""How many calls a killed process may catch, each time raising ``Killed`` again."""
+
+Action: TypeAlias = Callable[[], None]
+
+
+class Killed(BaseException):  # it is no error
+    """Raised in a process that was killed, at each of its further calls."""
+
+
+class Process:
+    """Something that acts: a task attempt, a call on the driver, the driver, or people."""
+
+    def __init__(self, name: str, body: Action) -> None:
+        self.name = name
+        self.is_killed = False
+        self.token = 0
+        """The number of its sleeps: an event of an earlier one does not wake it."""
+
+        self._body = body
+        self._stack = greenlet(self._run)
+
+    @property
+    def is_done(self) -> bool:
+        return self._stack.dead
+
+    def resume(self, hub: greenlet) -> None:
+        """Let the process run until it waits, or to its end."""
+        self._stack.parent = hub
+        self._stack.switch()
+
+    def _run(self) -> None:
+        try:
+            if not self.is_killed:
+                self._body()
+        except Killed:
+            pass
+
+
+class Scheduler:
+    """Runs the earliest event; events of one moment run in the order in which they were made.
+
+    A process has a stack of its own, since the code under test does not know of coroutines.
+    """
+
+    def __init__(self) -> None:
+        self.now_ms = EPOCH_MS
+        self.current: Process | None = None
+        self._events: list[tuple[int, int, Process | None, int, Action | None]] = []
+        self._count = 0
+        self._processes: list[Process] = []
+        self._hub = greenlet.getcurrent()
+
+    def spawn(self, name: str, body: Action, delay_ms: int = 0) -> Process:
+        process = Process(name, body)
+        self._processes.append(process)
+        self._push(delay_ms, process, None)
+        return process
+
+    def at(self, delay_ms: int, action: Action) -> None:
+        """Let something happen later that no process does."""
+        self._push(delay_ms, None, action)
+
+    def sleep(self, ms: int) -> None:
+        me = self._alive()
+        if self._events and self._events[0][0] <= self.now_ms + ms:
+            me.token += 1
+            self._push(ms, me, None)
+            self._wait(me)
+        else:
+            self.now_ms += ms
+
+    def park(self) -> None:
+        """Let the current process wait until another one wakes it."""
+        me = self._alive()
+        me.token += 1
+        self._wait(me)
+
+    def wake(self, process: Process) -> None:
+        process.token += 1
+        self._push(0, process, None)
+
+    def kill(self, process: Process, delay_ms: int = 0) -> None:
+        """Kill a process, which then has no further effect."""
+        if delay_ms:
+            self.at(delay_ms, lambda: self.kill(process))
+        elif not process.is_done and not process.is_killed:
+            process.is_killed = True
+            if process is not self.current:
+                self.wake(process)
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether the current process was killed, and ends at its next call."""
+        return self.current is not None and self.current.is_killed
+
+    def kill_current(self) -> None:
+        if self.current is not None:
+            self.kill(self.current)
+
+    def run(self) -> None:
+        """Run all events; errors of processes and actions are raised."""
+        self._hub = greenlet.getcurrent()
+        while self._events:
+            self.now_ms, _, process, token, action = heapq.heappop(self._events)
+            if self._count > _MAX_EVENTS:
+                raise RuntimeError("the schedule does not end")
+            if action is not None:
+                action()
+            elif process is not None and process.token == token and not process.is_done:
+                self._resume(process)
+
+    def close(self) -> None:
+        """Kill all processes, so that nothing of them stays."""
+        self._hub = greenlet.getcurrent()
+        self._count = 0
+        for process in self._processes:
+            process.is_killed = True
+            for _ in range(_MAX_FAREWELLS):
+                if not process.is_done:
+                    with suppress(Exception):  # of a process that has no further effect
+                        self._resume(process)
+        self._events.clear()
+
+    def _resume(self, process: Process) -> None:
+        self.current = process
+        try:
+            process.resume(self._hub)
+        finally:
+            self.current = None
+
+    def _alive(self) -> Process:
+        me = self.current
+        if me is None:
+            raise RuntimeError("an event cannot wait")
+        if me.is_killed:
+            raise Killed
+        return me
+
+    def _push(self, delay_ms: int, process: Process | None, action: Action | None) -> None:
+        self._count += 1
+        token = process.token if process else 0
+        event = (self.now_ms + delay_ms, self._count, process, token, action)
+        heapq.heappush(self._events, event)
+
+    def _wait(self, me: Process) -> None:
+        self._hub.switch()
+        if me.is_killed:
+            raise Killed

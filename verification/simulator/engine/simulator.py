@@ -1,0 +1,82 @@
+"""What each simulator has: a world for schedules, and faults that it must find."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+from unittest.mock import patch
+
+from .outcome import Outcome
+from .settings import Settings
+
+_MAX_RUNS: Final = 400
+
+
+class Change(NamedTuple):
+    """A name in the product, and what it means instead."""
+
+    target: object
+    name: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """Simulates schedules, each from the settings that its seed decides."""
+
+    name: str
+    settings_of: Callable[[int], Settings]
+    simulate: Callable[[Any], Outcome]
+    story_of: Callable[[Outcome], list[str]]
+    planted: Mapping[str, tuple[Change, ...]]
+    """Faults to put into the product, by name."""
+
+    strict: Collection[str] = ()
+    """Those that are found only if what is known is a violation, too."""
+
+    def run(self, seed: int, *, is_strict: bool = False) -> Outcome:
+        """Simulate the schedule of a seed."""
+        return self.simulate(replace(self.settings_of(seed), is_strict=is_strict))
+
+    def shrink(self, failed: Outcome) -> Outcome:
+        """Return a schedule with the same violation that is smaller, and has fewer faults."""
+        assert failed.violation is not None
+        kind, smallest, runs = failed.violation.kind, failed, 0
+
+        def is_smaller(settings: Settings) -> bool:
+            nonlocal smallest, runs
+            runs += 1
+            outcome = self.simulate(settings)
+            if outcome.violation is None or outcome.violation.kind != kind:
+                return False
+            smallest = outcome
+            return True
+
+        while runs < _MAX_RUNS and any(is_smaller(each) for each in smallest.settings.smaller()):
+            pass
+        size = max(1, len(smallest.fired) // 2)
+        while runs < _MAX_RUNS and size:
+            keys = list(smallest.fired)
+            parts = [frozenset(keys[:at] + keys[at + size :]) for at in range(0, len(keys), size)]
+            if not any(is_smaller(replace(smallest.settings, kept=each)) for each in parts):
+                size //= 2
+        return smallest
+
+    @contextmanager
+    def plant(self, name: str) -> Iterator[None]:
+        """Put a fault into the product while the block runs."""
+        with ExitStack() as stack:
+            for change in self.planted[name]:
+                stack.enter_context(patch.object(change.target, change.name, change.value))
+            yield
+
+    def first_found(self, name: str, seeds: Iterable[int]) -> Outcome | None:
+        """Return the first schedule that breaks a promise because of a planted fault, shrunk."""
+        is_strict = name in self.strict
+        for seed in seeds:
+            with self.plant(name):
+                outcome = self.run(seed, is_strict=is_strict)
+                found = self.shrink(outcome) if outcome.violation else None
+            if found and not self.run(seed, is_strict=is_strict).violation:
+                return found
+        return None
