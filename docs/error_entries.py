@@ -770,7 +770,7 @@ CONTINUOUS: Final = (
         "Tasks failed more often than the query restarts them.",
         (
             "Remove the cause that the message names, often too little memory.",
-            "Start the query again: it goes on after its last epoch.",
+            "Start the query again: it continues after its last epoch.",
         ),
     ),
     Entry(

@@ -29,7 +29,7 @@ _FOUND_BY: Final = {
     "the time left is ignored": 791,
     "abandoned transactions stay open": 12,
 }
-"""Seeds that find planted faults: `python -m verification.simulator sink --planted` finds others."""
+"""Seeds that find planted faults; `python -m verification.simulator sink --planted` finds more."""
 
 
 @pytest.mark.parametrize("first", range(0, 1200, 200))

@@ -73,7 +73,7 @@ class RestartsExhaustedError(PysparkKafkaError):
         super().__init__(
             f"The tasks of the continuous query failed again after {restarts} restarts within "
             f"{within_s:g} s: {reason.rstrip('.')}. Remove the cause and start the query again; it "
-            "goes on after its last epoch."
+            "continues after its last epoch."
         )
 
 
