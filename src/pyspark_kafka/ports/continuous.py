@@ -202,7 +202,8 @@ class StreamClient(ABC):
     def is_settled(self) -> bool:
         """Return whether all that was written is acknowledged, or else committed.
 
-        So are, with transactions, the offsets of partitions that were assigned again.
+        So are, with transactions, the offsets of partitions that were assigned again. What was not
+        acknowledged before the call is included in the next ``acknowledged``.
         """
 
     @abstractmethod

@@ -187,8 +187,10 @@ class ContinuousTask:
         try:
             while not self._is_drained:
                 self._step()
+            # Before the report: it has all that was written then.
+            is_settled = self._client.is_settled()
             self._report()
-            if self._client.is_settled():
+            if is_settled:
                 self._channel.send(TaskDrained(self._task))
         except DriverLostError:
             raise
@@ -221,8 +223,7 @@ class ContinuousTask:
                 self._channel.send(TaskLostData(self._task, loss))
         for polled in polls:
             self._process(polled)
-        for partition, offset in self._client.acknowledged().items():
-            self._acknowledge(partition, offset)
+        self._take_acknowledged()
 
     def _hear(self, now: float) -> None:
         """Take the driver's commands now and then.
@@ -350,6 +351,10 @@ class ContinuousTask:
             reason = f"{type(error).__name__}: {error}".rstrip(".")
             raise FunctionError(polled.partition, start, polled.next_offset, reason) from error
 
+    def _take_acknowledged(self) -> None:
+        for partition, offset in self._client.acknowledged().items():
+            self._acknowledge(partition, offset)
+
     def _acknowledge(self, partition: TopicPartition, offset: int) -> None:
         reading = self._readings.get(partition)
         if reading is None:
@@ -361,6 +366,7 @@ class ContinuousTask:
             self._work.acknowledged(done.input_rows, done.output_rows, done.timestamps)
 
     def _report(self) -> None:
+        self._take_acknowledged()
         if self._typed is not None:
             self._work.failed(self._typed.report_failures())
         bytes_read = self._client.take_bytes_read()

@@ -36,6 +36,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading import data_loss
 from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.reading.errors import (
+    CorruptBatchError,
     DataLossError,
     LogTruncatedError,
     OffsetOutOfRangeError,
@@ -96,6 +97,7 @@ class ScriptedClient(StreamClient):
         self.took: list[bool] = []
         self.acknowledges = True
         self.settles = True
+        self.acknowledges_late = False
         self.when_full: Callable[[], None] = self.acknowledge
         self._acknowledged: dict[TopicPartition, int] = {}
         self._is_stopping = False
@@ -122,6 +124,8 @@ class ScriptedClient(StreamClient):
             return ()
         step = self._steps.popleft()
         if isinstance(step, PysparkKafkaError):
+            # What was written before is acknowledged meanwhile.
+            self.acknowledge()
             raise step
         return step
 
@@ -142,6 +146,8 @@ class ScriptedClient(StreamClient):
         return acknowledged
 
     def is_settled(self) -> bool:
+        if self.acknowledges_late:
+            self.acknowledge()
         return self.settles
 
     def close(self) -> None:
@@ -250,6 +256,26 @@ def test_a_task_takes_no_records_while_too_much_is_not_acknowledged(monkeypatch,
     assert [each.next_offset for each, _ in client.written] == [1, 2, 3]
     assert client.took[:3] == [True, True, False]
     assert client.took[-1]
+
+
+def test_the_last_report_has_all_that_a_settled_client_has_written():
+    """Acknowledgements may come between the last poll and the question whether all are there."""
+    driver, client = reading([polled(0, 2)])
+    client.acknowledges, client.acknowledges_late = False, True
+    run(driver, client)
+    *_, last, drained = driver.messages
+    assert drained == TaskDrained(TASK)
+    assert last == driver.reports[-1]
+    assert last.offsets == {tp(0): 2}
+    assert last.progress.input_rows == 2
+
+
+def test_a_failed_task_reports_what_is_acknowledged_until_then():
+    driver, client = reading([polled(0, 2)], CorruptBatchError(tp(0), 2, "torn"))
+    client.acknowledges = False
+    with pytest.raises(CorruptBatchError):
+        run(driver, client)
+    assert driver.reports[-1].offsets == {tp(0): 2}
 
 
 def test_only_what_is_acknowledged_counts_as_work():
