@@ -137,9 +137,8 @@ class KafkaSink:
             self._end_continuous_query(planned, entry, query_id)
         is_decided = entry.state is BatchState.PREPARED
         through = entry.batch_id if is_decided else entry.committed_through
-        reads_offsets = planned is not None
         return SinkPlan(
-            through, entry.query_id, entry.started_ms, planned_ms, reads_offsets, self._log_id
+            through, entry.query_id, entry.started_ms, planned_ms, planned, self._log_id
         )
 
     def hand_over(self, batch_id: int) -> None:
@@ -185,12 +184,14 @@ class KafkaSink:
 
         It has written the epoch before, or earlier epochs; then partitions matter that are new.
 
-        :raises MetadataLogError: if it has committed something after its last epoch, or another
-            driver has taken over with a later batch.
+        :raises MetadataLogError: if it has committed something after its last epoch, another
+            driver has taken over with a later batch, or the batch is an epoch.
         """
         group_id, offsets = self._to_take_over(batch_id, entry, query_id)
         if group_id is None:
             return
+        if self._checkpoint.is_epoch(batch_id):
+            raise self._of_continuous_query(batch_id)
 
         def check(found: Mapping[TopicPartition, GroupOffset]) -> None:
             self._require_last(batch_id, found.values())
@@ -205,6 +206,14 @@ class KafkaSink:
         seal = GroupSeal(batch_id=batch_id)
         take_over_group(self._transactions(), group_id, offsets, seal, check)
 
+    def _of_continuous_query(self, batch_id: int) -> MetadataLogError:
+        return MetadataLogError(
+            str(self._checkpoint),
+            f"Batch {batch_id}, the last one in the checkpoint, is an epoch of a continuous query. "
+            "No task was fenced. If that query runs, stop it. If it has failed before it finished "
+            "the epoch, start the continuous query once more, stop it, and then start this query",
+        )
+
     def _to_take_over(
         self, batch_id: int, entry: SinkLogEntry, query_id: str | None
     ) -> tuple[str | None, Mapping[TopicPartition, int]]:
@@ -218,7 +227,7 @@ class KafkaSink:
             return None, {}
         logged, planned = ends
         group_id = group_id or self._former_group(batch_id, planned.keys(), query_id)
-        return group_id, {each: logged.get(each, 0) for each in added or planned}
+        return group_id, {each: logged.get(each, 0) for each in sorted(added or planned)}
 
     def _require_last(self, batch_id: int, found: Iterable[GroupOffset]) -> None:
         """Raise if another driver has taken the group over with a later batch."""
@@ -285,6 +294,8 @@ class KafkaSink:
             long enough; all are aborted then, and the next start writes the batch again.
         :raises MetadataLogError: if the log cannot be used, or another driver writes to it.
         """
+        if plan.last_batch not in (None, batch_id):
+            raise self._late(batch_id, plan.last_batch)
         opened = _transactions_of(written)
         query_id = query_id or self._checkpoint.last()[1]
         number, entry = self._newest()
@@ -313,6 +324,14 @@ class KafkaSink:
                 number, entry, SinkLogEntry(batch_id, BatchState.PREPARED, opened, query_id), plan
             )
 
+    def _late(self, batch_id: int, last: int | None) -> MetadataLogError:
+        return MetadataLogError(
+            str(self._checkpoint),
+            f"Batch {last} was the last one in the checkpoint when the tasks of batch {batch_id} "
+            "began: another query uses the checkpoint. Nothing was committed. Only one query can "
+            "use a checkpoint at a time: stop the other one",
+        )
+
     def _decide(
         self, number: int, entry: SinkLogEntry, prepared: SinkLogEntry, plan: SinkPlan
     ) -> None:
@@ -323,7 +342,7 @@ class KafkaSink:
         # nobody will commit them if the number of the next entry is still free.
         abandoned = self._abandoned(opened, query_id)
         described = self._describe(opened)
-        is_readable = plan.reads_offsets or entry.offsets is not None
+        is_readable = plan.last_batch is not None or entry.offsets is not None
         prepared = replace(
             prepared,
             offsets=self._checkpoint.digest(prepared.batch_id, is_readable=is_readable),

@@ -108,6 +108,15 @@ class SinkCheckpoint:
             return read_batch_conf(content or b"").get(CONTINUOUS_GROUP)
         return None
 
+    def is_epoch(self, batch_id: int) -> bool:
+        """Return whether an exactly-once continuous query has written a batch's file.
+
+        What ``pyspark-kafka offsets rewrite`` plans may be a copy of such a file.
+        """
+        if self._offsets is None or self.continuous_group(batch_id) is None:
+            return False
+        return self._offsets.get(batch_id) != self._offsets.get(batch_id - 1)
+
     def last_continuous_group(self, before: int) -> str | None:
         """Return the group of the last such query that wrote an epoch before a batch, if known."""
         numbers = () if self._offsets is None else self._offsets.batch_ids()

@@ -132,16 +132,16 @@ class SinkPlan:
     """What the tasks of the next batch need to know of the log.
 
     ``query_id`` is that of the newest entry; ``used_until_ms`` is ``SinkLogEntry.started_ms``.
-    ``planned_ms`` is when the batch was planned, by the driver's clock; ``reads_offsets`` says
-    whether the driver could read the checkpoint's offset log then. ``log_id`` is the part of
-    transactional ids that stands for the place of the log.
+    ``planned_ms`` is when the batch was planned, by the driver's clock; ``last_batch`` was the last
+    one in the checkpoint's offset log then, ``None`` if the driver could not read it. ``log_id`` is
+    the part of transactional ids that stands for the place of the log.
     """
 
     committed_through: int = -1
     query_id: str | None = None
     used_until_ms: int = -1
     planned_ms: int | None = None
-    reads_offsets: bool = False
+    last_batch: int | None = None
     log_id: str = ""
 
 

@@ -266,6 +266,36 @@ def test_a_hand_over_aborts_what_was_open_and_again_what_was_opened_since(modes)
         assert not modes.cluster.find_transactions("pyspark-kafka-", TransactionState.ONGOING)
 
 
+def test_a_micro_batch_driver_whose_batch_a_continuous_query_has_finished_commits_nothing(modes):
+    """It read the checkpoint only after later epochs, and found nothing to take over there."""
+    modes.produce(0, 3)
+    modes.run_continuously()
+    batch = max(modes.log("offsets").batch_ids())
+    modes.run_continuously()
+    modes.produce(3, 5)
+    modes.run_batch(last := max(modes.log("offsets").batch_ids()) + 1, 3, 5)
+    late = modes.sink()
+    plan = late.recover()
+    written = modes.write(batch, 0, 3, plan)
+    with pytest.raises(MetadataLogError, match=f"Batch {last} was the last one .* {batch} began"):
+        late.commit(batch, modes.query_id, written, plan)
+    late.abort(batch, written, modes.query_id)
+    assert modes.written() == list(range(5))
+
+
+def test_a_micro_batch_driver_that_begins_after_later_epochs_fences_no_task(modes):
+    modes.produce(0, 3)
+    modes.run_continuously()
+    modes.run_continuously()
+    with closing(modes.late_client()) as live:
+        live.assign(PartitionOffsets({T0: 3}))
+        live.write(PolledRecords(T0, None, 4), row(3))
+        with pytest.raises(MetadataLogError, match="is an epoch of a continuous query"):
+            modes.sink().recover()
+        live.poll(0)
+    assert modes.written() == [0, 1, 2, 3]
+
+
 # A continuous driver that is late
 
 
