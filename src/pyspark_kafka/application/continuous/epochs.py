@@ -111,6 +111,9 @@ RUN_ID: Final = "pyspark_kafka.continuous.runId"
 EPOCHS_TO_RETAIN: Final = 100
 """The default of ``spark.sql.streaming.minBatchesToRetain``."""
 
+_LONG_MS: Final = 5_000
+"""The time in which no other query writes as many epochs or batches as are retained."""
+
 _PURGE_EVERY: Final = 20
 """Purging lists the directory, which is slow on object stores."""
 
@@ -146,6 +149,8 @@ class EpochLog:
         if group_id is not None:
             self._conf[CONTINUOUS_GROUP] = group_id
         self._is_uncertain = False
+        self._newest_ms = 0
+        """When this run has last seen that no other query was newer."""
 
     def recover(self) -> LoggedEpochs:
         """Return where the last run ended.
@@ -155,6 +160,7 @@ class EpochLog:
 
         :raises MetadataLogError: if the logs cannot be read, or do not belong together.
         """
+        self._newest_ms = epoch_ms()
         number, done = self._logs.last()
         if number > done and RUN_ID in self._conf_of(number):
             self._logs.commits.add(number, COMMITTED)
@@ -183,11 +189,14 @@ class EpochLog:
         :raises ConcurrentUpdateError: if another query writes to the log.
         :raises MetadataLogError: if the log cannot be written.
         """
-        content = write_batch_end(epoch.offsets, epoch_ms(), self._conf)
+        began_ms = epoch_ms()
+        content = write_batch_end(epoch.offsets, began_ms, self._conf)
         if not self._logs.offsets.add(epoch.number, content):
             if self._conf_of(epoch.number).get(RUN_ID) != self._run_id:
                 raise ConcurrentUpdateError(self._logs.offsets, epoch.number)
             epoch = self._epoch(epoch.number)
+        self._require_newest_after_long(epoch.number)
+        self._newest_ms = began_ms
         # Only the run that logged the epoch commits it, so it may be committed already.
         self._logs.commits.add(epoch.number, COMMITTED)
         if epoch.number % _PURGE_EVERY == 0:
@@ -198,9 +207,15 @@ class EpochLog:
         """Commit a batch that a micro-batch query planned; raises as ``add`` does."""
         was_uncertain, self._is_uncertain = self._is_uncertain, True
         was_first = self._logs.commits.add(epoch.number, COMMITTED)
-        self._is_uncertain = False
         if not was_first and not was_uncertain:
             raise ConcurrentUpdateError(self._logs.commits, epoch.number)
+        self._require_newest_after_long(epoch.number)
+        self._is_uncertain = False
+
+    def _require_newest_after_long(self, number: int) -> None:
+        """Check a number that was free: others may have written so many that it was purged."""
+        if epoch_ms() - self._newest_ms > _LONG_MS:
+            self.require_newest(number)
 
     def _epoch(self, number: int) -> Epoch:
         return Epoch(number, self._logs.end(number))

@@ -6,6 +6,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.application.checkpoints.logs import ConcurrentUpdateError
+from pyspark_kafka.application.continuous import epochs
 from pyspark_kafka.application.continuous.epochs import EPOCHS_TO_RETAIN, EpochCommitter, EpochLog
 from pyspark_kafka.domain.checkpoints.checkpoint_log import COMMITTED, read_batch, write_batch_end
 from pyspark_kafka.domain.continuous.epochs import Epoch, EpochCoordinator
@@ -13,6 +14,7 @@ from pyspark_kafka.domain.continuous.messages import TaskId
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.clock import epoch_ms
 
 from ..passing import failing_log
 
@@ -79,12 +81,28 @@ def test_a_planned_batch_that_somebody_else_commits_reveals_a_rival(checkpoint):
 def test_a_rival_is_found_after_an_earlier_batch_was_committed(checkpoint):
     """Only a commit that has failed may have reached the storage."""
     run = checkpoint.run("a")
-    for number in range(2):
-        checkpoint.plan_batch(number, 9)
+    checkpoint.plan_batch(0, 9)
     run.commit_planned(Epoch(0, offsets(9)))
+    checkpoint.plan_batch(1, 9)
     checkpoint.commits.add(1, COMMITTED)
     with pytest.raises(ConcurrentUpdateError, match=r"detected for 1.*the log"):
         run.commit_planned(Epoch(1, offsets(9)))
+
+
+@pytest.mark.parametrize("method", [EpochLog.add, EpochLog.commit_planned])
+def test_a_run_that_was_suspended_until_its_number_was_purged_finds_its_rival(
+    checkpoint, monkeypatch, method
+):
+    late = checkpoint.run("a")
+    late.recover()
+    for number in range(3):
+        checkpoint.plan_batch(number, number)
+        checkpoint.commits.add(number, COMMITTED)
+    for log in (checkpoint.offsets, checkpoint.commits):
+        log.purge(1)
+    monkeypatch.setattr(epochs, "epoch_ms", lambda: epoch_ms() + 60_000)
+    with pytest.raises(ConcurrentUpdateError, match="detected for 2"):
+        method(late, Epoch(0, offsets(3)))
 
 
 def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint):
