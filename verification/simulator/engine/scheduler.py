@@ -31,6 +31,7 @@ class Process:
         self.token = 0
         """The number of its sleeps: an event of an earlier one does not wake it."""
 
+        self.suspended_until_ms = 0
         self._body = body
         self._stack = greenlet(self._run)
 
@@ -77,6 +78,7 @@ class Scheduler:
 
     def sleep(self, ms: int) -> None:
         me = self._alive()
+        ms = max(ms, me.suspended_until_ms - self.now_ms)
         if self._events and self._events[0][0] <= self.now_ms + ms:
             me.token += 1
             self._push(ms, me, None)
@@ -93,6 +95,10 @@ class Scheduler:
     def wake(self, process: Process) -> None:
         process.token += 1
         self._push(0, process, None)
+
+    def suspend(self, process: Process, ms: int) -> None:
+        """Let a process stand still, from when it waits next."""
+        process.suspended_until_ms = max(process.suspended_until_ms, self.now_ms + ms)
 
     def kill(self, process: Process, delay_ms: int = 0) -> None:
         """Kill a process, which then has no further effect."""
@@ -122,7 +128,10 @@ class Scheduler:
             if action is not None:
                 action()
             elif process is not None and process.token == token and not process.is_done:
-                self._resume(process)
+                if process.suspended_until_ms > self.now_ms and not process.is_killed:
+                    self._push(process.suspended_until_ms - self.now_ms, process, None)
+                else:
+                    self._resume(process)
 
     def close(self) -> None:
         """Kill all processes, so that nothing of them stays."""
@@ -130,10 +139,11 @@ class Scheduler:
         self._count = 0
         for process in self._processes:
             process.is_killed = True
-            for _ in range(_MAX_FAREWELLS):
-                if not process.is_done:
-                    with suppress(Exception):  # of a process that has no further effect
-                        self._resume(process)
+            farewells = 0
+            while not process.is_done and farewells < _MAX_FAREWELLS:
+                farewells += 1
+                with suppress(Exception):  # of a process that has no further effect
+                    self._resume(process)
         self._events.clear()
 
     def _resume(self, process: Process) -> None:
