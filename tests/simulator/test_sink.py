@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from itertools import chain
 from typing import Final
 
@@ -43,10 +46,39 @@ def test_several_processes_share_the_schedules():
     assert parts[0].sizes["ids"] > 0
 
 
+def _told(seed: int) -> str:
+    return repr(SIMULATOR.run(seed).told)
+
+
 def test_a_seed_decides_everything():
-    told = [repr(SIMULATOR.run(seed).told) for seed in (3, 7, 3, 7)]
+    told = [_told(seed) for seed in (3, 7, 3, 7)]
     assert told[:2] == told[2:]
     assert told[0] != told[1]
+
+
+def test_a_seed_decides_everything_in_every_process():
+    """The order of a set of strings, for one, differs between processes."""
+    seeds = range(40)
+    program = f"""
+from hashlib import sha256
+from verification.simulator.sink import SIMULATOR
+print(*(sha256(repr(SIMULATOR.run(seed).told).encode()).hexdigest() for seed in {seeds}))
+"""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": str(number),
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for number in (1, 2)
+    }
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("name", SIMULATOR.planted)

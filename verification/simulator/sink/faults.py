@@ -29,10 +29,15 @@ class Fault(enum.Enum):
     LATE_TIMEOUT = "the coordinator is late with a time-out"
     LONG_PAUSE = "nobody starts the query for days"
     SKEW = "clocks differ"
+    SUSPENDED_DRIVER = "the driver is suspended"
+    CHANGED_MODE = "the query continues in the other mode"
+    ADDED_PARTITION = "the input gets a partition"
+    SLOW_FUNCTION = "the function stands still"
     TWO_DRIVERS = "a second driver is started"
     RESTORED = "an older checkpoint is restored"
     DELETED_LOG = "the sink's log is deleted"
     COPIED = "the checkpoint is copied, and runs, too"
+    REWRITTEN = "the offsets are rewritten"
     NEW_CHECKPOINT = "the checkpoint is deleted, and 'metadataPath' is not"
 
 
@@ -42,8 +47,13 @@ _PEOPLE: Final[tuple[Fault, ...]] = (
     Fault.DELETED_LOG,
     Fault.COPIED,
     Fault.NEW_CHECKPOINT,
+    Fault.REWRITTEN,
 )
-_OTHERS: Final[tuple[Fault, ...]] = tuple(kind for kind in Fault if kind not in _PEOPLE)
+_CONTINUOUS_PEOPLE: Final = (Fault.TWO_DRIVERS, Fault.COPIED, Fault.DELETED_LOG)
+_MODES: Final = (Fault.CHANGED_MODE, Fault.SUSPENDED_DRIVER)
+_OTHERS: Final[tuple[Fault, ...]] = tuple(
+    kind for kind in Fault if kind not in (*_PEOPLE, *_MODES, Fault.SLOW_FUNCTION)
+)
 _CALLS: Final = (
     "begin",
     "describe",
@@ -55,6 +65,7 @@ _CALLS: Final = (
     "get",
     "latest",
 )
+_CONTINUOUS_CALLS: Final = ("offset", "committed", "end", "seal", "hear", "report", *_CALLS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +74,11 @@ class SinkSettings(Settings):
 
     partitions: int
     records: int
+    """Of each partition, at most."""
+
     batch_records: int
+    """Of each partition in a micro-batch, at most."""
+
     is_log_in_checkpoint: bool
     is_checkpoint_readable: bool
     timeout_ms: int
@@ -78,35 +93,52 @@ class SinkSettings(Settings):
     lanes: int
     """``LANES``: with one, attempts meet in ids more often."""
 
+    retained: int
+    """How many batches Spark keeps in its logs."""
+
+    begins_continuously: bool
+    """Whether the query is a continuous one at first."""
+
+    @property
+    def has_continuous(self) -> bool:
+        return self.begins_continuously or Fault.CHANGED_MODE in self.kinds
+
     @classmethod
     def of(cls, seed: int) -> Self:
         random = Random(seed)  # noqa: S311
-        kinds = set(random.sample(_OTHERS, random.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))))
-        if random.random() < 0.4:
-            kinds.add(random.choice(_PEOPLE))
-        partitions = random.randint(1, 4)
-        batch_records = random.randint(1, 2 * partitions)
+        kinds = set(random.sample(_OTHERS, random.choice((0, 1, 1, 2, 2, 3, 3, 4))))
+        modes = random.choice(((), (), *((each,) for each in _MODES), _MODES, _MODES))
+        has_continuous = Fault.CHANGED_MODE in modes or random.random() < 0.1
+        people = _CONTINUOUS_PEOPLE if has_continuous else _PEOPLE
+        if random.random() < (0.1 if modes else 0.4):
+            kinds.add(random.choice(people))
+        kinds.update(modes)
+        if has_continuous and random.random() < 0.5:
+            kinds.add(Fault.SLOW_FUNCTION)
+        is_in_checkpoint = random.random() < 0.6
         return cls(
             seed=seed,
             kinds=frozenset(kinds),
             rate=random.choice((0.005, 0.02, 0.08)),
-            focus=random.choice(_CALLS),
-            partitions=partitions,
-            records=batch_records * random.randint(1, 4),
-            batch_records=batch_records,
-            is_log_in_checkpoint=random.random() < 0.6,
-            is_checkpoint_readable=random.random() < 0.5,
+            focus=random.choice(_CONTINUOUS_CALLS if has_continuous else _CALLS),
+            partitions=random.randint(1, 4),
+            records=random.choice((1, 1, 2, 2, 3, 4)),
+            batch_records=random.choice((1, 1, 2)),
+            is_log_in_checkpoint=is_in_checkpoint,
+            is_checkpoint_readable=random.random() < 0.5 or has_continuous,
             timeout_ms=random.choice((60_000, 60_000, 900_000)),
             marker_ms=random.choice((0, 0, 3_000)),
             work_ms=random.choice((50, 1_000, 20_000, 100_000)),
             max_failures=random.randint(1, 4),
             first_attempt=random.choice((0, 0, LANES - 1)),
             lanes=random.choice((LANES, LANES, 1)),
+            retained=random.choice((2, 100)),
+            begins_continuously=has_continuous and random.random() < 0.5,
         )
 
     def smaller(self) -> list[Self]:
         less = (
-            replace(self, records=max(1, self.records - self.batch_records)),
+            replace(self, records=max(1, self.records - 1)),
             replace(self, partitions=max(1, self.partitions - 1)),
             replace(self, work_ms=50),
         )

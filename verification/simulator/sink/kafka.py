@@ -1,13 +1,16 @@
-"""A cluster in memory that remembers what happened to each transaction, and by whom."""
+"""Kafka, of which only transactions and the offsets of groups matter.
+
+It remembers what happened to each transaction, and by whom.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.adapters.memory.writing import MemoryTransactions
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.writing.errors import ProducerFencedError, TransactionLostError
+from pyspark_kafka.domain.writing.group_seal import GroupOffset
 from pyspark_kafka.domain.writing.transaction import (
     Transaction,
     TransactionDescription,
@@ -21,13 +24,16 @@ TOPIC: Final = "out"
 OPERATOR: Final = "an operator"
 DAY_MS: Final = 86_400_000
 
+_EXPIRATION_MS: Final = 7 * DAY_MS
 _BEFORE_MARKERS: Final = {
-    TransactionState.EMPTY: TransactionState.EMPTY,
     TransactionState.COMPLETE_COMMIT: TransactionState.PREPARE_COMMIT,
     TransactionState.COMPLETE_ABORT: TransactionState.PREPARE_ABORT,
 }
+_OPEN: Final = (TransactionState.EMPTY, TransactionState.ONGOING)
 
 Lateness = Callable[[], int]
+Place = tuple[str, TopicPartition]
+"""A partition of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,131 +45,198 @@ class Fate:
     by: str
 
 
+@dataclass(slots=True)
+class _TransactionalId:
+    """What a coordinator knows of a transactional id."""
+
+    newest: Transaction
+    begun_by: str
+    used_ms: int
+    state: TransactionState = TransactionState.EMPTY
+    started_ms: int = -1
+    ended_ms: int = 0
+    records: list[bytes] = field(default_factory=list)
+    offsets: dict[Place, GroupOffset] = field(default_factory=dict)
+    """What its transaction is about to commit of groups."""
+
+
 class Kafka:
     """What takes effect in Kafka, at once."""
 
     def __init__(
         self, scheduler: Scheduler, timeout_ms: int, marker_ms: int, lateness_ms: Lateness
     ) -> None:
-        self.cluster = MemoryCluster(lambda: scheduler.now_ms)
-        self.cluster.create_topic(TOPIC)
         self.fates: dict[Transaction, Fate] = {}
         self.records: dict[Transaction, list[bytes]] = {}
         self.checked: dict[Transaction, int] = {}
         """When a driver saw that a transaction was open."""
         self.begun_by: dict[Transaction, str] = {}
-        self.names: set[str] = set()
-        self.newest: dict[str, Transaction] = {}
-        self.forgotten: set[str] = set()
+        self.visible: Counter[bytes] = Counter()
+        """How often each record is visible under ``read_committed``."""
+        self.names: dict[str, None] = {}
+        """All transactional ids that there ever were."""
         self.ever_forgotten: set[str] = set()
-        self._used_ms: dict[str, int] = {}
+        self.check_commit: Callable[[str, str, str, Sequence[bytes]], None] = lambda *_: None
+        self.check_fence: Callable[[str, str, str], None] = lambda *_: None
+        self._ids: dict[str, _TransactionalId] = {}
+        self._groups: dict[Place, GroupOffset] = {}
+        self._unstable: Counter[Place] = Counter()
+        self._producers = 0
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
         self._marker_ms = marker_ms
         self._lateness_ms = lateness_ms
-        self._port = MemoryTransactions(self.cluster, timeout_ms)
 
     def begin(self, name: str, by: str) -> Transaction:
-        """Begin a transaction, and note which one is fenced by it."""
-        self._note_end(name, TransactionEnd.FENCED, by)
-        begun = self._port.begin(name)
-        # Kafka gives a forgotten id a new producer id, and the cluster in memory gives it the same.
-        while name in self.forgotten and begun.epoch < self.newest[name].epoch + 2:
-            begun = self._port.begin(name)
-        self.forgotten.discard(name)
-        self.names.add(name)
+        """Begin a transaction: its id's epoch is raised by one more if one has to be aborted."""
+        found = self._of(name)
+        if found is None:
+            self._producers += 1
+            begun = Transaction(name, self._producers, 0)
+        else:
+            self.check_fence(name, found.begun_by, by)
+            is_ongoing = found.state is TransactionState.ONGOING
+            if is_ongoing:
+                self._end(found, TransactionEnd.FENCED, by)
+            epoch = found.newest.epoch + (2 if is_ongoing else 1)
+            begun = Transaction(name, found.newest.producer_id, epoch)
+        self._ids[name] = _TransactionalId(begun, by, self._scheduler.now_ms)
+        self.names[name] = None
         self.begun_by[begun] = by
-        self._use(begun)
         return begun
 
     def describe(self, names: Collection[str], by: str) -> dict[str, TransactionDescription]:
         """Describe transactional ids, and note which transactions a driver knows to be open."""
-        described = {
-            name: self._before_markers(name, each)
-            for name, each in self._port.describe(names).items()
-        }
-        if by.startswith("commit"):
-            for name, each in described.items():
-                if each.state is TransactionState.ONGOING:
-                    newest = Transaction(name, each.producer_id, each.epoch)
-                    self.checked[newest] = self._scheduler.now_ms
+        described = {}
+        for name in names:
+            if (found := self._of(name)) is not None:
+                described[name] = self._description(found)
+                if found.state is TransactionState.ONGOING and by.startswith("commit"):
+                    self.checked[found.newest] = self._scheduler.now_ms
         return described
 
     def find(self, prefix: str, state: TransactionState) -> dict[str, TransactionDescription]:
-        names = [name for name in self.names if name.startswith(prefix)]
-        described = {
-            name: self._before_markers(name, each)
-            for name, each in self._port.describe(names).items()
-        }
+        found = {name: self._of(name) for name in self.names if name.startswith(prefix)}
+        described = {name: self._description(each) for name, each in found.items() if each}
         return {name: each for name, each in described.items() if each.state is state}
 
+    def is_replaced(self, transaction: Transaction) -> bool:
+        found = self._of(transaction.transactional_id)
+        return found is not None and found.newest.epoch > transaction.epoch
+
     def commit(self, transaction: Transaction, by: str) -> None:
-        self._port.commit(transaction)
-        self.fates.setdefault(
-            transaction, Fate(TransactionEnd.COMMITTED, self._scheduler.now_ms, by)
+        found = self._of(transaction.transactional_id)
+        if found is not None and found.newest == transaction:
+            if found.state in _OPEN:
+                self._end(found, TransactionEnd.COMMITTED, by)
+            if found.state is TransactionState.COMPLETE_COMMIT:
+                return
+        raise TransactionLostError(
+            [transaction.transactional_id],
+            "it was aborted",
+            "Write it again.",
+            may_be_committed=found is None,
         )
-        self._use(transaction)
 
     def abort(self, transaction: Transaction, by: str) -> None:
-        if self.newest.get(transaction.transactional_id) == transaction:
-            self._note_end(transaction.transactional_id, TransactionEnd.ABORTED, by)
-        self._port.abort(transaction)
+        found = self._of(transaction.transactional_id)
+        if found is not None and found.newest == transaction and found.state in _OPEN:
+            self._end(found, TransactionEnd.ABORTED, by)
 
     def write(self, transaction: Transaction, values: Sequence[bytes]) -> None:
         """Append records; the first ones begin the time-out."""
-        for value in values:
-            number = self.cluster.number_of(transaction)
-            self.cluster.produce(TOPIC, value, timestamp=0, transaction=number)
-        if transaction not in self.records:
-            self._scheduler.at(self._timeout_ms + self._lateness_ms(), self.expire)
+        found = self._ongoing(transaction)
+        found.records.extend(values)
         self.records.setdefault(transaction, []).extend(values)
 
-    def expire(self) -> None:
-        for name in self.cluster.abort_expired():
-            before = self.newest[name]
-            self.fates[before] = Fate(TransactionEnd.TIMED_OUT, self._scheduler.now_ms, "Kafka")
-            self._use(Transaction(name, before.producer_id, before.epoch + 1))
+    def add_offset(self, transaction: Transaction, place: Place, offset: GroupOffset) -> None:
+        """Let a transaction change an offset of a group, which is unstable until it has ended."""
+        found = self._ongoing(transaction)
+        if place not in found.offsets:
+            self._unstable[place] += 1
+        found.offsets[place] = offset
 
-    def forget(self) -> None:
-        """Forget the ids that were not used for 7 days."""
-        self.expire()
-        for name, used_ms in self._used_ms.items():
-            if used_ms < self._scheduler.now_ms - 7 * DAY_MS:
-                self.cluster.forget_transactional_id(name)
-                self.forgotten.add(name)
-                self.ever_forgotten.add(name)
+    def commit_and_continue(self, transaction: Transaction, by: str) -> None:
+        """Commit a transaction, whose producer then has the next one with the same epoch."""
+        found = self._ongoing(transaction)
+        self._end(found, TransactionEnd.COMMITTED, by)
+        # The transactions of a producer are not distinguished.
+        del self.fates[transaction]
+        self.records.pop(transaction, None)
+        found.state, found.records, found.offsets = TransactionState.EMPTY, [], {}
 
-    def visible(self) -> Counter[bytes]:
-        """Return how often each record is visible under ``read_committed``.
+    def is_unstable(self, place: Place) -> bool:
+        return self._unstable[place] > 0
 
-        An open transaction does not hide later ones here: at the end there is none.
-        """
-        found: Counter[bytes] = Counter()
-        for transaction, fate in self.fates.items():
-            if fate.end is TransactionEnd.COMMITTED:
-                found.update(self.records.get(transaction, ()))
+    def is_ending(self, name: str) -> bool:
+        """Return whether markers are still to be written."""
+        found = self._of(name)
+        return found is not None and self._scheduler.now_ms - found.ended_ms < self._marker_ms
+
+    def group(self, group_id: str) -> Mapping[TopicPartition, GroupOffset]:
+        return {
+            partition: offset
+            for (group, partition), offset in self._groups.items()
+            if group == group_id
+        }
+
+    def _of(self, name: str) -> _TransactionalId | None:
+        """Return what is known of an id, unless it was not used for 7 days."""
+        found = self._ids.get(name)
+        if found is None or found.state is TransactionState.ONGOING:
+            return found
+        if self._scheduler.now_ms - found.used_ms > _EXPIRATION_MS:
+            del self._ids[name]
+            self.ever_forgotten.add(name)
+            return None
         return found
 
-    def fetched(self) -> Counter[bytes]:
-        partition = TopicPartition(TOPIC, 0)
-        records = self.cluster.fetch(
-            partition, 0, 1 << 40, committed_only=True, max_records=1 << 20
+    def _ongoing(self, transaction: Transaction) -> _TransactionalId:
+        found = self._of(transaction.transactional_id)
+        if found is None or found.newest != transaction or found.state not in _OPEN:
+            raise ProducerFencedError(transaction.transactional_id)
+        if found.state is TransactionState.EMPTY:
+            began_ms = self._scheduler.now_ms
+            found.state, found.started_ms = TransactionState.ONGOING, began_ms
+            until_ms = self._timeout_ms + self._lateness_ms()
+            self._scheduler.at(until_ms, lambda: self._expire(found, transaction, began_ms))
+        return found
+
+    def _expire(self, found: _TransactionalId, transaction: Transaction, started_ms: int) -> None:
+        is_same = found.newest == transaction and found.started_ms == started_ms
+        if is_same and found.state is TransactionState.ONGOING:
+            self._end(found, TransactionEnd.TIMED_OUT, "Kafka")
+            name, epoch = transaction.transactional_id, transaction.epoch + 1
+            found.newest = Transaction(name, transaction.producer_id, epoch)
+
+    def _end(self, found: _TransactionalId, end: TransactionEnd, by: str) -> None:
+        is_committed = end is TransactionEnd.COMMITTED
+        if found.state is TransactionState.ONGOING or is_committed:
+            self.fates[found.newest] = Fate(end, self._scheduler.now_ms, by)
+        if is_committed:
+            self.check_commit(found.newest.transactional_id, found.begun_by, by, found.records)
+            self.visible.update(found.records)
+        found.state = (
+            TransactionState.COMPLETE_COMMIT if is_committed else TransactionState.COMPLETE_ABORT
         )
-        return Counter(record.value for record in records if record.value is not None)
+        found.ended_ms = found.used_ms = self._scheduler.now_ms
+        offsets = found.offsets
+        if offsets and self._marker_ms and is_committed:
+            self._scheduler.at(self._marker_ms, lambda: self._settle(offsets, is_committed=True))
+        else:
+            self._settle(offsets, is_committed=is_committed)
 
-    def _before_markers(self, name: str, found: TransactionDescription) -> TransactionDescription:
-        """Return the state that a transaction has from its end until its markers are written."""
-        fate = self.fates.get(self.newest[name])
-        is_new = fate is not None and self._scheduler.now_ms - fate.at_ms < self._marker_ms
-        return replace(found, state=_BEFORE_MARKERS[found.state]) if is_new else found
+    def _settle(self, offsets: Mapping[Place, GroupOffset], *, is_committed: bool) -> None:
+        """Let the offsets of a transaction count, or drop them: its markers are written."""
+        self._unstable.subtract(offsets.keys())
+        if is_committed:
+            self._groups.update(offsets)
 
-    def _note_end(self, name: str, end: TransactionEnd, by: str) -> None:
-        newest = self.newest.get(name)
-        if newest is not None and newest not in self.fates:
-            described = self.cluster.describe_transaction(name)
-            if described is not None and described.state is TransactionState.ONGOING:
-                self.fates[newest] = Fate(end, self._scheduler.now_ms, by)
-
-    def _use(self, newest: Transaction) -> None:
-        self.newest[newest.transactional_id] = newest
-        self._used_ms[newest.transactional_id] = self._scheduler.now_ms
+    def _description(self, found: _TransactionalId) -> TransactionDescription:
+        state = found.state
+        if self._scheduler.now_ms - found.ended_ms < self._marker_ms:
+            state = _BEFORE_MARKERS.get(state, state)
+        newest = found.newest
+        return TransactionDescription(
+            newest.producer_id, newest.epoch, state, found.started_ms, self._timeout_ms
+        )

@@ -3,12 +3,13 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import TransactionLostError
 from pyspark_kafka.domain.writing.transaction import (
     LANES,
@@ -19,10 +20,11 @@ from pyspark_kafka.domain.writing.transaction import (
 )
 
 from ..engine.outcome import ViolationError
-from .checkpoint import Checkpoint, value_of
+from .calls import StorageError
+from .checkpoint import SOURCE, Checkpoint, between, part, value_of
 from .faults import Fault
 from .kafka import OPERATOR, Fate
-from .ports import SINKS, StorageError
+from .ports import SINKS
 from .world import MAX_ENTRIES, World
 
 PARTLY_LOST: Final = "A part of the batch is missing"
@@ -53,9 +55,14 @@ KNOWN: Final = frozenset(
 )
 """What is known of the code under test: counted, and no violation unless ``--strict``."""
 
+_OF_OTHER_MODE: Final = re.compile(
+    r"The transactions of batch (\d+) are|has taken over batch (\d+) and has not"
+    r"|batch (\d+) would write the records between them again"
+    r"|Batch (\d+), the last one in the checkpoint, is an epoch"
+)
 _ENDS: Final = (TransactionEnd.ABORTED, TransactionEnd.TIMED_OUT, TransactionEnd.FENCED)
 _DUPLICATES: Final = frozenset({Fault.DELETED_LOG, Fault.NEW_CHECKPOINT, Fault.COPIED})
-_SHARED: Final = frozenset({Fault.TWO_DRIVERS, Fault.COPIED})
+_SHARED: Final = frozenset({Fault.TWO_DRIVERS, Fault.COPIED, Fault.SUSPENDED_DRIVER})
 
 
 def _kind_of(kind: str, ends: AbstractSet[TransactionEnd]) -> str:
@@ -68,6 +75,7 @@ def application_of(process: str) -> str:
 
 
 def batch_of(process: str) -> int:
+    """Return the micro-batch of a process: ``commit 3.2`` is of batch 2."""
     return int(process.split(" ")[1].split(".")[1])
 
 
@@ -83,6 +91,10 @@ class Oracle:
         self._last: dict[str, SinkLogEntry] = {}
         world.check_error = self.check_error
         world.check_entry = self._check_entry
+        world.kafka.check_commit = self._check_commit
+        world.kafka.check_fence = self._check_fence
+        self._committed: dict[str, tuple[str, int]] = {}
+        """Who has committed last under a continuous query's id, and until when that was hidden."""
 
     def check_error(self, error: Exception, checkpoint: Checkpoint, by: str) -> None:
         """Check that what an error of the driver says is true."""
@@ -91,8 +103,15 @@ class Oracle:
         elif isinstance(error, MetadataLogError) and not isinstance(error, StorageError):
             if OTHER_DRIVER in error.message:
                 self._check_other_driver(error, by)
+            elif found := _OF_OTHER_MODE.search(error.message):
+                self._check_other_mode(int(next(filter(None, found.groups()))), checkpoint, error)
             elif not self._world.interference and not self._is_of_late_write(error):
                 self._violate("untrue: the log", str(error))
+
+    def _check_other_mode(self, batch: int, checkpoint: Checkpoint, error: Exception) -> None:
+        """Check that the other mode has not finished a batch that it is said to have to finish."""
+        if checkpoint.is_committed(batch) and not self._world.interference:
+            self._violate("untrue: the other mode", str(error))
 
     def _is_of_late_write(self, error: MetadataLogError) -> bool:
         return LATE_WRITE in error.message and "(late)" in self._adders[max(self._adders)]
@@ -125,6 +144,31 @@ class Oracle:
         is_shared = Fault.COPIED in self._world.interference
         if entry.state is BatchState.DROPPED and TransactionEnd.COMMITTED in ends and not is_shared:
             self._violate("logged as dropped, and is not", str(entry))
+
+    def _check_commit(self, name: str, begun_by: str, by: str, records: Sequence[bytes]) -> None:
+        """Check that a query writes nothing after its ``stop`` has returned."""
+        number = application_of(begun_by)
+        if by.startswith("task"):
+            self._committed[name] = number, self._world.scheduler.now_ms
+        if records and number in self._world.stopped_ms:
+            self._violate("visible after stop", f"{sorted(records)} of {begun_by}, by {by}")
+
+    def _check_fence(self, name: str, begun_by: str, by: str) -> None:
+        """Check that no late micro-batch driver fences a task of a later query that it can see.
+
+        A continuous driver cannot see another one in the same planned batch.
+        """
+        is_continuous = f"-{SOURCE}-" in name
+        is_driver = by.startswith(("plan", "commit", "abort")) and "(late)" not in by
+        if not is_driver or name not in self._committed:
+            return
+        number, at_ms = self._committed[name]
+        is_late = int(application_of(by)) < int(number) and number == application_of(begun_by)
+        if not is_continuous or not is_late:
+            return
+        looked_ms = self._world.looked_ms.get(by, self._world.scheduler.now_ms)
+        if at_ms + self._world.settings.marker_ms < looked_ms:
+            self._violate("a late driver fences a task", f"{by} fences {begun_by}, {name}")
 
     def _check_records(self, entry: SinkLogEntry, checkpoint: Checkpoint) -> None:
         """Check that no record of a batch is missing, if it is committed now."""
@@ -173,9 +217,9 @@ class Oracle:
 
     def _check_unknown(self, error: TransactionLostError, entry: SinkLogEntry) -> None:
         kafka = self._world.kafka
-        epochs = {each.transactional_id: each.epoch for each in entry.transactions}
+        logged = {each.transactional_id: each for each in entry.transactions}
         for name in error.transactional_ids:
-            is_replaced = kafka.newest[name].epoch > epochs.get(name, 0)
+            is_replaced = name in logged and kafka.is_replaced(logged[name])
             if name not in kafka.ever_forgotten and not is_replaced:
                 self._violate("untrue: forgotten", error.message)
 
@@ -253,17 +297,14 @@ class Oracle:
 
     def check_end(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Check that every record is visible once, and that bounds hold."""
-        seen = self._world.kafka.fetched()
-        if seen != self._world.kafka.visible():
-            self._violate("the simulator", "its ledger is not what a consumer reads")
-        seen.update(self._world.written_by_people)
+        seen = self._world.kafka.visible + Counter(self._world.written_by_people)
         known = set()
         for checkpoint in checkpoints:
-            for number in range(self._world.records):
-                known.add(value_of(checkpoint.tag, number))
-                self._check_record(number, checkpoint, checkpoints, seen)
+            for partition, offset in between({}, self._world.input):
+                known.add(value_of(checkpoint.tag, partition, offset))
+                self._check_record(partition, offset, checkpoint, checkpoints, seen)
         if extra := seen.keys() - known:
-            self._violate("never read", str(extra))
+            self._violate("never read", str(sorted(extra)))
         self._check_bounds(checkpoints)
         self._check_ends_by_others()
 
@@ -280,28 +321,40 @@ class Oracle:
             one, other = application_of(fate.by), application_of(begun_by)
             if world.places[one] != world.places[other]:
                 self._violate("a copy ends the original's transaction", f"{transaction}: {fate}")
-            elif is_in_order and one != other and batch_of(fate.by) < batch_of(begun_by):
+            elif is_in_order and one != other and self._is_earlier(fate.by, begun_by):
                 self._violate("a late driver ends a transaction", f"{transaction}: {fate}")
+
+    def _is_earlier(self, process: str, other: str) -> bool:
+        """Return whether a process is of a batch before another's."""
+        if process.startswith("driver"):  # a continuous query, which took a batch
+            return self._world.taken[application_of(process)] < batch_of(other)
+        return batch_of(process) < batch_of(other)
 
     def _check_record(
         self,
-        number: int,
+        partition: int,
+        offset: int,
         checkpoint: Checkpoint,
         checkpoints: Sequence[Checkpoint],
         seen: Counter[bytes],
     ) -> None:
-        if number < checkpoint.first:
+        value = value_of(checkpoint.tag, partition, offset)
+        if offset < _at(checkpoint.first, partition, 0):
             # An earlier checkpoint of the same input has it.
-            if not any(seen[value_of(each.tag, number)] for each in checkpoints):
-                self._violate("lost", f"record {number} is not visible")
-        elif number < checkpoint.last:
-            value = value_of(checkpoint.tag, number)
-            if not seen[value]:
-                self._violate(self._kind_of_loss(), f"record {value!r} is not visible")
-            if seen[value] > 1 and not self._world.interference & _DUPLICATES:
-                is_restored = Fault.RESTORED in self._world.interference
-                kind = _RESTORED if is_restored else "duplicate"
-                self._violate(kind, f"record {value!r} is visible {seen[value]} times")
+            values = [value_of(each.tag, partition, offset) for each in checkpoints]
+            if not any(seen[each] for each in values):
+                self._violate("lost", f"record {value!r} is not visible")
+        elif checkpoint.last is None or offset < _at(checkpoint.last, partition, 0):
+            self._check_times(value, seen[value])
+
+    def _check_times(self, value: bytes, times: int) -> None:
+        world = self._world
+        least, most = (1 + each[value] for each in (world.least, world.most))
+        if times < least:
+            self._violate(self._kind_of_loss(), f"record {value!r} is visible {times} times")
+        if times > most and not world.interference & _DUPLICATES:
+            kind = _RESTORED if Fault.RESTORED in world.interference else "duplicate"
+            self._violate(kind, f"record {value!r} is visible {times} times")
 
     def _kind_of_loss(self) -> str:
         world = self._world
@@ -315,10 +368,17 @@ class Oracle:
     def _check_bounds(self, checkpoints: Sequence[Checkpoint]) -> None:
         world = self._world
         runs = len(world.places)
-        if len(world.kafka.names) > runs * world.settings.partitions * LANES * SLOTS:
+        of_runs = runs * world.settings.partitions * LANES * SLOTS
+        if len(world.kafka.names) > of_runs + len(world.input) * len(checkpoints):
             self._violate("too many ids", str(len(world.kafka.names)))
         if opened := world.kafka.find("", TransactionState.ONGOING):
             self._violate("left open", str(opened))
         for checkpoint in checkpoints:
-            if len(checkpoint.sinks.batch_ids()) > MAX_ENTRIES + 2:
+            # A run that takes over, or aborts, adds one; the next batch of micro-batches purges.
+            added = runs if world.settings.has_continuous else 0
+            if len(checkpoint.sinks.batch_ids()) > MAX_ENTRIES + 2 + added:
                 self._violate("too many entries", str(checkpoint.sinks.batch_ids()))
+
+
+def _at(offsets: Mapping[TopicPartition, int], partition: int, default: int) -> int:
+    return offsets.get(part(partition), default)

@@ -16,7 +16,7 @@ from pyspark_kafka.domain.writing import transaction
 from pyspark_kafka.domain.writing.transaction import SinkTaskId, TransactionEnd
 
 from ..engine.simulator import Change
-from . import ports
+from . import planted_modes, ports
 
 _SINK: Final[Any] = KafkaSink
 _TASK: Final[Any] = SinkTask
@@ -130,6 +130,7 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
         Change(kafka_sink, "end_of", _taken_for(TransactionEnd.FENCED, TransactionEnd.TIMED_OUT)),
     ),
     "the time left is ignored": (Change(kafka_sink, "ms_left", _nothing),),
+    **planted_modes.PLANTED,
 }
 
 

@@ -1,12 +1,12 @@
-"""The ports of the sink, whose every call takes time and may fail."""
+"""The ports of the sink."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 
@@ -14,7 +14,6 @@ from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
 from pyspark_kafka.application.writing.sink_task import SinkTask
-from pyspark_kafka.domain.errors import BrokerUnreachableError, MetadataLogError, PysparkKafkaError
 from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.group_seal import GroupOffset
@@ -25,116 +24,34 @@ from pyspark_kafka.domain.writing.transaction import (
     TransactionState,
     short_digest,
 )
-from pyspark_kafka.ports.checkpoints import MetadataLog
+from pyspark_kafka.ports.checkpoints import EditableLog
 from pyspark_kafka.ports.reading import SourceEvents
 from pyspark_kafka.ports.writing import RecordWriter, Transactions
 
-from ..engine.decisions import Fired
-from ..engine.scheduler import Killed
-from .faults import Fault
+from .calls import LOG_WRITES, REQUEST_TIMEOUT_MS, WRITES, Calls, no_answer, unreachable
 
 if TYPE_CHECKING:
     from pyspark_kafka.application.use_cases import SinkUseCases
 
-    from .spark import Application
+    from .application import Application
     from .world import World
 
-T = TypeVar("T")
-
 SINKS: Final = "sinks"
-REQUEST_TIMEOUT_MS: Final = 30_000
 
-_DELAYS: Final = (Fault.SLOW, Fault.STALL, Fault.WORKER_DIES, Fault.DRIVER_DIES)
-_READS: Final = (*_DELAYS, Fault.LOST_REQUEST)
-_LOG_WRITES: Final = (*_READS, Fault.LOST_ANSWER, Fault.LATE)
-_WRITES: Final = (*_LOG_WRITES, Fault.TWICE)
-
-
-class StorageError(MetadataLogError):
-    """The storage did not answer in time."""
-
-
-class Calls:
-    """Lets calls of an application's processes take effect, or not."""
-
-    def __init__(
-        self, world: World, application: Application, error: Callable[[], PysparkKafkaError]
-    ) -> None:
-        self.world = world
-        self.application = application
-        self._error = error
-
-    def __call__(
-        self,
-        call: str,
-        subject: object,
-        effect: Callable[[str], T],
-        kinds: Sequence[Fault] = _READS,
-    ) -> T:
-        world, current = self.world, self.world.scheduler.current
-        assert current is not None
-        name = current.name
-        fired = world.decisions.one_of(name, call, kinds)
-        world.scheduler.sleep(world.decisions.between(name, 1, 20))
-        if fired is None:
-            return self._effect(name, call, subject, effect)
-        world.tell(name, call, subject, fired.kind.value)
-        late = fired.between(100, REQUEST_TIMEOUT_MS)
-        if fired.kind in (Fault.WORKER_DIES, Fault.DRIVER_DIES):
-            self._die(fired)
-            if world.scheduler.is_killed:
-                outcome = late % 3 if kinds is not _READS else 0
-                if outcome:
-                    self._later(late if outcome == 1 else 0, name, call, subject, effect)
-                raise Killed
-        elif fired.kind in (Fault.SLOW, Fault.STALL):
-            longer = fired.between(1, 60) if fired.kind is Fault.STALL else 1
-            world.scheduler.sleep(late * longer)
-        elif fired.kind is not Fault.LOST_REQUEST:
-            at_ms = 0 if fired.kind is Fault.LOST_ANSWER else late
-            self._later(at_ms, name, call, subject, effect)
-        if fired.kind in (Fault.LOST_REQUEST, Fault.LOST_ANSWER, Fault.LATE):
-            world.scheduler.sleep(fired.between(0, late))
-            raise self._error()
-        return self._effect(name, call, subject, effect)
-
-    def _die(self, fired: Fired) -> None:
-        if fired.kind is Fault.DRIVER_DIES:
-            self.application.die()
-        else:
-            self.world.scheduler.kill_current()
-
-    def _later(
-        self, delay_ms: int, name: str, call: str, subject: object, effect: Callable[[str], object]
-    ) -> None:
-        def take_effect() -> None:
-            with suppress(PysparkKafkaError):
-                self._effect(f"{name}{' (late)' if delay_ms else ''}", call, subject, effect)
-
-        self.world.scheduler.at(delay_ms, take_effect)
-
-    def _effect(self, name: str, call: str, subject: object, effect: Callable[[str], T]) -> T:
-        try:
-            result = effect(name)
-        except PysparkKafkaError as error:
-            self.world.tell(name, call, subject, type(error).__name__)
-            raise
-        self.world.tell(name, call, subject, result)
-        return result
-
-
-def _unreachable() -> PysparkKafkaError:
-    return BrokerUnreachableError("memory", REQUEST_TIMEOUT_MS / 1000)
+_POLL_MS: Final = 500
 
 
 class SimulatedTransactions(Transactions):
     def __init__(self, calls: Calls) -> None:
         self._kafka = calls.world.kafka
+        self._scheduler = calls.world.scheduler
         self._call = calls
 
     def begin(self, transactional_id: str) -> Transaction:
+        while self._kafka.is_ending(transactional_id):  # CONCURRENT_TRANSACTIONS
+            self._scheduler.sleep(_POLL_MS)
         return self._call(
-            "begin", transactional_id, lambda by: self._kafka.begin(transactional_id, by), _WRITES
+            "begin", transactional_id, lambda by: self._kafka.begin(transactional_id, by), WRITES
         )
 
     def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
@@ -145,15 +62,34 @@ class SimulatedTransactions(Transactions):
         return self._call("find", prefix, lambda _: self._kafka.find(prefix, state))
 
     def commit(self, transaction: Transaction) -> None:
-        self._call("commit", transaction, lambda by: self._kafka.commit(transaction, by), _WRITES)
+        self._call("commit", transaction, lambda by: self._kafka.commit(transaction, by), WRITES)
 
     def abort(self, transaction: Transaction) -> None:
-        self._call("abort", transaction, lambda by: self._kafka.abort(transaction, by), _WRITES)
+        self._call("abort", transaction, lambda by: self._kafka.abort(transaction, by), WRITES)
 
     def committed(
-        self, group_id: str, partitions: Collection[TopicPartition], *, is_stable: bool = True
+        self,
+        group_id: str,
+        partitions: Collection[TopicPartition] | None,
+        *,
+        is_stable: bool = True,
     ) -> Mapping[TopicPartition, GroupOffset]:
-        raise NotImplementedError
+        until_ms = self._scheduler.now_ms + REQUEST_TIMEOUT_MS
+
+        def read(by: str) -> Mapping[TopicPartition, GroupOffset] | None:
+            asked = [(group_id, each) for each in partitions or ()]
+            if is_stable and any(map(self._kafka.is_unstable, asked)):
+                return None
+            self._call.world.looked_ms[by] = self._scheduler.now_ms
+            found = self._kafka.group(group_id)
+            wanted = found.keys() if partitions is None else partitions
+            return {each: found[each] for each in wanted if each in found}
+
+        while (found := self._call("committed", group_id, read)) is None:
+            if self._scheduler.now_ms > until_ms:
+                raise unreachable()
+            self._scheduler.sleep(_POLL_MS)
+        return found
 
     def commit_offset(
         self,
@@ -162,7 +98,11 @@ class SimulatedTransactions(Transactions):
         partition: TopicPartition,
         offset: GroupOffset,
     ) -> None:
-        raise NotImplementedError
+        def seal(by: str) -> None:
+            self._kafka.add_offset(transaction, (group_id, partition), offset)
+            self._kafka.commit_and_continue(transaction, by)
+
+        self._call("seal", f"{partition} at {offset.offset}: {offset.metadata}", seal, LOG_WRITES)
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -181,11 +121,11 @@ class SimulatedWriter(RecordWriter):
         self._transaction = transaction
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:  # noqa: ARG002
-        values = [each or b"" for each in batch.column("value").to_pylist()]
+        values = values_of(batch)
         transaction = self._transaction
         assert transaction is not None
         # Nothing is written twice: producers number their records.
-        self._call("write", values, lambda _: self._kafka.write(transaction, values), _LOG_WRITES)
+        self._call("write", values, lambda _: self._kafka.write(transaction, values), LOG_WRITES)
         self._records += batch.num_rows
 
     def flush(self) -> DeliveryStats:
@@ -195,7 +135,11 @@ class SimulatedWriter(RecordWriter):
         """Do nothing: there is no connection."""
 
 
-class SimulatedLog(MetadataLog):
+def values_of(batch: pa.RecordBatch) -> list[bytes]:
+    return [each or b"" for each in batch.column("value").to_pylist()]
+
+
+class SimulatedLog(EditableLog):
     def __init__(self, calls: Calls, log: MemoryMetadataLog, name: str) -> None:
         self._call = calls
         self._log = log
@@ -212,7 +156,7 @@ class SimulatedLog(MetadataLog):
                 self._call.world.check_entry(batch_id, metadata, checkpoint, by)
             return is_added
 
-        return self._call("add", (batch_id, metadata), add, _LOG_WRITES)
+        return self._call("add", (batch_id, metadata), add, LOG_WRITES)
 
     def get(self, batch_id: int) -> bytes | None:
         return self._call("get", batch_id, lambda _: self._log.get(batch_id))
@@ -226,6 +170,15 @@ class SimulatedLog(MetadataLog):
     def purge(self, threshold: int) -> None:
         self._call("purge", threshold, lambda _: self._log.purge(threshold))
 
+    def replace(self, batch_id: int, metadata: bytes) -> None:
+        def replace(_: str) -> None:
+            self._log.replace(batch_id, metadata)
+
+        self._call("replace", (batch_id, metadata), replace, LOG_WRITES)
+
+    def remove(self, batch_id: int) -> None:
+        self._call("remove", batch_id, lambda _: self._log.remove(batch_id), LOG_WRITES)
+
 
 class _Events:
     def records_delivered(self, delivered: DeliveryStats) -> None:
@@ -233,49 +186,51 @@ class _Events:
 
 
 class SimulatedUseCases:
-    """What Spark's writers need of ``UseCases``."""
+    """What Spark's writers need of ``UseCases``, and continuous queries of containers."""
 
     def __init__(self, world: World, application: Application) -> None:
         self._world = world
         self._application = application
-        self._kafka = Calls(world, application, _unreachable)
-        self._storage = Calls(
-            world, application, lambda: StorageError("storage", "The storage did not answer")
-        )
-        self._transactions = SimulatedTransactions(self._kafka)
+        self.kafka = Calls(world, application, unreachable)
+        self.storage = Calls(world, application, no_answer)
+        self.transactions = SimulatedTransactions(self.kafka)
+        checkpoint = application.checkpoint
+        self.offsets = SimulatedLog(self.storage, checkpoint.offsets, "offsets")
+        self.commits = SimulatedLog(self.storage, checkpoint.commits, "commits")
+        self.backups = SimulatedLog(self.storage, checkpoint.backups, "backups")
+        self._sinks = SimulatedLog(self.storage, checkpoint.sinks, SINKS)
 
     @contextmanager
     def sink(self, options: SinkOptions) -> Iterator[SinkUseCases]:
         made = SimpleNamespace(
-            kafka_sink=partial(self._kafka_sink, options),
+            kafka_sink=partial(self.kafka_sink, options),
             sink_task=partial(self._sink_task, options),
         )
         yield cast("SinkUseCases", made)
 
-    def _kafka_sink(self, options: SinkOptions) -> KafkaSink:
+    def kafka_sink(self, options: SinkOptions) -> KafkaSink:
         settings, checkpoint = self._world.settings, self._application.checkpoint
         is_readable = settings.is_log_in_checkpoint or settings.is_checkpoint_readable
         query_id = checkpoint.query_id if is_readable else None
-        offsets = SimulatedLog(self._storage, checkpoint.offsets, "offsets")
         return KafkaSink(
-            SimulatedLog(self._storage, checkpoint.sinks, SINKS),
+            self._sinks,
             SinkCheckpoint(
-                offsets if is_readable else None,
-                None,
+                self.offsets if is_readable else None,
+                self.backups if is_readable else None,
                 lambda: query_id,
                 has_sink_log=options.is_log_in_checkpoint,
             ),
-            lambda: self._transactions,
+            lambda: self.transactions,
             options,
             short_digest(checkpoint.place),
             lambda: self._world.scheduler.now_ms + self._application.skew_ms,
         )
 
     def _sink_task(self, options: SinkOptions) -> SinkTask:
-        writer = SimulatedWriter(self._kafka)
+        writer = SimulatedWriter(self.kafka)
         return SinkTask(
             writer,
-            lambda: self._transactions,
+            lambda: self.transactions,
             options,
             cast("SourceEvents", cast("Any", _Events())),
         )

@@ -1,13 +1,17 @@
 """One schedule, from a seed."""
 
+from contextlib import nullcontext
+from functools import cache
 from unittest.mock import patch
 
 from pyspark import TaskContext
 
 from pyspark_kafka.application.writing import kafka_sink
+from pyspark_kafka.domain.checkpoints.entries import SinkLogEntry
 from pyspark_kafka.domain.writing import transaction
 
 from ..engine.outcome import Outcome, ViolationError
+from .continuous import virtual
 from .faults import SinkSettings
 from .oracle import Oracle
 from .people import People
@@ -23,6 +27,9 @@ def simulate(settings: SinkSettings) -> Outcome:
             patch.object(transaction, "LANES", settings.lanes),
             patch.object(TaskContext, "_taskContext", None),
             patch.object(kafka_sink, "MAX_ENTRIES", MAX_ENTRIES),
+            # The same content is parsed again and again.
+            patch.object(SinkLogEntry, "from_bytes", cache(SinkLogEntry.from_bytes)),
+            virtual(world) if settings.has_continuous else nullcontext(),
         ):
             world.scheduler.run()
     except ViolationError as error:

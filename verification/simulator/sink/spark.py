@@ -16,13 +16,15 @@ from pyspark_kafka.adapters.spark.sink_writers import (
     TaskCommitMessage,
 )
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
+from pyspark_kafka.domain.checkpoints.checkpoint_log import write_batch_end
 from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
 from ..engine.decisions import Fired
 from ..engine.scheduler import Killed, Process
+from .application import Application
 from .checkpoint import Batch, Checkpoint
 from .faults import Fault
-from .ports import SimulatedUseCases
 from .world import World
 
 Messages: TypeAlias = list[TaskCommitMessage | None]
@@ -54,51 +56,18 @@ class Attempt:
 _Event: TypeAlias = tuple[str, Attempt | None, Any]
 
 
-class Application:
-    """One run of the query: a driver, and executors for its tasks."""
+class MicroBatchApplication(Application):
+    """One run of a query in micro-batches."""
 
     def __init__(self, world: World, number: int, checkpoint: Checkpoint) -> None:
-        self.checkpoint = checkpoint
-        self.error: BaseException | None = None
-        self.is_dead = False
-        self.is_over = False
-        self.skew_ms = 0
-        self._world = world
-        self._number = number
-        self._use_cases: Any = SimulatedUseCases(world, self)
+        super().__init__(world, number, checkpoint)
+        self._options = world.options(checkpoint.prefix)
         self._next_attempt = world.settings.first_attempt
-        self._processes: list[Process] = []
         self._attempts: list[Attempt] = []
         self._inbox: list[_Event] = []
-        name = f"driver {number}"
         most = world.settings.partitions
-        self._partitions = world.decisions.between(name, max(1, most - 1), most)
-        if skew := world.decisions.has(name, Fault.SKEW, 1):
-            self.skew_ms = skew.between(-600_000, 600_000)
-        world.places[str(number)] = checkpoint.place
-        self._driver = world.scheduler.spawn(name, self._run)
-
-    @property
-    def is_at_work(self) -> bool:
-        return any(not each.is_done for each in self._processes)
-
-    def die(self) -> None:
-        """Kill the driver; its executors and its Python process may not notice for a while."""
-        if self.is_over:
-            return
-        self._world.tell(self._driver.name, "dies", "", None)
-        self.is_dead = self.is_over = True
-        self._world.scheduler.kill(self._driver)
-        self._leave_processes()
-        self._world.notify()
-
-    def _leave_processes(self) -> None:
-        decisions = self._world.decisions
-        for process in self._processes:
-            if process.is_done:
-                continue
-            goes_on = decisions.has(process.name, Fault.ORPHANS, 0.7)
-            self._world.scheduler.kill(process, goes_on.between(1, 120_000) if goes_on else 0)
+        self._partitions = world.decisions.between(self.name, max(1, most - 1), most)
+        self._driver = self.spawn(self.name, self._run)
 
     def _run(self) -> None:
         try:
@@ -107,35 +76,44 @@ class Application:
         except (SparkError, PysparkKafkaError) as error:
             self.error = error
             self._world.tell(self._driver.name, "fails", "", error)
-        self.is_over = True
-        self._leave_processes()
-        self._world.notify()
+        self._end()
 
     def _plan(self) -> Batch | None:
         self._step()
         checkpoint, world = self.checkpoint, self._world
         planned = checkpoint.planned()
-        if planned is not None and not checkpoint.is_committed(planned):
+        if planned is not None and not checkpoint.is_committed(planned.number):
             return planned
-        start = planned.end if planned else checkpoint.first
-        if start >= world.records:
+        start = planned.end if planned else checkpoint.initial
+        if checkpoint.is_done(world.input):
             return None
-        size = world.decisions.between(self._driver.name, 0, world.settings.batch_records)
-        if world.decisions.is_quiet:
-            size = max(size, 1)
-        batch = Batch(planned.number + 1 if planned else 0, start, min(start + size, world.records))
+        number, end = planned.number + 1 if planned else 0, self._next_end(start)
         self._step()
-        if not checkpoint.offsets.add(batch.number, batch.to_bytes(world.scheduler.now_ms)):
+        content = write_batch_end(end, world.scheduler.now_ms)
+        if not checkpoint.offsets.add(number, content):
             raise SparkError("Concurrent update to the offset log")
+        batch = Batch(number, start, end)
         world.tell(self._driver.name, "plans", batch, None)
         return batch
+
+    def _next_end(self, start: PartitionOffsets) -> PartitionOffsets:
+        world, most = self._world, self._world.settings.batch_records
+        if world.decisions.is_quiet:
+            return PartitionOffsets(world.input)
+        sizes = {each: world.decisions.between(self.name, 0, most) for each in world.input}
+        return PartitionOffsets(
+            {
+                each: max(start.get(each, 0), min(end, start.get(each, 0) + sizes[each]))
+                for each, end in world.input.items()
+            }
+        )
 
     def _run_batch(self, batch: Batch) -> None:
         writer = self._in_python("plan", batch, lambda writer: writer)
         self._step()
         try:
             messages = self._run_job(batch, writer)
-            self._world.given[f"commit {self._number}.{batch.number}"] = tuple(
+            self._world.given[f"commit {self.number}.{batch.number}"] = tuple(
                 each.written.transaction for each in messages if each and each.written.transaction
             )
             self._step()
@@ -149,7 +127,7 @@ class Application:
             )
             raise
         self._step()
-        if not self.checkpoint.commits.add(batch.number, b"{}"):
+        if not self.checkpoint.commit(batch.number, self._world.settings.retained):
             raise SparkError("Concurrent update to the commit log")
         self._world.remember(self.checkpoint)
 
@@ -176,17 +154,16 @@ class Application:
         def run() -> None:
             self._world.planned_ms.setdefault(key, self._world.scheduler.now_ms)
             try:
-                returned.append(body(KafkaStreamWriter(self._use_cases, self._world.options)))
+                returned.append(body(KafkaStreamWriter(self._use_cases, self._options)))
             except PysparkKafkaError as error:
                 failed.append(error)
                 self._world.check_error(error, self.checkpoint, name)
             finally:
                 self._world.scheduler.wake(self._driver)
 
-        key = f"{self._number}.{batch.number}"
+        key = f"{self.number}.{batch.number}"
         name = f"{what} {key}"
-        process = self._world.scheduler.spawn(name, run)
-        self._processes.append(process)
+        process = self.spawn(name, run)
         while not process.is_killed and not returned and not failed:
             self._world.scheduler.park()
         if returned:
@@ -238,7 +215,7 @@ class Application:
         attempt_id = self._next_attempt
         properties = {
             QUERY_ID: self.checkpoint.query_id,
-            RUN_ID: str(self._number),
+            RUN_ID: str(self.number),
             BATCH_ID: str(batch.number),
         }
         context: Any = SimpleNamespace(
@@ -247,7 +224,7 @@ class Application:
             attemptNumber=lambda: number,
             taskAttemptId=lambda: attempt_id,
         )
-        name = f"task {self._number}.{batch.number} p{partition} a{attempt_id}"
+        name = f"task {self.number}.{batch.number} p{partition} a{attempt_id}"
         self._next_attempt += 1
         rows = batch.rows(partition, self._partitions, self.checkpoint.tag)
 
@@ -263,9 +240,8 @@ class Application:
                 attempt.is_running = False
                 self._send(event)
 
-        attempt.process = self._world.scheduler.spawn(name, run)
+        attempt.process = self.spawn(name, run)
         self._attempts.append(attempt)
-        self._processes.append(attempt.process)
         if fired := self._world.decisions.has(name, Fault.SPECULATION, 0.4):
             delay_ms = fired.between(1, 2 * self._world.settings.work_ms)
             self._world.scheduler.at(delay_ms, lambda: self._send(("slow", attempt, None)))
@@ -273,11 +249,11 @@ class Application:
     def _batches(
         self, attempt: Attempt, name: str, rows: Sequence[bytes]
     ) -> Iterator[pa.RecordBatch]:
-        for values in (rows[:1], rows[1:]):
+        for values in (rows[:1], rows[1:])[: len(rows)]:
             self._world.scheduler.sleep(self._world.work_ms(name))
             if attempt.is_cancelled:
                 raise SparkError("TaskKilled")
-            yield _arrow(tuple(values))
+            yield arrow(tuple(values))
 
     def _may_lose_executor(self, stage_attempt: int) -> None:
         world = self._world
@@ -335,5 +311,5 @@ class Application:
 
 
 @cache
-def _arrow(values: tuple[bytes, ...]) -> pa.RecordBatch:
+def arrow(values: tuple[bytes, ...]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())})

@@ -1,8 +1,10 @@
 """The story of a schedule."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, cast
 
+from pyspark_kafka.domain.checkpoints.checkpoint_log import read_batch_end
 from pyspark_kafka.domain.checkpoints.entries import SinkLogEntry
 from pyspark_kafka.domain.writing.transaction import Transaction
 
@@ -10,7 +12,10 @@ from ..engine.outcome import Outcome, Told
 from ..engine.story import tell
 from .faults import Fault, SinkSettings
 
-_READS: Final = frozenset({"describe", "find", "get", "latest", "purge"})
+_READS: Final = frozenset(
+    {"describe", "find", "get", "latest", "purge", "batch_ids"}
+    | {"committed", "partitions", "hear", "offset"}
+)
 _FAULTS: Final = frozenset(kind.value for kind in Fault)
 
 
@@ -34,16 +39,14 @@ def _importance(told: Told) -> int:
         return 0
     if call in {"write", "plans"}:
         return 1
-    return 2 if call == "begin" else 3
+    return 2 if call in {"begin", "end"} else 3
 
 
 def _text(value: object) -> str:
     if isinstance(value, Transaction):
         return f"{_short(value.transactional_id)} epoch {value.epoch}"
-    if isinstance(value, tuple) and isinstance(value[1], bytes) and value[1].startswith(b"v"):
-        entry = SinkLogEntry.from_bytes(value[1])
-        names = ", ".join(_text(each) for each in entry.transactions)
-        return f"{value[0]}: batch {entry.batch_id} {entry.state.value} [{names}]"
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes):
+        return f"{value[0]}: {_content(value[1])}"
     if isinstance(value, str) and value.startswith("sink-"):
         return _short(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -51,6 +54,17 @@ def _text(value: object) -> str:
             each.decode() if isinstance(each, bytes) else _text(each) for each in value
         )
     return str(value)
+
+
+def _content(content: bytes) -> str:
+    """Return what a file of the sink's log or of the checkpoint says."""
+    if b"batchId" in content and content.startswith(b"v"):
+        entry = SinkLogEntry.from_bytes(content)
+        names = ", ".join(_text(each) for each in entry.transactions)
+        return f"batch {entry.batch_id} {entry.state.value} [{names}]"
+    with suppress(ValueError):
+        return f"a batch up to {read_batch_end(content).to_json()}"
+    return f"{len(content)} bytes"
 
 
 def _short(name: str) -> str:

@@ -1,21 +1,29 @@
 """What all processes of a schedule share, and what a story is told from."""
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Callable
-from typing import Final
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.options.client_settings import ProducerSettings
 from pyspark_kafka.domain.options.sink import SinkOptions
 from pyspark_kafka.domain.options.sink_table import DeliveryGuarantee
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
 
 from ..engine.decisions import Decisions
 from ..engine.outcome import Told
 from ..engine.scheduler import Process, Scheduler
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, part
 from .faults import Fault, SinkSettings
 from .kafka import TOPIC, Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .application import Application
 
 PREFIX: Final = "sink"
 MAX_ENTRIES: Final = 6
@@ -32,19 +40,33 @@ class World:
         self.kafka = Kafka(
             self.scheduler, settings.timeout_ms, settings.marker_ms, self._lateness_ms
         )
-        self.records = settings.records
-        self.options = _options(settings)
+        self.input = self._input()
+        """Where the partitions of the input end."""
+        self.options = cache(partial(_options, settings))
+        """The sink's options, by its ``transactionalIdPrefix``."""
         self.told: list[Told] = []
         self.snapshots: list[Checkpoint] = []
         self.interference: set[Fault] = set()
         """What people did of which not everything is promised."""
         self.planned_ms: dict[str, int] = {}
         """When a batch of an application was planned."""
+        self.applications: dict[str, Application] = {}
+        """By their numbers."""
         self.places: dict[str, str] = {}
         """The place of an application's checkpoint, by the application's number."""
         self.given: dict[str, tuple[Transaction, ...]] = {}
         """The transactions that a call of ``commit`` got."""
         self.written_by_people: set[bytes] = set()
+        self.least: Counter[bytes] = Counter()
+        """By how much more than once an output has to be visible, since offsets were rewritten."""
+        self.most: Counter[bytes] = Counter()
+        """By how much more than once it may be."""
+        self.stopped_ms: dict[str, int] = {}
+        """When ``stop`` of a continuous query has returned, by the application's number."""
+        self.taken: dict[str, int] = {}
+        """The batch that a continuous query takes over, by the application's number."""
+        self.looked_ms: dict[str, int] = {}
+        """When a process has read the offsets of a group."""
         self.known: Counter[str] = Counter()
         """What was found and is known."""
         self.people: Process | None = None
@@ -60,7 +82,14 @@ class World:
             self.scheduler.wake(self.people)
 
     def is_visible(self, value: bytes) -> bool:
-        return self.kafka.visible()[value] > 0
+        return self.kafka.visible[value] > 0
+
+    def add_records(self, partition: TopicPartition, records: int) -> None:
+        self.input[partition] = self.input.get(partition, 0) + records
+
+    def _input(self) -> dict[TopicPartition, int]:
+        most, between = self.settings.records, self.decisions.between
+        return {part(each): between("input", 1, most) for each in range(self.settings.partitions)}
 
     def remember(self, checkpoint: Checkpoint) -> None:
         if Fault.RESTORED in self.settings.kinds:
@@ -78,7 +107,7 @@ class World:
         return self.decisions.between("Kafka", 1, 10_000)
 
 
-def _options(settings: SinkSettings) -> SinkOptions:
+def _options(settings: SinkSettings, prefix: str) -> SinkOptions:
     checkpoint = StoragePath("memory://checkpoint")
     path = "memory://checkpoint/sinks/pyspark_kafka"
     return SinkOptions(
@@ -87,7 +116,7 @@ def _options(settings: SinkSettings) -> SinkOptions:
         guarantee=DeliveryGuarantee.EXACTLY_ONCE,
         metadata_path=StoragePath(path if settings.is_log_in_checkpoint else "memory://elsewhere"),
         checkpoint=checkpoint,
-        transactional_id_prefix=PREFIX,
+        transactional_id_prefix=prefix,
         producer=ProducerSettings(transaction_timeout_ms=settings.timeout_ms),
         kafka=(("bootstrap.servers", "memory"),),
     )
