@@ -195,10 +195,10 @@ class EpochLog:
             if self._conf_of(epoch.number).get(RUN_ID) != self._run_id:
                 raise ConcurrentUpdateError(self._logs.offsets, epoch.number)
             epoch = self._epoch(epoch.number)
-        self._require_newest_after_long(epoch.number)
-        self._newest_ms = began_ms
         # Only the run that logged the epoch commits it, so it may be committed already.
         self._logs.commits.add(epoch.number, COMMITTED)
+        self._require_newest_after_long(epoch.number)
+        self._newest_ms = began_ms
         if epoch.number % _PURGE_EVERY == 0:
             self._logs.purge(epoch.number + 1 - EPOCHS_TO_RETAIN)
         return epoch
