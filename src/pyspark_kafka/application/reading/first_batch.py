@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.partition_offsets import PartitionOffsets
+from ...domain.partition_offsets import LATEST, PartitionOffsets
 from ...domain.reading.data_loss import first_batch_start_unknown
 from ...domain.reading.errors import (
     NoCommittedOffsetError,
@@ -19,6 +19,7 @@ from ...domain.reading.offset_limits import (
     GlobalTimestamp,
     OnNoMatch,
     can_move,
+    starts_at_latest,
 )
 
 if TYPE_CHECKING:
@@ -84,9 +85,13 @@ class FirstBatch:
         if self._refusal is not None and not start:
             raise self._refusal
 
+    def starts_at(self, start: PartitionOffsets) -> bool:
+        """Return whether a batch from ``start`` may be the first one: none may be committed yet."""
+        return start == self._initial_offsets.found
+
     def end(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
         """Return the end of a new batch; a first one without a stored start may end sooner."""
-        is_first = self._end is None and start == self._initial_offsets.found
+        is_first = self._end is None and self.starts_at(start)
         if is_first and not self._initial_offsets.are_stored:
             at_end = self._initial_offsets.at_end
             kept = PartitionOffsets(
@@ -108,11 +113,7 @@ class FirstBatch:
         if end == self._end or not is_first:
             return start
         begin = self._found_again(start, end)
-        moved = {
-            partition
-            for partition, until in end.items()
-            if self._has_moved(partition, begin, until)
-        }
+        moved = self._moved(begin, end)
         self._report_unknown(begin, end, moved)
         return begin.merge(end.restrict(moved))
 
@@ -139,8 +140,8 @@ class FirstBatch:
         planned if that was required. Otherwise the batch may have been empty, which the records
         show that are left before its end: those that were deleted are older still.
         """
-        if self._refusal is None and self._initial_offsets.found is None:
-            return frozenset()  # the start is stored
+        if not self._is_found_again:
+            return frozenset()
         suspects = [part for part, until in end.items() if 0 < until <= begin.get(part, until)]
         earliest = self._offset_reader.earliest(suspects)
         is_required = on_no_match is OnNoMatch.ERROR
@@ -152,6 +153,30 @@ class FirstBatch:
         # Partitions that only this process has found are new, and not deleted.
         return start.restrict(end) if self._initial_offsets.found is not None else start
 
+    def _moved(
+        self, begin: Mapping[TopicPartition, int], end: PartitionOffsets
+    ) -> AbstractSet[TopicPartition]:
+        """Return the partitions that the options no longer start where the batch started.
+
+        Those that start at their latest offset never do: it was the end of the batch, and is lower
+        now if a broker lags or the topic was created again.
+        """
+        moved = {
+            partition
+            for partition, until in end.items()
+            if self._starts_at_end(partition) or self._has_moved(partition, begin, until)
+        }
+        if not moved or self._is_found_again:
+            return moved
+        # A stored start that the log does not reach is of a topic that was created again since.
+        latest = self._offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(moved, LATEST)))
+        return {partition for partition in moved if begin[partition] <= latest[partition]}
+
+    def _starts_at_end(self, partition: TopicPartition) -> bool:
+        return self._is_found_again and (
+            starts_at_latest(self._limit, partition) or partition in self._initial_offsets.at_end
+        )
+
     def _has_moved(
         self, partition: TopicPartition, begin: Mapping[TopicPartition, int], until: int
     ) -> bool:
@@ -159,3 +184,8 @@ class FirstBatch:
         offset = begin.get(partition)
         is_behind = self._refusal is not None if offset is None else offset > until
         return is_behind and can_move(self._limit, partition)
+
+    @property
+    def _is_found_again(self) -> bool:
+        """Whether this process has determined the start, which is not read from the log."""
+        return self._refusal is not None or self._initial_offsets.found is not None

@@ -146,10 +146,13 @@ class KafkaOffsetReader:
         return StreamStart(self.resolve_open(offsets), frozenset(at_end))
 
     def start_of(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        """Return where a stream starts in those of ``partitions`` that the options still cover."""
+        """Return where a stream starts in those of ``partitions`` that the options still cover.
+
+        Partitions that do not exist are left out, unless their offset is given.
+        """
         match self._start:
             case Specific():
-                return self.resolve_open(self._start.of(partitions))
+                return self._existing(self._start.of(partitions))
             case GlobalTimestamp(timestamp):
                 return self._matching(dict.fromkeys(partitions, timestamp))
             case ByTimestamp(timestamps):
@@ -158,6 +161,14 @@ class KafkaOffsetReader:
                 return self._retrying(lambda: self._fetcher.committed(group_id, partitions))
             case _:
                 return self.start_of_stream().offsets
+
+    def _existing(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        open_ends = {one: offset for one, offset in offsets.items() if offset < 0}
+        at_end = [one for one, offset in open_ends.items() if offset == LATEST]
+        found = self.earliest(open_ends.keys() - set(at_end))
+        if at_end:
+            found = found.merge(self._retrying(lambda: self._fetcher.latest(at_end)))
+        return offsets.restrict(offsets.keys() - open_ends.keys()).merge(found)
 
     def unresolved(
         self,

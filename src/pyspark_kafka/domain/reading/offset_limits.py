@@ -104,15 +104,21 @@ StartingOffsets = OffsetLimit | CommittedOffsets
 EndingOffsets = Latest | Specific | GlobalTimestamp | ByTimestamp
 
 
-def can_move(limit: StartingOffsets, partition: TopicPartition) -> bool:
-    """Return whether new records or commits can change where a stream starts in a partition."""
+def starts_at_latest(limit: StartingOffsets, partition: TopicPartition) -> bool:
+    """Return whether a stream starts at the latest offset of a partition."""
     match limit:
-        case Earliest():
-            return False
+        case Latest():
+            return True
         case Specific():
             return limit.of([partition]).get(partition) == LATEST
         case _:
-            return True
+            return False
+
+
+def can_move(limit: StartingOffsets, partition: TopicPartition) -> bool:
+    """Return whether new records or commits can change where a stream starts in a partition."""
+    is_fixed = isinstance(limit, Earliest | Specific)
+    return not is_fixed or starts_at_latest(limit, partition)
 
 
 def parse_offset_limit(text: str) -> Earliest | Latest | Specific:

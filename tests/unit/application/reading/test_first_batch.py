@@ -270,3 +270,44 @@ def test_a_start_beyond_the_log_is_still_a_data_loss_after_a_restart(kit):
     for made in (stream(kit, {"startingOffsets": '{"t":{"0":9,"1":0}}'}) for _ in range(2)):
         with pytest.raises(DataLossError, match="changed from 9 to 5"):
             made.plan_input_partitions(made.initial_offset(), offsets(5, 0))
+
+
+@pytest.mark.parametrize("options", LATER_STARTS)
+def test_a_first_batch_that_starts_at_the_end_is_empty_again_if_the_end_is_lower_now(kit, options):
+    """The topic was created again; a broker that lags answers the same."""
+    kit.cluster.commit("g", {})
+    produce(kit, 3, 500)
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    assert end == offsets(3, 0)
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", 2)
+    produce(kit, 2, 500)
+    restarted = stream(kit, options)
+    assert restarted.plan_input_partitions(restarted.initial_offset(), end) == ()
+
+
+def test_a_stored_start_that_a_new_topic_does_not_reach_is_a_data_loss_after_each_restart(kit):
+    options = {"metadataPath": "memory://recreated"}
+    kit.produce(5)
+    assert stream(kit, options).initial_offset() == offsets(5, 0)
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", 2)
+    for _ in range(2):
+        made = stream(kit, options)
+        with pytest.raises(DataLossError, match="changed from 5 to 0"):
+            made.plan_input_partitions(made.initial_offset(), offsets(0, 0))
+
+
+@pytest.mark.parametrize("offset", ["-1", "-2"])
+def test_a_first_batch_whose_partition_is_gone_runs_again_with_a_report(kit, offset):
+    options = {"startingOffsets": f'{{"t":{{"0":0,"1":{offset}}}}}', "failOnDataLoss": "false"}
+    kit.produce(2)
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", 1)
+    kit.produce(3)
+    restarted = stream(kit, options)
+    ranges = restarted.plan_input_partitions(restarted.initial_offset(), end)
+    assert ranges_of(ranges, tp(0)) == {0, 1}
