@@ -175,22 +175,29 @@ class ProgressReports:
         self._clock = clock
         self._events = events
         self._reported: PartitionOffsets | None = None
+        self._committed: PartitionOffsets | None = None
         self._retry_at_ms: int | None = None
 
-    def done(self, end: PartitionOffsets, latest: PartitionOffsets | None) -> None:
+    def done(
+        self, end: PartitionOffsets, latest: PartitionOffsets | None, *, is_committed: bool = True
+    ) -> None:
         """Take the end of the last committed batch, and the known latest offsets.
 
-        Repeated calls with the same end report it once, and commit it until that succeeds.
+        Repeated calls with the same end report it once, and commit it until that succeeds. Initial
+        offsets are not committed: the query may continue elsewhere, and only the engine knows.
         """
         if end != self._reported:
             self._reported = end
             if latest and self._events.takes_lag:
                 self._events.lag_measured(Lag.between(latest, end))
-            self._commit(end)
-        elif self._retry_at_ms is not None and self._clock.now_ms() >= self._retry_at_ms:
+        if is_committed and (end != self._committed or self._is_retry_due()):
             self._commit(end)
 
+    def _is_retry_due(self) -> bool:
+        return self._retry_at_ms is not None and self._clock.now_ms() >= self._retry_at_ms
+
     def _commit(self, end: PartitionOffsets) -> None:
+        self._committed = end
         self._retry_at_ms = None
         if self._group_id is None:
             return
@@ -262,7 +269,8 @@ class KafkaMicroBatchStream:
         """
         self._first_batch.check(start)
         self._latest = self._fetch_latest(start)
-        self._progress.done(start, self._latest)
+        is_committed = not self._first_batch.starts_at(start)
+        self._progress.done(start, self._latest, is_committed=is_committed)
         has_partitions = bool(self._latest)
         end = self._admission.end_of_batch(start, self._latest, limit) if has_partitions else start
         return self._first_batch.end(start, end)

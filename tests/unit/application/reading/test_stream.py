@@ -367,6 +367,18 @@ def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit):
     assert kit.cluster.committed("g") == END
 
 
+def test_initial_offsets_are_not_committed_to_a_group(kit):
+    """The query may be further: Spark's wrapper for availableNow asks before it tells where."""
+    kit.produce(2)
+    kit.cluster.commit("g", END)
+    stream = kit.container({"commitOffsetsToGroup": "g", "startingOffsets": "earliest"})
+    made = stream.micro_batch_stream()
+    assert made.latest_offset(made.initial_offset(), made.default_read_limit) == END
+    assert kit.cluster.committed("g") == END
+    made.commit(made.initial_offset())
+    assert kit.cluster.committed("g") == made.initial_offset()
+
+
 def test_a_commit_that_fails_is_reported_and_tried_again_later(kit, monkeypatch):
     """The stream goes on, and does not try at every trigger: the group's offsets are a copy."""
     failure = KafkaRequestError("a commit", "why")
