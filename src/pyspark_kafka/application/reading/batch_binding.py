@@ -61,10 +61,20 @@ class BatchBinding:
     def _bound(self, part: PartitionPart, start: int, end: int) -> OffsetRange:
         whole = batch_range(part.partition, start, end)
         if part.start is not None and start > part.start:
-            # The first part may have been read before these records were deleted.
-            skipped_to = start if part.end is None else min(start, part.end)
-            self._events.data_lost(planned_offsets_not_read(part.partition, part.start, skipped_to))
+            self._report_deleted(part, part.start, start)
         return part.of(whole.from_offset, whole.until_offset)
+
+    def _report_deleted(self, part: PartitionPart, planned: int, start: int) -> None:
+        """Report the records from ``planned`` to ``start`` that are deleted.
+
+        The first part may have been read before that. A start at a time that no record matched
+        moves without a loss when one does.
+        """
+        skipped_to = start if part.end is None else min(start, part.end)
+        earliest = self._offset_reader.earliest([part.partition]).get(part.partition, skipped_to)
+        if planned < earliest:
+            until = min(skipped_to, earliest)
+            self._events.data_lost(planned_offsets_not_read(part.partition, planned, until))
 
     def _added(self, task: BatchTask) -> Collection[TopicPartition]:
         """Return the partitions that this task reads although they were not planned.

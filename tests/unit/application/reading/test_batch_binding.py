@@ -356,3 +356,19 @@ def test_a_deleted_topic_is_an_error(filled, split, options):
     for task in before:
         with pytest.raises(UnknownTopicError):
             run(filled, [task], given)
+
+
+def test_a_start_that_moves_to_a_record_that_now_matches_is_no_loss(kit):
+    """Records before it are older than the time; the options start at the end without a match."""
+    options = {
+        "startingTimestamp": "1000",
+        "startingOffsetsByTimestampStrategy": "latest",
+        "minPartitions": "4",
+    }
+    produce_at(kit, 0, 1_000, 1_000, 1_000, 1_000)
+    tasks = plan(kit, options)
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", 2)
+    produce_at(kit, 0, 500, 500, 500, 1_000)
+    assert run(kit, tasks, options) == [("t", 0, 3)]
+    assert lost(kit) == []
