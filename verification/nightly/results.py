@@ -101,6 +101,7 @@ PARTS: Final = (
     Part("soak-hostile", "verification.soak --hostile --rounds 15 --keep-going"),
     Part("soak-racks", "verification.soak --hostile continuous --racks --rounds 15 --keep-going"),
     Part("trials-differential", "verification.trials differential --minutes 15"),
+    Part("trials-schedules", "verification.trials schedules --minutes 15"),
     Part("trials-secrets", "verification.trials secrets --minutes 10"),
     *(
         Part(f"fuzz-{target}", f"verification.fuzz --target {target} --minutes 10")

@@ -1,10 +1,12 @@
 """Random trials, round after round, each from a seed.
 
     python -m verification.trials differential --minutes 60 --seed 1
+    python -m verification.trials schedules --rounds 300 --seed 1
     python -m verification.trials secrets --minutes 60
     python -m verification.trials differential --seed 4711 --rounds 1
 
 ``differential`` compares random queries with the JVM connector: rows, checkpoints and errors.
+``schedules`` does so with schedules of ``verification.simulator source``.
 ``secrets`` gives secrets to queries and commands, in right and wrong options, and looks for them in
 logs, errors, plans, events, checkpoints, temporary files and arguments. What is found is printed
 with its seed, and the exit status is 1; the last line above repeats a round.
@@ -29,6 +31,7 @@ from tests.spark_home import make_spark_home
 from ..soak.session import session
 from .differential import Differential
 from .secret_trial import SecretTrial
+from .simulated_schedules import SimulatedSchedules
 
 _SETTINGS: Final = {
     "spark.jars": ",".join(map(str, connector_jars())),
@@ -69,6 +72,10 @@ def _differential(servers: LocalServers, folder: Path, stack: ExitStack) -> Diff
     return Differential(spark, shared_kafka(servers.find("kafka")), folder, _say)
 
 
+def _schedules(servers: LocalServers, folder: Path, stack: ExitStack) -> SimulatedSchedules:
+    return SimulatedSchedules(_differential(servers, folder, stack))
+
+
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -78,8 +85,9 @@ def _secrets(servers: LocalServers, folder: Path, _: ExitStack) -> SecretTrial:
     return SecretTrial(servers.find("secured"), folder, _say)
 
 
-_TRIALS: Final[Mapping[str, Callable[..., Differential | SecretTrial]]] = {
+_TRIALS: Final[Mapping[str, Callable[..., Differential | SecretTrial | SimulatedSchedules]]] = {
     "differential": _differential,
+    "schedules": _schedules,
     "secrets": _secrets,
 }
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
 from tests.spark.random_topics import CODECS, SIZES, RandomTopics
@@ -62,7 +63,14 @@ class ChangingTopics(RandomTopics):
             begin = self._random.randint(self.begins[part] + 1, ends[part])
             self.begins[part] = begin
             self.cluster.delete_records({(part.topic, part.partition): begin})
-            folder = self.cluster._nodes[0].data / f"{part.topic}-{part.partition}"
-            # Until segments are deleted, brokers look for a time in the first one that had it
-            # (UnifiedLog.fetchOffsetByTimestamp).
-            await_until(lambda: sum(int(log.stem) <= begin for log in folder.glob("*.log")) == 1)
+            await_deleted(self.cluster, part, begin)
+
+
+def await_deleted(cluster: KafkaCluster, part: TopicPartition, begin: int) -> None:
+    """Wait until segments are deleted that are before an offset.
+
+    Until then brokers look for a time in the first one that had it
+    (``UnifiedLog.fetchOffsetByTimestamp``).
+    """
+    folder = cluster._nodes[0].data / f"{part.topic}-{part.partition}"
+    await_until(lambda: sum(int(log.stem) <= begin for log in folder.glob("*.log")) == 1)

@@ -77,12 +77,14 @@ class Differential:
             random = Random(seed)  # noqa: S311  # the same for the same seed
             options = RandomOptions(topics, random)
             for _ in range(self.batches):
-                self._run_batch(options.batch() | _SOON, random)
-            self._run_stream(options.stream() | _SOON, topics, random)
+                self.run_batch(options.batch(), random)
+            self.run_stream(options.stream(), str(topics.seed), topics.change, random)
         self.say(f"seed {seed}: {json.dumps(self.counts)}")
         return self.counts["different"] == before
 
-    def _run_batch(self, options: Options, random: Random) -> None:
+    def run_batch(self, options: Options, random: Random) -> None:
+        """Run a batch query."""
+        options = options | _SOON
         ours, jvm = _ours(options, random), random.choice([*JvmSource])
         given = dict(ours.options) | {"client": str(ours.client)} | options
         self._compare(
@@ -92,16 +94,19 @@ class Differential:
             _answer(lambda: read_jvm(self.spark, self.kafka, jvm, **options)),
         )
 
-    def _run_stream(self, options: Options, topics: ChangingTopics, random: Random) -> None:
+    def run_stream(
+        self, options: Options, name: str, change: Callable[[], None], random: Random
+    ) -> None:
         """Run two streams again and again; the JVM connector may run one of ours in between."""
+        options = options | _SOON
         moves, sources = random.random() < 0.5, []
         for number in range(self.runs):
             if number:
-                topics.change()
+                change()
             ours = JVM if moves and random.random() < 0.5 else _ours(options, random)
             sources.append(str(ours))
             left = [
-                self._answer_of_stream(source, f"{topics.seed}-{side}", options, moves)
+                self._answer_of_stream(source, f"{name}-{side}", options, moves)
                 for source, side in ((ours, "ours"), (JVM, "theirs"))
             ]
             if (
