@@ -56,13 +56,20 @@ class MicroBatchReader(DataSourceStreamReader):
         self._opened: tuple[ExitStack, KafkaMicroBatchStream] | None = None
         self._known: tuple[tuple[Offsets, PartitionOffsets], ...] = ()
 
+    @property
+    def _may_be_first(self) -> bool:
+        """Whether the batch to plan may be the first one."""
+        return True
+
     def initialOffset(self) -> Offsets:  # noqa: N802
         with strip_tracebacks():
             return self._stream().initial_offset().to_dict()
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         with strip_tracebacks():
-            tasks = self._stream().plan_tasks(self._checked(start), self._checked(end))
+            tasks = self._stream().plan_tasks(
+                self._checked(start), self._checked(end), may_be_first=self._may_be_first
+            )
         return input_partitions(tasks)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -146,6 +153,10 @@ class OlderStreamReader(MicroBatchReader):
 
     _start: PartitionOffsets | None = None
     _is_new = False
+
+    @property
+    def _may_be_first(self) -> bool:
+        return self._is_new
 
     def initialOffset(self) -> Offsets:  # noqa: N802
         self._is_new = True

@@ -104,7 +104,8 @@ class KafkaSource(Generic[T]):
         log.info("GetBatch called with start = %s, end = %s", given, end.to_json())
         if self._current is None:
             self._current = end
-        ranges = self._stream.plan_input_partitions(initial if start is None else start, end)
+        begin = initial if start is None else start
+        ranges = self._stream.plan_input_partitions(begin, end, may_be_first=start is None)
         log.debug("TopicPartitions: %s", ", ".join(map(str, end)))
         log.info("GetBatch generating RDD of offset range: %s", ", ".join(map(str, ranges)))
         return self._load(ranges)

@@ -290,9 +290,12 @@ class KafkaMicroBatchStream:
         self._stops_at_first_latest = True
 
     def plan_input_partitions(
-        self, start: PartitionOffsets, end: PartitionOffsets
+        self, start: PartitionOffsets, end: PartitionOffsets, *, may_be_first: bool = True
     ) -> tuple[OffsetRange, ...]:
         """Split the offsets of a batch into ranges, one for each task.
+
+        An engine that knows that a batch is a later one sets ``may_be_first`` to false: its start
+        may equal the initial offsets.
 
         :raises DataLossError: if records in between are gone and ``failOnDataLoss`` is true.
         :raises AvailableNowError: if partitions changed under Trigger.AvailableNow.
@@ -301,11 +304,15 @@ class KafkaMicroBatchStream:
         if self._prefetched is not None and start != end:
             latest = self._offset_reader.latest(end)
             check_available_now(self._prefetched, end, latest)
-        return self._planner.plan(self._first_batch.start_as_of(start, end), end)
+        begin = self._first_batch.start_as_of(start, end) if may_be_first else start
+        return self._planner.plan(begin, end)
 
-    def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[TaskRanges, ...]:
+    def plan_tasks(
+        self, start: PartitionOffsets, end: PartitionOffsets, *, may_be_first: bool = True
+    ) -> tuple[TaskRanges, ...]:
         """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
-        return self._task_planner.plan(self.plan_input_partitions(start, end))
+        ranges = self.plan_input_partitions(start, end, may_be_first=may_be_first)
+        return self._task_planner.plan(ranges)
 
     def commit(self, end: PartitionOffsets) -> None:
         """Notify that a batch that ends at ``end`` is committed."""

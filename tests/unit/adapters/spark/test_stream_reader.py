@@ -43,7 +43,7 @@ def reader_of(given: list[PartitionOffsets]) -> KafkaStreamReader:
         given.append(start)
         return LATER if start is END else END
 
-    def plan_tasks(*ends: PartitionOffsets) -> tuple[()]:
+    def plan_tasks(*ends: PartitionOffsets, **_: bool) -> tuple[()]:
         given.extend(ends)
         return ()
 

@@ -259,3 +259,9 @@ def test_a_batch_is_counted_from_where_the_driver_is(kit):
     made = source(kit, EARLIEST)
     assert made.latest_offset(None, ReadMaxRows(4)) == offsets(4, 0)
     assert made.latest_offset(offsets(0, 0), ReadMaxRows(4)) == offsets(4, 0)
+
+
+def test_a_later_batch_that_starts_at_the_initial_offsets_is_not_the_first(kit):
+    """Its partitions that are gone are reported, after a restart as well."""
+    with pytest.raises(DataLossError, match="t-1"):
+        source(kit, EARLIEST).get_batch(offsets(0, 0), offsets(0))
