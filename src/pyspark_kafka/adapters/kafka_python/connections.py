@@ -87,9 +87,8 @@ class RawConnection:
 
         A request may take ``timeout_ms`` to be sent, and its whole response as long to come.
         """
-        address, _, _ = connected.transport.host_port().partition("<-")
+        self._socket, address = _taken_from(connected)
         self._peer = f"broker {connected.node_id} at {address}"
-        self._socket = _taken_from(connected)
         # A time-out of the socket would count for each of its calls.
         self._socket.setblocking(False)
         session_ms: float = connected._reauth.session_lifetime_ms or math.inf  # noqa: SLF001
@@ -205,15 +204,20 @@ class RawConnection:
             return bool(selector.select(timeout_s))
 
 
-def _taken_from(connected: Any) -> socket.socket:
-    """Return the socket of kafka-python's transport, which no longer reads from it."""
+def _taken_from(connected: Any) -> tuple[socket.socket, str]:
+    """Return the socket of kafka-python's transport, which no longer reads from it, and its peer.
+
+    :raises KafkaConnectionError: if the broker has closed the connection as soon as it was made.
+    """
     transport, network = connected.transport, connected.net
+    if transport is None:
+        raise kafka_errors.KafkaConnectionError("the broker closed the connection")
+    address, _, _ = transport.host_port().partition("<-")
     transport.pause_reading()
     if transport._read_task is not None:  # noqa: SLF001  # left waiting by pause_reading
         network.cancel(transport._read_task)  # noqa: SLF001
     connected._reauth.cancel()  # noqa: SLF001  # it would write to the socket later
-    taken: socket.socket = transport.take_socket()
-    return taken
+    return transport.take_socket(), address
 
 
 def _new_memory(size: int) -> memoryview:

@@ -6,9 +6,10 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
+from pyspark_kafka.adapters.kafka_python.connections import RawConnection
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener
@@ -95,3 +96,16 @@ def test_a_broker_that_lets_a_request_for_metadata_wait_is_not_asked_again(two_b
                     metadata.refresh()
             except KafkaTimeoutError:
                 metadata.refresh()
+
+
+def test_a_connection_that_ends_as_soon_as_it_is_made_is_lost_as_any_other():
+    with hostile_broker() as broker:
+        servers = broker.bootstrap_servers
+        with closing(
+            ClusterMetadata({"bootstrap_servers": servers}, ErrorMapper(servers, 20_000))
+        ) as metadata:
+            [node] = metadata.nodes()
+            connected = metadata.connect(node)
+            connected.connection_lost(None)
+            with pytest.raises(KafkaConnectionError):
+                RawConnection(connected, 1_000)
