@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from kafka import KafkaAdminClient
@@ -242,6 +243,9 @@ class ClusterMetadata:
         self._topics: set[str] = set()
         self._expected: frozenset[str] = frozenset()
         self._stale: set[TopicPartition] = set()
+        self._refused: Counter[TopicPartition] = Counter()
+        """How often what the broker that is asked says of a partition was wrong."""
+
         max_age_s = self._manager.cluster.config["metadata_max_age_ms"] / 1_000
         self._max_age_s: float = max(max_age_s, _MIN_AGE_S)
         self._outdated_at = math.inf
@@ -311,9 +315,11 @@ class ClusterMetadata:
 
         :raises KafkaError: if no broker answers in time.
         """
-        if self.is_outdated and self._asked is not None:
+        is_refused_again = any(self._refused[each] > 1 for each in self._stale)
+        if (self.is_outdated or is_refused_again) and self._asked is not None:
             # A broker that is cut off from the cluster answers with what it knew before.
             self._manager.ask_others_first(self._asked)
+            self._refused.clear()
         # Another attempt soon: an old leader may answer fetches for as long as it is asked.
         self._outdated_at = time.monotonic() + min(self._max_age_s, _REFRESH_AGAIN_S)
         self._asked = self._manager.least_loaded_node()
@@ -417,6 +423,7 @@ class ClusterMetadata:
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""
         self._stale.add(partition)
+        self._refused[partition] += 1
 
     def connect(self, node: int) -> Any:
         """Return a new connection to a broker, a ``KafkaConnection``.

@@ -498,8 +498,9 @@ class Fetcher:
         if node is not None:
             self._outages.remove(cursor.partition)
             return
-        # Nothing can be fetched: it waits for an election.
+        # Nothing can be fetched: it waits for an election, or for a broker that knows of one.
         cursor.failing_since = math.inf
+        self._brokers.metadata.invalidate(cursor.partition)
         if self._brokers.metadata.is_leaderless(cursor.partition):
             self._outages.add(cursor.partition, now)
 

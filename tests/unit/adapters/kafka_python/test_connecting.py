@@ -11,7 +11,9 @@ from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connections import RawConnection
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
+from tests.servers.hostile_cluster import hostile_cluster
 from tests.servers.silent_listeners import silent_listener
 
 PROGRAM = """
@@ -96,6 +98,28 @@ def test_a_broker_that_lets_a_request_for_metadata_wait_is_not_asked_again(two_b
                     metadata.refresh()
             except KafkaTimeoutError:
                 metadata.refresh()
+
+
+def test_leaders_that_are_refused_again_are_asked_of_another_broker():
+    """A broker that is cut off from the cluster names former leaders as often as it is asked.
+
+    Partitions are refused in turns.
+    """
+    first, second = (TopicPartition("t", number) for number in (0, 1))
+    with hostile_cluster(2, 2) as cluster:
+        errors = ErrorMapper(cluster.bootstrap_servers, 20_000)
+        config = {"bootstrap_servers": cluster.bootstrap_servers}
+        with closing(ClusterMetadata(config, errors)) as metadata:
+            metadata.leader(first)
+            metadata.refresh()
+            cut_off, former = metadata._asked, metadata.leader_epoch(first)
+            assert cut_off is not None
+            for partition in (first, second):
+                cluster.elect(partition, 1 - cut_off, unknown_to=cut_off)
+            for partition in (first, second, first):
+                metadata.invalidate(partition)
+                metadata.leader(partition)
+            assert metadata.leader_epoch(first) > former
 
 
 def test_a_connection_that_ends_as_soon_as_it_is_made_is_lost_as_any_other():

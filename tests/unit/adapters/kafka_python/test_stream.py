@@ -96,6 +96,13 @@ def test_the_connection_to_a_broker_that_leads_nothing_any_more_is_closed(fetche
     assert 2 not in fetcher._nodes
 
 
+def test_a_partition_without_a_leader_is_not_asked_of_the_same_broker_forever(fetcher, brokers):
+    """The broker may be cut off from the cluster, and know of no later election."""
+    fetcher.send()
+    invalidated = [each.args[0] for each in brokers.metadata.invalidate.call_args_list]
+    assert sorted(invalidated) == [FIRST, SECOND]
+
+
 def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
     """A broker is asked nothing before the end, though it leads nothing meanwhile (KIP-219)."""
     brokers.not_before[1] = time.monotonic() + 100
