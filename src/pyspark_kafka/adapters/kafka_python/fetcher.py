@@ -488,7 +488,11 @@ class Fetcher:
         for cursor, node in zip(due, nodes, strict=True):
             self._brokers.metadata.check_right(cursor.partition.topic)
             self._note_outage(cursor, node, now)
-            if node is None or (cursor.is_out_of_range and not self._is_in_range(cursor)):
+            if (
+                node is None
+                or self._is_former(cursor)
+                or (cursor.is_out_of_range and not self._is_in_range(cursor))
+            ):
                 cursor.back_off(now, self._brokers.retry_s)
             else:
                 self._follow(cursor, node)
@@ -503,6 +507,16 @@ class Fetcher:
         self._brokers.metadata.invalidate(cursor.partition)
         if self._brokers.metadata.is_leaderless(cursor.partition):
             self._outages.add(cursor.partition, now)
+
+    def _is_former(self, cursor: PartitionCursor) -> bool:
+        """Return whether metadata name a former leader; other brokers are asked then."""
+        metadata, partition = self._brokers.metadata, cursor.partition
+        if self._near.of(partition) is not None:
+            return False
+        is_former = cursor.was_led(metadata.leader_epoch(partition))
+        if is_former:
+            metadata.invalidate(partition)
+        return is_former
 
     def _leave_old_leaders(self) -> None:
         """Leave brokers that no longer lead, and may never answer that they do not."""

@@ -145,10 +145,17 @@ class Cursor:
         """
         return leader_epoch == NO_EPOCH or leader_epoch > self.leader_epoch
 
+    def was_led(self, leader_epoch: int) -> bool:
+        """Return whether metadata name a former leader, since a newer epoch of the topic is known.
+
+        It may answer all the same, as a follower that knows the newer epoch.
+        """
+        return self.topic.topic_id is not None and NO_EPOCH < leader_epoch < self.leader_epoch
+
     def follow(self, leader_epoch: int) -> None:
         """Take a leader's epoch by the metadata, or the newest that is known of this topic.
 
-        A leader of an older epoch then refuses to answer. Without a topic's id its epochs may be
+        Without a topic's id its epochs may be
         those of another topic of this name, and begin again.
         """
         is_same = self.topic.topic_id is not None and leader_epoch != NO_EPOCH

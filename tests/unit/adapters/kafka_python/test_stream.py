@@ -103,6 +103,22 @@ def test_a_partition_without_a_leader_is_not_asked_of_the_same_broker_forever(fe
     assert sorted(invalidated) == [FIRST, SECOND]
 
 
+def test_a_former_leader_is_not_followed_with_the_epoch_of_its_successor(brokers, leaders):
+    """It would answer as a follower, which may lag, and be taken for the leader for as long."""
+    epochs = [2]
+    brokers._metadata = metadata_of(leaders.get, lambda _: UUID(int=1))
+    brokers.metadata.leader_epoch = lambda _: epochs[-1]
+    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
+    cursor.see_metadata(brokers.metadata)
+    fetcher = Fetcher(brokers, is_continuous=True)
+    fetcher.assign([cursor])
+    leaders[FIRST] = 1
+    epochs.append(1)
+    fetcher.send()
+    assert not fetcher._nodes
+    brokers.metadata.invalidate.assert_called_once_with(FIRST)
+
+
 def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
     """A broker is asked nothing before the end, though it leads nothing meanwhile (KIP-219)."""
     brokers.not_before[1] = time.monotonic() + 100

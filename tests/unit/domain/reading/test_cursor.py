@@ -129,11 +129,12 @@ def test_metadata_of_an_older_epoch_move_no_cursor(cursor, epoch, elsewhere):
 @pytest.mark.parametrize(
     ("topic_id", "known"), [(UUID(int=1), 6), (None, 5)], ids=["with ids", "without ids"]
 )
-def test_a_leader_that_was_cut_off_is_asked_under_the_newer_epoch(cursor, topic_id, known):
-    """It refuses; without ids, the older epoch may be one of a topic that was created again."""
+def test_a_former_leader_is_known_by_its_epoch(cursor, topic_id, known):
+    """Without ids, the older epoch may be one of a topic that was created again."""
     cursor.topic.see(topic_id)
-    for epoch in (6, 5):
-        cursor.follow(epoch)
+    cursor.follow(6)
+    assert [cursor.was_led(epoch) for epoch in (-1, 5, 6, 7)] == [False, known == 6, False, False]
+    cursor.follow(5)
     assert cursor.leader_epoch == known
 
 
