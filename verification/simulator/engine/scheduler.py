@@ -118,10 +118,10 @@ class Scheduler:
         if self.current is not None:
             self.kill(self.current)
 
-    def run(self) -> None:
-        """Run all events; errors of processes and actions are raised."""
+    def run(self, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Run all events, or until it is over; errors of processes and actions are raised."""
         self._hub = greenlet.getcurrent()
-        while self._events:
+        while self._events and not is_over():
             self.now_ms, _, process, token, action = heapq.heappop(self._events)
             if self._count > _MAX_EVENTS:
                 raise RuntimeError("the schedule does not end")

@@ -1,0 +1,217 @@
+"""Gives the code under test the clock, the sockets and the selectors of a schedule."""
+
+import logging
+import math
+import random
+import selectors
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
+from selectors import EVENT_READ, EVENT_WRITE, SelectorKey
+from typing import Any, Final, TypeVar
+from unittest.mock import patch
+
+from kafka.net import selector as event_loop
+
+from pyspark_kafka.adapters import name_resolution
+from pyspark_kafka.adapters.kafka_python import stream_client  # noqa: F401  # imports what is patched
+
+from ..engine.outcome import ViolationError
+from ..engine.scheduler import EPOCH_MS
+from .network import Network, SimulatedSocket
+
+_BEGIN_S: Final = 1_000.0
+_TICK_S: Final = 1e-9
+"""How long each look at the clock takes: no two of them are the same."""
+
+_MAX_IDLE: Final = 2_000
+"""How often a process may look at sockets while no time passes."""
+
+_SELECTORS: Final = ("DefaultSelector", "PollSelector", "SelectSelector", "EpollSelector")
+_current: list["Environment"] = []
+
+T = TypeVar("T")
+
+
+class Environment:
+    """The clock and the network of a schedule, as the code under test sees them."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self._scheduler = network.scheduler
+        self.on_wait: Callable[[], None] = lambda: None
+        self._ticks = self._lookups = 0
+        self._idle_since_ms = 0
+        self._idle = 0
+
+    def monotonic(self) -> float:
+        self._ticks += 1
+        now_ms = self._scheduler.now_ms - EPOCH_MS
+        return _BEGIN_S + now_ms / 1_000 + self._ticks * _TICK_S
+
+    def epoch(self) -> float:
+        return self._scheduler.now_ms / 1_000
+
+    def epoch_ns(self) -> int:
+        return self._scheduler.now_ms * 1_000_000
+
+    def sleep(self, seconds: float) -> None:
+        self.on_wait()
+        self._scheduler.sleep(_whole_ms(seconds))
+
+    def select(self, look: Callable[[], list[T]], timeout_s: float | None) -> list[T]:
+        """Return what is ready once something is, or in time."""
+        until_ms = self._scheduler.now_ms + _whole_ms(3_600 if timeout_s is None else timeout_s)
+        self._count_idle()
+        self.on_wait()
+        while not (found := look()) and self._scheduler.now_ms < until_ms:
+            self.network.wait(until_ms - self._scheduler.now_ms)
+        return found
+
+    def resolve(self, host: str, port: int | None, *_: object, **__: object) -> list[Any]:
+        known = self.network.names.get(host)
+        addresses = [host] if known is None else known
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        kind = socket.AF_INET, socket.SOCK_STREAM, 6, ""
+        # Servers of names take turns with the addresses.
+        self._lookups += 1
+        first = self._lookups % len(addresses)
+        return [(*kind, (each, port or 0)) for each in addresses[first:] + addresses[:first]]
+
+    def socket(self, *_: object, **__: object) -> SimulatedSocket:
+        return SimulatedSocket(self.network)
+
+    def socketpair(self, *_: object) -> tuple[SimulatedSocket, SimulatedSocket]:
+        first, second = self.socket(), self.socket()
+        first.pair(second)
+        return first, second
+
+    def _count_idle(self) -> None:
+        """Fail if a process does nothing but look, for which it would take a whole processor."""
+        if self._scheduler.now_ms != self._idle_since_ms:
+            self._idle_since_ms, self._idle = self._scheduler.now_ms, 0
+        self._idle += 1
+        if self._idle > _MAX_IDLE:
+            raise ViolationError("spins", f"{_MAX_IDLE} looks at sockets while no time passes")
+
+
+class SimulatedSelector(selectors._BaseSelectorImpl):
+    """A selector of simulated sockets."""
+
+    _fd_to_key: dict[int, SelectorKey]
+
+    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
+        environment = _current[-1]
+        sockets = environment.network.sockets
+        keys = self._fd_to_key
+
+        def ready() -> list[tuple[SelectorKey, int]]:
+            found = []
+            for number, key in keys.items():
+                each = sockets.get(number)
+                if each is None:
+                    continue
+                events = EVENT_READ if key.events & EVENT_READ and each.is_readable else 0
+                if key.events & EVENT_WRITE and each.is_writable:
+                    events |= EVENT_WRITE
+                if events:
+                    found.append((key, events))
+            return found
+
+        return environment.select(ready, timeout)
+
+
+class _NoThreads:
+    """The module ``threading`` of a process that cannot start one more."""
+
+    TIMEOUT_MAX = 1e9
+
+    class Thread:
+        def __init__(self, **_: object) -> None: ...
+
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+
+@contextmanager
+def simulated(environment: Environment, seed: int) -> Iterator[None]:
+    """Run a block in a schedule's time, with its network."""
+    state = random.getstate()
+    disabled = logging.root.manager.disable
+    with ExitStack() as stack:
+        stack.callback(random.setstate, state)
+        stack.callback(logging.disable, disabled)
+        stack.callback(_current.pop)
+        random.seed(seed)
+        logging.disable()
+        _current.append(environment)
+        for target, name, value in _replacements(environment):
+            stack.enter_context(patch.object(target, name, value))
+        for settings in _default_settings():
+            stack.enter_context(patch.dict(settings, selector=SimulatedSelector))
+        yield
+
+
+def _replacements(environment: Environment) -> Iterator[tuple[Any, str, object]]:
+    yield time, "monotonic", environment.monotonic
+    yield time, "time", environment.epoch
+    yield time, "time_ns", environment.epoch_ns
+    yield time, "sleep", environment.sleep
+    yield socket, "socket", environment.socket
+    yield socket, "socketpair", environment.socketpair
+    yield socket, "getaddrinfo", environment.resolve
+    yield name_resolution, "threading", _NoThreads
+    for module, name in _bound_selectors():
+        yield module, name, SimulatedSelector
+    # kafka-python orders timers of the same time by their addresses in memory.
+    yield event_loop, "log_trace", lambda *_: None  # a twentieth of the time
+    yield event_loop.Task, "__init__", _numbered(event_loop.Task.__init__)
+    yield event_loop.Task, "__lt__", lambda self, other: self.number < other.number
+
+
+def _numbered(begin: Callable[..., None]) -> Callable[..., None]:
+    count = 0
+
+    def numbered(task: Any, *arguments: object) -> None:
+        nonlocal count
+        count += 1
+        task.number = count
+        begin(task, *arguments)
+
+    return numbered
+
+
+@lru_cache(maxsize=1)
+def _bound_selectors() -> tuple[tuple[Any, str], ...]:
+    """Return the names of selectors, also those that were bound when modules were imported."""
+    classes = [getattr(selectors, name) for name in _SELECTORS if hasattr(selectors, name)]
+    found: list[tuple[Any, str]] = [
+        (selectors, name) for name in _SELECTORS if hasattr(selectors, name)
+    ]
+    for module_name in sorted(sys.modules):
+        if module_name.startswith(("pyspark_kafka.", "kafka.")):
+            module = sys.modules[module_name]
+            found += [
+                (module, name)
+                for name, value in vars(module).items()
+                if isinstance(value, type) and value in classes
+            ]
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _default_settings() -> tuple[Mapping[str, object], ...]:
+    from kafka import KafkaAdminClient, KafkaConsumer
+
+    return tuple(
+        each.DEFAULT_CONFIG
+        for each in (KafkaConsumer, KafkaAdminClient, event_loop.NetworkSelector)
+    )
+
+
+def _whole_ms(seconds: float) -> int:
+    return math.ceil(max(0.0, min(seconds, 1e6)) * 1_000)

@@ -1,0 +1,108 @@
+"""Faults that are planted in the product, and that the simulator has to find."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from pyspark_kafka.adapters.kafka_format import record_blocks
+from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder
+from pyspark_kafka.adapters.kafka_python import connections, fetcher, wire
+from pyspark_kafka.adapters.kafka_python.brokers import FetchedBatches
+from pyspark_kafka.adapters.kafka_python.cluster_metadata import (
+    ClusterMetadata,
+    ConnectionManager,
+)
+from pyspark_kafka.adapters.kafka_python.connections import RawConnection
+from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher
+from pyspark_kafka.domain.reading.cursor import Cursor, Step, TopicIdentity
+from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
+from pyspark_kafka.domain.reading.near_replicas import NearReplicas
+from pyspark_kafka.ports.continuous import PolledRecords
+
+from ..engine.simulator import Change
+
+_NODE: Final[Any] = fetcher._Node
+_REAL: Final[Mapping[str, Any]] = {
+    "answered": Cursor.answered,
+    "decode": RecordDecoder.decode,
+    "take": FetchedBatches.take,
+    "fetched_data": wire._fetched_data,
+}
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """Do nothing."""
+
+
+def _always(value: object) -> Callable[..., Any]:
+    return lambda *_, **__: value
+
+
+def _end_of_the_fetch(self: Any) -> PolledRecords | None:
+    polled = _REAL["take"](self)
+    return polled and PolledRecords(polled.partition, polled.records, self.next_offset)
+
+
+def _from_the_first_batch(self: Any, fetched: Any, from_offset: int, until_offset: int) -> Any:
+    first = fetched.index.batches[0].base_offset if fetched.index.batches else from_offset
+    return _REAL["decode"](self, fetched, min(first, from_offset), until_offset)
+
+
+def _replicas_are_believed(self: Any, error: Any, diverging: Any, **_: bool) -> Step:
+    step: Step = _REAL["answered"](self, error, diverging, is_leader=True)
+    return step
+
+
+def _without_divergence(self: Any, error: Any, _: Any, *, is_leader: bool) -> Step:
+    step: Step = _REAL["answered"](self, error, None, is_leader=is_leader)
+    return step
+
+
+def _without_aborted(fields: Any, error_code: int, end_offset: int) -> Any:
+    return _REAL["fetched_data"](fields, error_code, end_offset)._replace(aborted=())
+
+
+def _short_fill(self: Any, view: memoryview, deadline: Any) -> memoryview:
+    """Take whatever comes first for the whole."""
+    self._wait(1, deadline)
+    with suppress(BlockingIOError):
+        self._socket.recv_into(view)
+    return view
+
+
+PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
+    "a partition is fetched elsewhere while its records are not decoded": (
+        Change(_NODE, "add_fetched", lambda self, fetched: self.fetched.append(fetched)),
+    ),
+    "metadata have no age": (Change(ClusterMetadata, "is_outdated", False),),
+    "a connection that ends at once": (
+        Change(
+            connections,
+            "_taken_from",
+            lambda connected: (connected.transport.take_socket(), connected.transport.host_port()),
+        ),
+    ),
+    "progress is where the response ends": (Change(FetchedBatches, "take", _end_of_the_fetch),),
+    "the first batch is handed out from its start": (
+        Change(RecordDecoder, "decode", _from_the_first_batch),
+    ),
+    "a replica's word counts as a leader's": (Change(Cursor, "answered", _replicas_are_believed),),
+    "divergence is ignored": (Change(Cursor, "answered", _without_divergence),),
+    "aborted transactions are ignored": (Change(wire, "_fetched_data", _without_aborted),),
+    "no checksum is checked": (Change(record_blocks.RecordBlockReader, "check", _nothing),),
+    "a topic that was created again is not noticed": (
+        Change(TopicIdentity, "is_recreated", False),
+    ),
+    "leases of replicas do not end": (Change(NearReplicas, "expire", _always(())),),
+    "the last epoch is not sent": (Change(FetchedEpochs, "last", -1),),
+    "old leaders are not left": (Change(Fetcher, "_leave_old_leaders", _nothing),),
+    "a broker that is cut off is asked again and again": (
+        Change(ConnectionManager, "ask_others_first", _nothing),
+    ),
+    "records of an earlier assignment are handed out": (
+        Change(Fetcher, "_is_current", _always(True)),
+    ),
+    "a replica that fails is not left": (Change(NearReplicas, "fail", _nothing),),
+    "a request in flight is never overdue": (Change(RawConnection, "is_overdue", False),),
+    "a part of a response is taken for all": (Change(RawConnection, "_fill", _short_fill),),
+}

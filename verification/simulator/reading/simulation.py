@@ -1,0 +1,46 @@
+"""One schedule, from a seed."""
+
+from unittest.mock import patch
+
+from pyspark_kafka.adapters.kafka_format import column_buffers
+from pyspark_kafka.adapters.kafka_python import brokers, fetcher
+from pyspark_kafka.application.continuous import task
+
+from ..engine.outcome import Outcome, ViolationError
+from .faults import ReadingSettings
+from .offsets import SimulatedOffsets
+from .oracle import Oracle
+from .patches import simulated
+from .ranges import RangeReader
+from .stream import COMMANDS_S, ReaderDiedError, StreamReader
+from .trouble import Trouble
+from .world import World
+
+
+def simulate(settings: ReadingSettings) -> Outcome:
+    world = World(settings)
+    oracle = Oracle(world)
+    Trouble(world)
+    reader = StreamReader(world, oracle) if settings.is_stream else RangeReader(world, oracle)
+    world.reader = world.scheduler.spawn("reader", reader.run)
+    world.died_error = ReaderDiedError
+    violation = None
+    try:
+        with (
+            simulated(world.environment, settings.seed),
+            patch.object(brokers, "KafkaPythonOffsetFetcher", lambda _: SimulatedOffsets(world)),
+            patch.object(task, "COMMANDS_EVERY_S", COMMANDS_S),
+            patch.object(column_buffers, "MAX_ROWS", settings.rows),
+            patch.object(fetcher, "MAX_ROWS", settings.rows),
+            patch.object(fetcher, "EAGER_BYTES", settings.eager_bytes),
+        ):
+            try:
+                world.run()
+            finally:
+                world.scheduler.close()
+    except ViolationError as error:
+        violation = error
+    except Exception as error:  # noqa: BLE001  # it is the product's, or the simulator's
+        violation = ViolationError("crash", repr(error))
+        violation.__context__ = error
+    return Outcome(settings, violation, world.decisions.fired, world.told, world.known, world.sizes)
