@@ -108,7 +108,10 @@ class Calls:
             raise self._error()
 
     def _die(self, fired: Fired) -> None:
-        if fired.kind is Fault.DRIVER_DIES:
+        current = self.world.scheduler.current
+        # A continuous query runs in its driver's process, and a micro-batch in one beside it.
+        is_driver = current is not None and current.name == self.application.name
+        if is_driver or fired.kind is Fault.DRIVER_DIES:
             self.application.die()
         else:
             self.world.scheduler.kill_current()

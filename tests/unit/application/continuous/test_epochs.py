@@ -105,6 +105,25 @@ def test_a_run_that_was_suspended_until_its_number_was_purged_finds_its_rival(
         method(late, Epoch(0, offsets(3)))
 
 
+def test_a_run_that_was_suspended_before_it_committed_an_epoch_finds_its_rival(
+    checkpoint, monkeypatch
+):
+    """A micro-batch query takes the epoch for a batch that is not finished, and plans the next."""
+    late = checkpoint.run("a")
+    late.recover()
+    commit = checkpoint.commits.add
+
+    def commit_late(number: int, content: bytes) -> bool:
+        commit(number, content)
+        checkpoint.plan_batch(number + 1, 5)
+        monkeypatch.setattr(epochs, "epoch_ms", lambda: epoch_ms() + 60_000)
+        return commit(number, content)
+
+    monkeypatch.setattr(checkpoint.commits, "add", commit_late)
+    with pytest.raises(ConcurrentUpdateError, match="detected for 1"):
+        late.add(Epoch(0, offsets(3)))
+
+
 def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint):
     checkpoint.plan_batch(0, 9)
     run = checkpoint.run("a")
