@@ -1,4 +1,4 @@
-"""What a schedule came to."""
+"""The outcome of a schedule."""
 
 import enum
 from collections import Counter
@@ -29,7 +29,7 @@ class Outcome:
     fired: Mapping[str, enum.Enum]
     told: list[Told]
     known: Counter[str] = field(default_factory=Counter)
-    """What was found and is known."""
+    """Known limits that the schedule came to, counted."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """What must stay bounded, by name."""
+    """Sizes that must stay bounded, by name."""

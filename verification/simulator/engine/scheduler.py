@@ -55,7 +55,7 @@ class Process:
 class Scheduler:
     """Runs the earliest event; events of one moment run in the order in which they were made.
 
-    A process has a stack of its own, since the code under test does not know of coroutines.
+    Each process has its own stack, since the code under test knows nothing of coroutines.
     """
 
     def __init__(self) -> None:

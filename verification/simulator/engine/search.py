@@ -17,7 +17,7 @@ _CHUNK = 200
 
 
 class Part(NamedTuple):
-    """What some schedules came to: kinds of violations with their stories."""
+    """The outcome of some schedules: kinds of violations with their stories."""
 
     stories: list[tuple[str, list[str]]]
     known: Counter[str]

@@ -1,4 +1,4 @@
-"""What each simulator has: a world for schedules, and faults that it must find."""
+"""A simulator: a world for schedules, and faults that it must find."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -20,7 +20,7 @@ COMMIT: Final = encoding.COMMIT
 
 _NO_PRODUCER: Final = -1
 _BEFORE_CHECKSUM: Final = 21
-"""What the checksum of format 2 does not cover, with itself."""
+"""The size of the header before the bytes that the checksum of format 2 covers."""
 
 
 class Shape(NamedTuple):

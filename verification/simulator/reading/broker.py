@@ -183,7 +183,7 @@ def _with_error(answers: list[Answer], fault: Fired) -> list[Answer]:
 
 
 class Broker:
-    """What listens at a member's address."""
+    """A listener at a member's address."""
 
     def __init__(
         self,

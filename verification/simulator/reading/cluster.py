@@ -22,7 +22,7 @@ _NEXT_FETCH_MS: Final = 20
 
 @dataclass(slots=True)
 class Known:
-    """What a broker knows of a partition."""
+    """A broker's knowledge of a partition."""
 
     partition: Partition
     leader: int
@@ -31,7 +31,7 @@ class Known:
 
 @dataclass(slots=True)
 class View:
-    """What a broker knows of the cluster."""
+    """A broker's knowledge of the cluster."""
 
     partitions: dict[TopicPartition, Known] = field(default_factory=dict)
     ids: dict[str, UUID] = field(default_factory=dict)

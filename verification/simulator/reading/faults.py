@@ -1,4 +1,4 @@
-"""What can go wrong, and what of it goes wrong in a schedule."""
+"""The kinds of faults, and those that a schedule may have."""
 
 import enum
 from dataclasses import dataclass, replace
@@ -72,7 +72,7 @@ _OTHERS: Final = tuple(kind for kind in Fault if kind not in (*ANSWERS, *EVENTS)
 
 
 class Release(enum.Enum):
-    """What the brokers speak; the values are Kafka's releases."""
+    """The protocol of the brokers; the values are Kafka's releases."""
 
     WITH_IDS = "4.0"
     COMPARING = "2.7"

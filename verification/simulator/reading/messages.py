@@ -22,7 +22,7 @@ Ranges = Mapping[int, tuple[int, int]]
 
 
 class Asked(NamedTuple):
-    """What a request says of a partition; ``topic`` is its name or its id."""
+    """One partition of a request; ``topic`` is its name or its id."""
 
     topic: str | UUID
     number: int
@@ -40,7 +40,7 @@ class AskedEpoch(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a response says of a partition."""
+    """One partition of a response."""
 
     asked: Asked
     error: int = 0

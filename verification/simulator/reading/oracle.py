@@ -1,4 +1,4 @@
-"""What a reader promises, and where it broke a promise."""
+"""The promises of a reader, and how they are checked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ LOSSES: Final = (OffsetOutOfRangeError, LogTruncatedError, TopicRecreatedError)
 
 @dataclass(slots=True, eq=False)
 class Stretch:
-    """What a reader reads of a partition without a break."""
+    """A part of a partition that a reader reads without a break."""
 
     name: TopicPartition
     start: int
@@ -49,7 +49,7 @@ class Stretch:
 
     handed: int = 0
     resumes_at: tuple[int, ...] | None = None
-    """Where to go on after a loss was reported."""
+    """Where to continue after a reported loss."""
 
 
 @dataclass(slots=True)

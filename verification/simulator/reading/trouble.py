@@ -1,4 +1,4 @@
-"""What happens to the cluster and its network until faults end."""
+"""The faults of the cluster and its network."""
 
 from collections.abc import Callable
 from functools import partial

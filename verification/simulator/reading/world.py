@@ -1,4 +1,4 @@
-"""What all parts of a schedule share, and what a story is told from."""
+"""The state that all parts of a schedule share, and the events for its story."""
 
 from collections import Counter
 from typing import Any, Final
@@ -90,7 +90,7 @@ class World:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What must stay bounded."""
+        """Sizes that must stay bounded."""
         response = max(each.max_response_bytes for each in self.brokers)
         return {
             "sockets": self.network.max_sockets,

@@ -1,4 +1,4 @@
-"""What can go wrong, and what of it goes wrong in a schedule."""
+"""The kinds of faults, and those that a schedule may have."""
 
 import enum
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Kafka, of which only transactions and the offsets of groups matter.
+"""A simulated Kafka: its transactions and the offsets of groups.
 
 It remembers what happened to each transaction, and by whom.
 """
@@ -47,7 +47,7 @@ class Fate:
 
 @dataclass(slots=True)
 class _TransactionalId:
-    """What a coordinator knows of a transactional id."""
+    """A coordinator's knowledge of a transactional id."""
 
     newest: Transaction
     begun_by: str
@@ -57,11 +57,11 @@ class _TransactionalId:
     ended_ms: int = 0
     records: list[bytes] = field(default_factory=list)
     offsets: dict[Place, GroupOffset] = field(default_factory=dict)
-    """What its transaction is about to commit of groups."""
+    """Group offsets that its transaction is about to commit."""
 
 
 class Kafka:
-    """What takes effect in Kafka, at once."""
+    """The effects of requests in Kafka, at once."""
 
     def __init__(
         self, scheduler: Scheduler, timeout_ms: int, marker_ms: int, lateness_ms: Lateness

@@ -1,4 +1,4 @@
-"""What must hold: for errors when they are raised, and for everything at the end."""
+"""The promises: for errors when they are raised, and for everything at the end."""
 
 import re
 import sys
@@ -53,7 +53,7 @@ KNOWN: Final = frozenset(
         "lost: a checkpoint that the driver cannot read was restored",
     }
 )
-"""What is known of the code under test: counted, and no violation unless ``--strict``."""
+"""Known limits of the code under test: counted, and no violation unless ``--strict``."""
 
 _OF_OTHER_MODE: Final = re.compile(
     r"The transactions of batch (\d+) are|has taken over batch (\d+) and has not"
@@ -83,7 +83,7 @@ class Oracle:
     def __init__(self, world: World) -> None:
         self._world = world
         self.by_hand: set[Transaction] = set()
-        """What people have settled."""
+        """Transactions that people have ended by hand."""
         self._logged: dict[int, SinkLogEntry] = {}
         self._adders: dict[int, str] = {}
         self._checked: dict[Transaction, int | None] = {}

@@ -186,7 +186,7 @@ class _Events:
 
 
 class SimulatedUseCases:
-    """What Spark's writers need of ``UseCases``, and continuous queries of containers."""
+    """The part of ``UseCases`` that Spark's writers need, and of containers that queries need."""
 
     def __init__(self, world: World, application: Application) -> None:
         self._world = world

@@ -147,7 +147,7 @@ class MicroBatchApplication(Application):
         body: Callable[[KafkaStreamWriter], Any],
         before: BaseException | None = None,
     ) -> Any:
-        """Run something with a new writer in a Python process of its own, and wait for it."""
+        """Run something with a new writer in a separate Python process, and wait for it."""
         returned: list[Any] = []
         failed: list[PysparkKafkaError] = []
 

@@ -290,7 +290,7 @@ class SimulatedRunner(TaskRunner):
             self._world.scheduler.at(delay_ms, lambda: self._lose(name, process))
 
     def _lose(self, name: str, process: Process) -> None:
-        """Run a task again, while the one before goes on."""
+        """Run a task again, while the one before still runs."""
         if not process.is_done and name in self._running and not self._is_cancelled:
             self._world.tell(name, "is on a lost executor", "", None)
             self._launch(self._running.pop(name))

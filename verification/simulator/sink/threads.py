@@ -1,4 +1,4 @@
-"""What stands in for the modules ``threading`` and ``time``: processes, in virtual time."""
+"""Stand-ins for the modules ``threading`` and ``time``: processes, in virtual time."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class OffsetsTool(Application):
 
 
 class Moves:
-    """What the command has changed so far for how often outputs have to be visible."""
+    """How often outputs have to be visible after what the command has changed so far."""
 
     def __init__(self, world: World, checkpoint: Checkpoint) -> None:
         self._world = world

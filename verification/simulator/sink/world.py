@@ -1,4 +1,4 @@
-"""What all processes of a schedule share, and what a story is told from."""
+"""The state that all processes of a schedule share, and the events for its story."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class World:
         self.told: list[Told] = []
         self.snapshots: list[Checkpoint] = []
         self.interference: set[Fault] = set()
-        """What people did of which not everything is promised."""
+        """Mistakes of people, after which not everything is promised."""
         self.planned_ms: dict[str, int] = {}
         """When a batch of an application was planned."""
         self.applications: dict[str, Application] = {}
@@ -68,7 +68,7 @@ class World:
         self.looked_ms: dict[str, int] = {}
         """When a process has read the offsets of a group."""
         self.known: Counter[str] = Counter()
-        """What was found and is known."""
+        """Known limits that the schedule came to, counted."""
         self.people: Process | None = None
         self.check_entry: Callable[[int, bytes, Checkpoint, str], None] = lambda *_: None
         self.check_error: Callable[[Exception, Checkpoint, str], None] = lambda *_: None

@@ -1,4 +1,4 @@
-"""What the source reports, passed on to the oracle."""
+"""Passes the source's reports on to the oracle."""
 
 from __future__ import annotations
 

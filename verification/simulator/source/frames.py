@@ -143,7 +143,7 @@ class Analysts:
 
 
 class Action:
-    """What a scan should return, from the topics before and after it."""
+    """The rows that a scan should return, from the topics before and after it."""
 
     def __init__(self, world: World, frame: Frame) -> None:
         self._world = world

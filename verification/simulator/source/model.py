@@ -130,7 +130,7 @@ def planning_losses(start: Offsets, end: Offsets, view: View) -> set[tuple[str, 
 
 
 class Extent(NamedTuple):
-    """What a batch query reads of a partition."""
+    """The offsets that a batch query reads of a partition."""
 
     start: int
     end: int

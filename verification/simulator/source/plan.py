@@ -1,4 +1,4 @@
-"""What the model says to each answer of one driver's reader."""
+"""Checks each answer of one driver's reader by the model."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _COLUMNS: Final = {f"include{name}": "false" for name in ("Key", "Timestamp", "T
 class Bound:
     """Where a query starts or ends: one number for all partitions, or one for each.
 
-    They are offsets, of which -1 is latest and -2 is earliest, or times.
+    They are times, or offsets; -1 is the latest and -2 the earliest.
     """
 
     is_time: bool

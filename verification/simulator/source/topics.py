@@ -1,4 +1,4 @@
-"""What happens to the topics while a query runs."""
+"""Changes of topics while a query runs."""
 
 from __future__ import annotations
 

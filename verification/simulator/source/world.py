@@ -1,4 +1,4 @@
-"""What all processes of a schedule share, and what a story is told from."""
+"""The state that all processes of a schedule share, and the events for its story."""
 
 from __future__ import annotations
 
