@@ -31,6 +31,9 @@ class Simulator:
     planted: Mapping[str, tuple[Change, ...]]
     """Faults to put into the product, by name."""
 
+    found_by: Mapping[str, int]
+    """The seeds of schedules that find them; those that are missing here are not found yet."""
+
     strict: Collection[str] = ()
     """Those that are found only if what is known is a violation, too."""
 

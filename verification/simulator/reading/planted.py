@@ -106,3 +106,26 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "a request in flight is never overdue": (Change(RawConnection, "is_overdue", False),),
     "a part of a response is taken for all": (Change(RawConnection, "_fill", _short_fill),),
 }
+
+
+FOUND_BY: Final[Mapping[str, int]] = {
+    "a partition is fetched elsewhere while its records are not decoded": 832,
+    "metadata have no age": 16,
+    "a connection that ends at once": 41,
+    "progress is where the response ends": 2,
+    "the first batch is handed out from its start": 1,
+    "a replica's word counts as a leader's": 262,
+    "divergence is ignored": 50,
+    "aborted transactions are ignored": 8,
+    "no checksum is checked": 40,
+    "a topic that was created again is not noticed": 28,
+    "leases of replicas do not end": 427,
+    "the last epoch is not sent": 1181,
+    "old leaders are not left": 16,
+    "a broker that is cut off is asked again and again": 490,
+    "records of an earlier assignment are handed out": 33,
+    "a replica that fails is not left": 952,
+    "a request in flight is never overdue": 73,
+    "a part of a response is taken for all": 159,
+}
+"""The seeds of schedules that find them."""

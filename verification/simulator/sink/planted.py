@@ -140,3 +140,35 @@ STRICT: Final = (
     "older backups are not noticed",
 )
 """Faults that look like what is known: other rules make dropped batches of colliding ids."""
+
+
+FOUND_BY: Final[Mapping[str, int]] = {
+    "all runs have the same ids": 6172,
+    "W1: abort does not look at the log": 1934,
+    "W5: attempt numbers in ids, without slots": 189,
+    "W7: no digest of offsets": 1355,
+    "PREPARED is not logged": 66,
+    "a batch that another driver has decided is cleaned up": 311,
+    "older backups are not noticed": 348,
+    "W2: no transaction is checked before PREPARED": 8,
+    "W6: no query id in the log": 12809,
+    "COMMITTED before the last EndTxn": 66,
+    "every id is free": 27,
+    "REPLACED is taken for lost": 1475,
+    "a fence is called a time-out": 386,
+    "a copy has the original's ids": 89,
+    "a time-out is taken for a commit": 8,
+    "the time left is ignored": 2690,
+    "abandoned transactions stay open": 22,
+    "stop leaves tasks that stand still": 253,
+    "a continuous query only looks at the sink's log": 11,
+    "a batch is handed over without an entry": 11,
+    "micro-batches do not take the group over": 91,
+    "a batch is written whatever the group has": 19,
+    "tasks are fenced before the group is looked at": 20,
+    "a late driver takes over from later epochs": 355,
+    "tasks do not look for seals": 144,
+    "a continuous query does not look for newer ones": 2606,
+    "rewritten offsets are taken for a restored checkpoint": 612,
+}
+"""The seeds of schedules that find them."""

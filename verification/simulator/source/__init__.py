@@ -2,8 +2,8 @@
 
 from ..engine.simulator import Simulator
 from .faults import SourceSettings
-from .planted import PLANTED
+from .planted import FOUND_BY, PLANTED
 from .simulation import simulate
 from .story import story_of
 
-SIMULATOR = Simulator("source", SourceSettings.of, simulate, story_of, PLANTED)
+SIMULATOR = Simulator("source", SourceSettings.of, simulate, story_of, PLANTED, FOUND_BY)

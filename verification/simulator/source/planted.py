@@ -159,3 +159,29 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
         Change(OlderStreamReader, "partitions", MicroBatchReader.partitions),
     ),
 }
+
+
+FOUND_BY: Final[Mapping[str, int]] = {
+    "a first batch that runs again starts where the options lead now": 119,
+    "a first batch at the end may end before it starts": 89,
+    "pushed filters of the last use apply to every use": 23,
+    "a kept plan has the bounds of its first use": 7,
+    "a kept plan has the partitions of its first use": 1200,
+    "new partitions start at their end": 1,
+    "a share of a limit is rounded to nothing": 16,
+    "shares of a limit do not depend on the backlog": 16,
+    "offsets are not compared with a log that is shorter": 29,
+    "an answer of a broker that lags is believed": 12,
+    "partitions that are gone are forgotten": 89,
+    "losses in planning are never errors": 36,
+    "deleted records are skipped in silence": 12,
+    "the end of available now is taken anew for each batch": 164,
+    "a batch waits for enough records for ever": 70,
+    "initial offsets are determined at each question": 12,
+    "stored initial offsets are not read": 1,
+    "a group gets offsets of batches that have not run": 1,
+    "a group gets initial offsets": 251,
+    "the last part of a split range is lost": 6,
+    "a reader of Spark 4.0 does not remember where the query continues": 20,
+}
+"""The seeds of schedules that find them."""

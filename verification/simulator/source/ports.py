@@ -113,8 +113,15 @@ class Calls:
         except PysparkKafkaError as error:
             self.world.tell(call, subject, type(error).__name__)
             raise
-        self.world.tell(call, subject, result)
+        self.world.tell(call, subject, _in_order(result))
         return result
+
+
+def _in_order(result: object) -> object:
+    """Return an answer in an order that is the same in each process: that of a set is not."""
+    if isinstance(result, frozenset):
+        return sorted(result)
+    return dict(sorted(result.items())) if type(result) is dict else result
 
 
 class SimulatedFetcher(OffsetFetcher):
