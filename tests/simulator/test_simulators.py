@@ -1,8 +1,11 @@
 """Some seconds of each simulator; the programs under ``verification`` search for hours."""
 
 import os
+import socket
 import subprocess
 import sys
+import time
+from threading import Event, Thread
 from typing import Final
 
 import pytest
@@ -21,6 +24,28 @@ _PLANTED: Final = [(each, name) for each in SIMULATORS for name in simulator_of(
 )
 def test_schedules_keep_every_promise(name, first):
     assert run_part(name, range(first, first + 100)).stories == []
+
+
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_other_threads_keep_their_clock_and_their_network(name):
+    """A process of tests has threads of py4j's, which sleep now and then."""
+    is_over, failures = Event(), list[BaseException]()
+
+    def use() -> None:
+        while not is_over.is_set():
+            try:
+                time.sleep(0.001)
+                socket.socket().close()
+            except BaseException as error:  # noqa: BLE001  # also what only a schedule raises
+                failures.append(error)
+                return
+
+    other = Thread(target=use)
+    other.start()
+    run_part(name, range(20))
+    is_over.set()
+    other.join()
+    assert failures == []
 
 
 def test_several_processes_share_the_schedules():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from selectors import EVENT_READ, EVENT_WRITE, SelectorKey
+from threading import get_ident
 from typing import Any, Final, TypeVar
 from unittest.mock import patch
 
@@ -157,20 +158,32 @@ def simulated(environment: Environment, seed: int) -> Iterator[None]:
 
 
 def _replacements(environment: Environment) -> Iterator[tuple[Any, str, object]]:
-    yield time, "monotonic", environment.monotonic
-    yield time, "time", environment.epoch
-    yield time, "time_ns", environment.epoch_ns
-    yield time, "sleep", environment.sleep
-    yield socket, "socket", environment.socket
-    yield socket, "socketpair", environment.socketpair
-    yield socket, "getaddrinfo", environment.resolve
+    yield _in_this_thread(time, "monotonic", environment.monotonic)
+    yield _in_this_thread(time, "time", environment.epoch)
+    yield _in_this_thread(time, "time_ns", environment.epoch_ns)
+    yield _in_this_thread(time, "sleep", environment.sleep)
+    yield _in_this_thread(socket, "socket", environment.socket)
+    yield _in_this_thread(socket, "socketpair", environment.socketpair)
+    yield _in_this_thread(socket, "getaddrinfo", environment.resolve)
     yield name_resolution, "threading", _NoThreads
     for module, name in _bound_selectors():
-        yield module, name, SimulatedSelector
+        yield _in_this_thread(module, name, SimulatedSelector)
     # kafka-python orders timers of the same time by their addresses in memory.
     yield event_loop, "log_trace", lambda *_: None  # a twentieth of the time
     yield event_loop.Task, "__init__", _numbered(event_loop.Task.__init__)
     yield event_loop.Task, "__lt__", lambda self, other: self.number < other.number
+
+
+def _in_this_thread(
+    module: Any, name: str, simulated: Callable[..., object]
+) -> tuple[Any, str, object]:
+    """Leave other threads of the process alone: one of py4j's sleeps now and then."""
+    real, me = getattr(module, name), get_ident()
+
+    def chosen(*arguments: Any, **named: Any) -> object:
+        return (simulated if get_ident() == me else real)(*arguments, **named)
+
+    return module, name, chosen
 
 
 def _numbered(begin: Callable[..., None]) -> Callable[..., None]:
