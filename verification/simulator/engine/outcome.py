@@ -2,7 +2,7 @@
 
 import enum
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -18,6 +18,22 @@ class ViolationError(Exception):
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"{kind}: {text}")
         self.kind = kind
+
+
+def violation_of(run: Callable[[], None]) -> ViolationError | None:
+    """Run a schedule, and return the promise that was broken, if one was.
+
+    Any other error is the product's, or the simulator's.
+    """
+    try:
+        run()
+    except ViolationError as error:
+        return error
+    except Exception as error:  # noqa: BLE001
+        crash = ViolationError("crash", repr(error))
+        crash.__cause__ = error
+        return crash
+    return None
 
 
 @dataclass(frozen=True, slots=True)

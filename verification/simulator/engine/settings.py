@@ -22,7 +22,7 @@ class Settings:
     """The only faults that may happen, by their keys; all if it is ``None``."""
 
     def smaller(self) -> list[Self]:
-        """Return simpler settings, one of which may show the same."""
+        """Return simpler settings; one of them may show the same violation."""
         return [
             replace(self, kinds=self.kinds - {kind})
             for kind in sorted(self.kinds, key=lambda kind: kind.name)

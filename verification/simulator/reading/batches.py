@@ -73,7 +73,7 @@ class Batch:
 
     @property
     def checked_bytes(self) -> range:
-        """Return where a byte can change so that only a checksum tells."""
+        """Return the place of a byte whose change only the checksum shows."""
         return range(_BEFORE_CHECKSUM, len(self.data))
 
 

@@ -332,7 +332,7 @@ class Broker:
         return Answer(asked, NONE, *state, aborted, records=data)
 
     def damaged(self, answers: list[Answer], fault: Fired) -> list[Answer]:
-        """Change a byte that only a checksum can tell."""
+        """Change a byte so that only the checksum shows it."""
         for place, answer in enumerate(answers):
             data = answer.records
             size = int.from_bytes(data[8:12], "big") + 12

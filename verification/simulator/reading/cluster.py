@@ -56,7 +56,7 @@ class Member:
 
 
 class Cluster:
-    """Elects leaders, replicates what is written, and tells brokers of changes."""
+    """Elects leaders, replicates records, and informs brokers of changes."""
 
     def __init__(
         self, settings: ReadingSettings, decisions: Decisions[ReadingSettings], scheduler: Scheduler

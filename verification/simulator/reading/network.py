@@ -122,7 +122,7 @@ class Line:
             self._after(pause_ms, self._arrive)
 
     def close(self, *, is_reset: bool = False, keep: int | None = None) -> None:
-        """End the connection after what was sent, of which ``keep`` bytes arrive."""
+        """End the connection after the first ``keep`` bytes of what was sent have arrived."""
         if self.is_closed:
             return
         self.is_closed = True

@@ -6,7 +6,7 @@ from pyspark_kafka.adapters.kafka_format import column_buffers
 from pyspark_kafka.adapters.kafka_python import brokers, fetcher
 from pyspark_kafka.application.continuous import task
 
-from ..engine.outcome import Outcome, ViolationError
+from ..engine.outcome import Outcome, violation_of
 from .faults import ReadingSettings
 from .offsets import SimulatedOffsets
 from .oracle import Oracle
@@ -24,8 +24,8 @@ def simulate(settings: ReadingSettings) -> Outcome:
     reader = StreamReader(world, oracle) if settings.is_stream else RangeReader(world, oracle)
     world.reader = world.scheduler.spawn("reader", reader.run)
     world.died_error = ReaderDiedError
-    violation = None
-    try:
+
+    def run() -> None:
         with (
             simulated(world.environment, settings.seed),
             patch.object(brokers, "KafkaPythonOffsetFetcher", lambda _: SimulatedOffsets(world)),
@@ -38,9 +38,6 @@ def simulate(settings: ReadingSettings) -> Outcome:
                 world.run()
             finally:
                 world.scheduler.close()
-    except ViolationError as error:
-        violation = error
-    except Exception as error:  # noqa: BLE001  # it is the product's, or the simulator's
-        violation = ViolationError("crash", repr(error))
-        violation.__context__ = error
+
+    violation = violation_of(run)
     return Outcome(settings, violation, world.decisions.fired, world.told, world.known, world.sizes)

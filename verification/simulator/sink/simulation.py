@@ -10,7 +10,7 @@ from pyspark_kafka.application.writing import kafka_sink
 from pyspark_kafka.domain.checkpoints.entries import SinkLogEntry
 from pyspark_kafka.domain.writing import transaction
 
-from ..engine.outcome import Outcome, ViolationError
+from ..engine.outcome import Outcome, violation_of
 from .continuous import virtual
 from .faults import SinkSettings
 from .oracle import Oracle
@@ -21,8 +21,8 @@ from .world import MAX_ENTRIES, World
 def simulate(settings: SinkSettings) -> Outcome:
     world = World(settings)
     People(world, Oracle(world))
-    violation = None
-    try:
+
+    def run() -> None:
         with (
             patch.object(transaction, "LANES", settings.lanes),
             patch.object(TaskContext, "_taskContext", None),
@@ -32,12 +32,9 @@ def simulate(settings: SinkSettings) -> Outcome:
             virtual(world) if settings.has_continuous else nullcontext(),
         ):
             world.scheduler.run()
-    except ViolationError as error:
-        violation = error
-    except Exception as error:  # noqa: BLE001  # it is the product's, or the simulator's
-        violation = ViolationError("crash", repr(error))
-    finally:
-        world.scheduler.close()
+
+    violation = violation_of(run)
+    world.scheduler.close()
     return Outcome(
         settings,
         violation,

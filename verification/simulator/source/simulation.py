@@ -6,7 +6,7 @@ from pyspark_kafka.adapters.memory import reading
 from pyspark_kafka.adapters.spark import stream_reader
 from pyspark_kafka.application.reading import micro_batch_execution
 
-from ..engine.outcome import Outcome, ViolationError
+from ..engine.outcome import Outcome, violation_of
 from .faults import SourceSettings
 from .frames import Analysts
 from .people import People
@@ -19,18 +19,15 @@ def simulate(settings: SourceSettings) -> Outcome:
         Analysts(world)
     else:
         People(world)
-    violation = None
-    try:
+
+    def run() -> None:
         with (
             patch.object(reading, "RECORDS_PER_BATCH", settings.fetch_records),
             patch.object(stream_reader, "freeze_loaded_objects", lambda: None),
             patch.object(micro_batch_execution, "epoch_ms", lambda: world.scheduler.now_ms),
         ):
             world.scheduler.run()
-    except ViolationError as error:
-        violation = error
-    except Exception as error:  # noqa: BLE001  # it is the product's, or the simulator's
-        violation = ViolationError("crash", repr(error))
-    finally:
-        world.scheduler.close()
+
+    violation = violation_of(run)
+    world.scheduler.close()
     return Outcome(settings, violation, world.decisions.fired, world.told, world.known)

@@ -244,7 +244,7 @@ class ClusterMetadata:
         self._expected: frozenset[str] = frozenset()
         self._stale: set[TopicPartition] = set()
         self._refused: Counter[TopicPartition] = Counter()
-        """How often what the broker that is asked says of a partition was wrong."""
+        """The wrong answers of the broker that is asked, by partition."""
 
         max_age_s = self._manager.cluster.config["metadata_max_age_ms"] / 1_000
         self._max_age_s: float = max(max_age_s, _MIN_AGE_S)

@@ -155,8 +155,7 @@ class Cursor:
     def follow(self, leader_epoch: int) -> None:
         """Take a leader's epoch by the metadata, or the newest that is known of this topic.
 
-        Without a topic's id its epochs may be
-        those of another topic of this name, and begin again.
+        Without a topic's id its epochs may be those of another topic of this name, and begin again.
         """
         is_same = self.topic.topic_id is not None and leader_epoch != NO_EPOCH
         self.leader_epoch = max(self.leader_epoch, leader_epoch) if is_same else leader_epoch

@@ -368,7 +368,7 @@ def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit):
 
 
 def test_initial_offsets_are_not_committed_to_a_group(kit):
-    """The query may be further: Spark's wrapper for availableNow asks before it tells where."""
+    """Spark's wrapper for availableNow asks before it passes the offset of a restarted query."""
     kit.produce(2)
     kit.cluster.commit("g", END)
     stream = kit.container({"commitOffsetsToGroup": "g", "startingOffsets": "earliest"})
