@@ -108,8 +108,7 @@ class FetchQueue:
         # librdkafka destroys outdated messages after it wrote their addresses
         # (rd_kafka_purge_outdated_messages): ``release`` must not destroy them again.
         self.messages[count:] = 0
-        if count:
-            self._keep_source(int(self.messages[count - 1]))
+        self._keep_source(count)
         return count
 
     def event(self, place: int) -> tuple[KafkaError, int]:
@@ -134,10 +133,14 @@ class FetchQueue:
         self._library.rd_kafka_consume_stop(self._topic, self._partition)
         self._library.rd_kafka_queue_destroy(self._queue)
 
-    def _keep_source(self, message: int) -> None:
-        if not Message.from_address(message).err:
-            self.last_epoch = self._library.rd_kafka_message_leader_epoch(message)
-            self.last_broker = self._library.rd_kafka_message_broker_id(message)
+    def _keep_source(self, count: int) -> None:
+        # The last one is often the end of the partition, which has no epoch.
+        for place in reversed(range(count)):
+            message = int(self.messages[place])
+            if not Message.from_address(message).err:
+                self.last_epoch = self._library.rd_kafka_message_leader_epoch(message)
+                self.last_broker = self._library.rd_kafka_message_broker_id(message)
+                return
 
     def _take(self, max_messages: int, timeout_ms: int) -> int:
         count: int = self._library.rd_kafka_consume_batch_queue(
