@@ -9,20 +9,21 @@ from pyspark_kafka.application.continuous.errors import UncertainEndError
 from pyspark_kafka.domain.checkpoints.entries import BatchState
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import TransactionLostError
 
 from ..engine.decisions import Fired
 from ..engine.outcome import ViolationError
 from .application import Application
 from .calls import REQUEST_TIMEOUT_MS, StorageError
-from .checkpoint import Checkpoint, part
+from .checkpoint import Checkpoint, part, value_of
 from .continuous import ContinuousApplication
 from .faults import Fault
 from .kafka import DAY_MS, OPERATOR
 from .oracle import OTHER_DRIVER, PARTLY_LOST, Oracle
 from .spark import JobFailedError, MicroBatchApplication
 from .tool import Moves, OffsetsTool
-from .world import PREFIX, World
+from .world import LATEST_MS, PREFIX, World
 
 ME: Final = "people"
 
@@ -36,7 +37,9 @@ _QUERY_IDS: Final = ("0a1b2c3d-0000-4000-8000-000000000001", "0a1b2c3d-0000-4000
 
 CONTINUOUSLY: Final = "tart the continuous query once more"
 IN_BATCHES: Final = "Start that query once more, stop it after the batch"
-OTHER_OFFSETS: Final = "run 'pyspark-kafka offsets rewrite' with the offsets"
+OTHER_OFFSETS: Final = "run 'pyspark-kafka offsets rewrite' with the offsets where"
+WRITTEN_OFFSETS: Final = "run 'pyspark-kafka offsets rewrite' with the offsets up to which"
+ON_A_COPY: Final = "start the continuous query on it once"
 
 
 class People:
@@ -69,7 +72,7 @@ class People:
         self._write_another_batch()
         if self._world.settings.has_continuous or Fault.NEW_CHECKPOINT in self._world.interference:
             # What the former query left open hides records until its time-out.
-            self._sleep(self._world.settings.timeout_ms + 11_000)
+            self._sleep(self._world.settings.timeout_ms + LATEST_MS + 1_000)
         self._oracle.check_end(self.checkpoints)
 
     def _write_another_batch(self) -> None:
@@ -238,9 +241,14 @@ class People:
         self._use_tool(targets)
 
     def _use_tool(self, targets: PartitionOffsets | None) -> None:
+        """Rewrite offsets, and expect records that are read again or left out."""
+        moves = Moves(self._world, self._main)
+        self._run_tool(targets)
+        moves.note()
+
+    def _run_tool(self, targets: PartitionOffsets | None) -> None:
         """Rewrite offsets: again, if the command is killed or fails."""
         self._world.interference.add(Fault.REWRITTEN)
-        moves = Moves(self._world, self._main)
         for _ in range(_MAX_STARTS):
             tool = OffsetsTool(self._world, len(self._applications) + 1, self._main, targets)
             self._applications.append(tool)
@@ -249,7 +257,6 @@ class People:
             self._await(lambda tool=tool: not tool.is_at_work)  # type: ignore[misc]
             if not tool.is_dead and tool.error is None:
                 break
-        moves.note()
 
     # Advice
 
@@ -267,12 +274,29 @@ class People:
 
     def _follow(self, text: str, checkpoint: Checkpoint) -> None:
         is_shared = any(not each.is_over for each in self._applications)
-        if CONTINUOUSLY in text or IN_BATCHES in text:
-            self._advice[checkpoint.tag] = CONTINUOUSLY in text
+        if CONTINUOUSLY in text or IN_BATCHES in text or ON_A_COPY in text:
+            self._advice[checkpoint.tag] = IN_BATCHES not in text
+        elif WRITTEN_OFFSETS in text and not is_shared:
+            self._run_tool(self._written(checkpoint))
+            self._delete_log(checkpoint)
         elif OTHER_OFFSETS in text and Fault.REWRITTEN in self._world.interference:
             self._use_tool(checkpoint.done())
         elif OTHER_DRIVER not in text and "Multiple streaming jobs" not in text and not is_shared:
             self._delete_log(checkpoint)
+
+    def _written(self, checkpoint: Checkpoint) -> PartitionOffsets:
+        """Return up to where Kafka has all records of a query."""
+
+        def is_missing(partition: TopicPartition, offset: int) -> bool:
+            value = value_of(checkpoint.tag, partition.partition, offset)
+            return not self._world.is_visible(value)
+
+        return PartitionOffsets(
+            {
+                each: next((offset for offset in range(end) if is_missing(each, offset)), end)
+                for each, end in self._world.input.items()
+            }
+        )
 
     def _complete_by_hand(self, checkpoint: Checkpoint) -> None:
         """Write the records of a batch that are missing, and log that it is committed."""

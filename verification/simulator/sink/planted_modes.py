@@ -34,7 +34,7 @@ def _require_undecided(self: Any, batch_id: int) -> None:
 
 def _hand_over_without_an_entry(self: Any, batch_id: int) -> None:
     _require_undecided(self, batch_id)
-    self._abort_abandoned(self._abandoned((), self._checkpoint.last()[1]), ())
+    self._abort_abandoned(self._abandoned((), self._checkpoint.last().query_id), ())
 
 
 def _take_over_unchecked(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .application import Application
 
 PREFIX: Final = "sink"
+LATEST_MS: Final = 600_000
+"""By how much a time-out is noticed late at most."""
 MAX_ENTRIES: Final = 6
 """How many entries the sink's log keeps here: a schedule has few batches."""
 
@@ -103,7 +105,7 @@ class World:
     def _lateness_ms(self) -> int:
         """Return by how much a time-out is noticed late: coordinators look every 10 s."""
         if fired := self.decisions.has("Kafka", Fault.LATE_TIMEOUT, 0.5):
-            return fired.between(1, 600_000)
+            return fired.between(1, LATEST_MS)
         return self.decisions.between("Kafka", 1, 10_000)
 
 

@@ -120,11 +120,12 @@ class KafkaSink:
             if the batch in the log is not the one in the checkpoint.
         """
         planned_ms = self._now_ms()
-        planned, query_id = self._checkpoint.last()
+        last = self._checkpoint.last()
         number, entry = self._newest()
-        if planned is None and entry.offsets is not None:
+        if last.batch_id is None and entry.offsets is not None:
             # It could be read when the entry was written.
-            planned, query_id = self._checkpoint.last(is_readable=True)
+            last = self._checkpoint.last(is_readable=True)
+        planned, query_id = last.batch_id, last.query_id
         if planned is not None:
             self._require_not_after(planned, number, entry)
             if entry.offsets is not None and entry.state is not BatchState.DROPPED:
@@ -138,7 +139,13 @@ class KafkaSink:
         is_decided = entry.state is BatchState.PREPARED
         through = entry.batch_id if is_decided else entry.committed_through
         return SinkPlan(
-            through, entry.query_id, entry.started_ms, planned_ms, planned, self._log_id
+            through,
+            entry.query_id,
+            entry.started_ms,
+            planned_ms,
+            planned,
+            last.digest,
+            self._log_id,
         )
 
     def hand_over(self, batch_id: int) -> None:
@@ -150,7 +157,7 @@ class KafkaSink:
         :raises MetadataLogError: if the batch is decided, another query has gone on since, or the
             log cannot be used.
         """
-        query_id = self._checkpoint.last()[1]
+        query_id = self._checkpoint.last().query_id
         number, entry = self._newest()
         self._require_own(number, entry, query_id)
         # None is of a later batch, if it is shown afterwards that nobody has gone on.
@@ -246,24 +253,45 @@ class KafkaSink:
     ) -> str | None:
         """Return the group of an exactly-once continuous query that the checkpoint once had.
 
-        Its epochs may be gone from the log; then Kafka knows its transactional ids.
+        Its epochs may be gone from the log; then Kafka knows its transactional ids. An epoch that
+        names another group came with a copy of the checkpoint.
         """
-        group_id = self._checkpoint.last_continuous_group(batch_id)
-        if group_id is None and query_id is not None:
-            own = f"{self._options.transactional_id_prefix}-{query_id}"
-            names = [continuous_id(own, *partition) for partition in partitions]
-            group_id = own if self._transactions().describe(names) else None
-        return group_id
+        logged, own = self._checkpoint.last_continuous_group(batch_id), self._own_group(query_id)
+        if own in (None, logged):
+            return logged
+        names = [continuous_id(own, *partition) for partition in partitions]
+        return own if self._transactions().describe(names) else None
 
     def _continuous_group(
         self, batch_id: int, entry: SinkLogEntry, query_id: str | None
     ) -> str | None:
-        """Return the group of the exactly-once continuous query that wrote the epoch before."""
-        if query_id is not None and _is_handed_over(entry, batch_id - 1):
-            return f"{self._options.transactional_id_prefix}-{query_id}"
+        """Return the group of the exactly-once continuous query that wrote the epoch before.
+
+        :raises MetadataLogError: if it had another ``transactionalIdPrefix``.
+        """
+        own = self._own_group(query_id)
+        if own is not None and _is_handed_over(entry, batch_id - 1):
+            return own
         if entry.committed_through >= batch_id - 1:
             return None
-        return self._checkpoint.continuous_group(batch_id - 1)
+        logged = self._checkpoint.continuous_group(batch_id - 1)
+        if logged is not None and own not in (None, logged):
+            raise self._other_prefix(batch_id - 1, logged.removesuffix(f"-{query_id}"))
+        return logged
+
+    def _own_group(self, query_id: str | None) -> str | None:
+        prefix = self._options.transactional_id_prefix
+        return None if query_id is None else f"{prefix}-{query_id}"
+
+    def _other_prefix(self, epoch: int, prefix: str) -> MetadataLogError:
+        return MetadataLogError(
+            str(self._checkpoint),
+            f"Epoch {epoch}, the last one, is of a continuous query whose 'transactionalIdPrefix' "
+            f"was {excerpt(prefix)!r}, and this query's is "
+            f"{self._options.transactional_id_prefix!r}. No task was fenced. If this is that "
+            "query, set the former prefix. If the checkpoint is a copy, start the continuous query "
+            "on it once with this query's prefix, stop it, and then start this query",
+        )
 
     def _not_logged(
         self, batch_id: int, later: PartitionOffsets, logged: Mapping[TopicPartition, int]
@@ -292,12 +320,13 @@ class KafkaSink:
 
         :raises TransactionLostError: if one of the transactions is not open any more, or not for
             long enough; all are aborted then, and the next start writes the batch again.
-        :raises MetadataLogError: if the log cannot be used, or another driver writes to it.
+        :raises MetadataLogError: if the log cannot be used, another driver writes to it, or the
+            batch's offsets are others than its tasks read.
         """
         if plan.last_batch not in (None, batch_id):
             raise self._late(batch_id, plan.last_batch)
         opened = _transactions_of(written)
-        query_id = query_id or self._checkpoint.last()[1]
+        query_id = query_id or self._checkpoint.last().query_id
         number, entry = self._newest()
         self._require_not_after(batch_id, number, entry)
         self._require_own(number, entry, query_id)
@@ -308,6 +337,8 @@ class KafkaSink:
                 # Its tasks were told not to write it.
                 raise _dropped(entry, lost)
         if batch_id <= entry.committed_through:
+            if entry.batch_id == batch_id > plan.committed_through:
+                self._require_offsets(batch_id, plan, entry.offsets)
             # Spark runs a batch again if it failed between this commit and Spark's own. Another
             # driver may be in the next batch, so that nothing else is cleaned up.
             self._abort_all(each for each in opened if each not in entry.transactions)
@@ -332,6 +363,17 @@ class KafkaSink:
             "use a checkpoint at a time: stop the other one",
         )
 
+    def _require_offsets(self, batch_id: int, plan: SinkPlan, offsets: str | None) -> None:
+        """Raise if a batch's tasks have not read these offsets."""
+        if plan.offsets is not None and offsets not in (None, plan.offsets):
+            raise MetadataLogError(
+                str(self._checkpoint),
+                f"The offsets of batch {batch_id} have changed since its tasks began: the "
+                "checkpoint was restored or changed, or another driver uses it. Nothing was "
+                "committed. Make sure that only one driver uses this checkpoint, and restart the "
+                "query",
+            )
+
     def _decide(
         self, number: int, entry: SinkLogEntry, prepared: SinkLogEntry, plan: SinkPlan
     ) -> None:
@@ -343,9 +385,11 @@ class KafkaSink:
         abandoned = self._abandoned(opened, query_id)
         described = self._describe(opened)
         is_readable = plan.last_batch is not None or entry.offsets is not None
+        offsets = self._checkpoint.digest(prepared.batch_id, is_readable=is_readable)
+        self._require_offsets(prepared.batch_id, plan, offsets)
         prepared = replace(
             prepared,
-            offsets=self._checkpoint.digest(prepared.batch_id, is_readable=is_readable),
+            offsets=offsets,
             started_ms=max([used_until_ms, *(each.started_ms for each in described.values())]),
         )
         self._require_open(number, prepared, described, plan.planned_ms)

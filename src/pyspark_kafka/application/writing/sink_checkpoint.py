@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from ...domain.checkpoints.checkpoint_log import (
     CONTINUOUS_GROUP,
@@ -21,6 +22,31 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
     from ...ports.checkpoints import MetadataLog
+
+_PLANNED: Final = (
+    "After 'pyspark-kafka offsets undo', run 'pyspark-kafka offsets rewrite' with the offsets where "
+    "the query is to resume. Or delete the sink's log: then the batch is written as it is planned "
+    "now, and its records may be in Kafka twice"
+)
+_FINISHED: Final = (
+    "The batch is finished in this checkpoint: what it has now and had not then is not in Kafka. Or "
+    "run 'pyspark-kafka offsets rewrite' with the offsets up to which Kafka has the records, and "
+    "then delete the sink's log"
+)
+"""What to do about a batch that was written with other offsets, if it is the last one or not."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LastBatch:
+    """The last batch in the offset log, the digest of its file, and the query's id.
+
+    Each is ``None`` where it cannot be read.
+    """
+
+    batch_id: int | None = None
+    digest: str | None = None
+    query_id: str | None = None
 
 
 @final
@@ -49,24 +75,24 @@ class SinkCheckpoint:
     def __str__(self) -> str:
         return str(self._offsets)
 
-    def last(self, *, is_readable: bool = False) -> tuple[int | None, str | None]:
-        """Return the last planned batch, and the query's id.
+    def last(self, *, is_readable: bool = False) -> LastBatch:
+        """Return the last planned batch.
 
         :raises MetadataLogError: if the log must be readable and is not.
         """
         if self._offsets is None:
-            return None, self._query_id()
+            return LastBatch(query_id=self._query_id())
         # A driver that cannot read the checkpoint has a log elsewhere.
         with suppress(*self._tolerated(is_readable)):
             if (found := self._offsets.latest()) is not None:
-                return found[0], self._query_id()
+                return LastBatch(found[0], _digest(found[1]), self._query_id())
         if self._has_sink_log:
             raise MetadataLogError(
                 str(self._offsets),
                 "This process does not find the checkpoint's offset log. Set the option "
                 "'metadataPath' to a path that every driver of this query can reach",
             )
-        return None, None
+        return LastBatch()
 
     def require_newest(self, batch_id: int) -> None:
         """Raise if a batch is no longer the last planned one, as far as it can be read.
@@ -151,9 +177,7 @@ class SinkCheckpoint:
             f"Batch {batch_id} was written with other offsets than those in the checkpoint, "
             f"'{self._offsets}/{batch_id}': the checkpoint was restored or changed since. What the "
             "batch had then is in Kafka. Restore a checkpoint that has the former file "
-            f"'offsets/{batch_id}'. After 'pyspark-kafka offsets undo', run 'pyspark-kafka offsets "
-            "rewrite' with the offsets where the query is to resume. Or delete the sink's log: "
-            "then the batch is written as it is planned now, and its records may be in Kafka twice",
+            f"'offsets/{batch_id}'. {_FINISHED if planned > batch_id else _PLANNED}",
         )
 
     def _is_empty(self, batch_id: int, content: bytes) -> bool:

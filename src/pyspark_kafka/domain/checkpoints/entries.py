@@ -133,8 +133,9 @@ class SinkPlan:
 
     ``query_id`` is that of the newest entry; ``used_until_ms`` is ``SinkLogEntry.started_ms``.
     ``planned_ms`` is when the batch was planned, by the driver's clock; ``last_batch`` was the last
-    one in the checkpoint's offset log then, ``None`` if the driver could not read it. ``log_id`` is
-    the part of transactional ids that stands for the place of the log.
+    one in the checkpoint's offset log then, ``None`` if the driver could not read it, and
+    ``offsets`` the digest of its file. ``log_id`` is the part of transactional ids that stands for
+    the place of the log.
     """
 
     committed_through: int = -1
@@ -142,6 +143,7 @@ class SinkPlan:
     used_until_ms: int = -1
     planned_ms: int | None = None
     last_batch: int | None = None
+    offsets: str | None = None
     log_id: str = ""
 
 

@@ -54,8 +54,8 @@ class Modes(Pipeline):
         offsets = PartitionOffsets({T0: end, T1: 0})
         assert self.log("offsets").add(batch, write_batch_end(offsets, 1))
 
-    def sink(self) -> KafkaSink:
-        given = {"topic": "out", "checkpointLocation": str(self.checkpoint), **COMMON}
+    def sink(self, **options: str) -> KafkaSink:
+        given = {"topic": "out", "checkpointLocation": str(self.checkpoint), **COMMON, **options}
         self.options = parse_sink_options({**given, **EXACTLY_ONCE}, QueryKind.STREAM)
         self.sinks = self.sink_container(self.options)
         return self.sinks.kafka_sink()

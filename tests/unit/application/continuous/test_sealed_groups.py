@@ -148,6 +148,33 @@ def test_a_batch_of_another_kind_of_source_has_no_partitions_to_take_over(modes)
     assert modes.written() == [0, 1]
 
 
+# Copies, which have a prefix of their own
+
+
+def test_a_copy_does_not_take_over_the_group_of_the_original(modes):
+    modes.produce(0, 3)
+    modes.run_continuously()
+    modes.plan(next_batch(modes), 3)
+    with closing(modes.late_client()) as original:
+        original.assign(PartitionOffsets({T0: 3}))
+        original.write(PolledRecords(T0, None, 4), row(3))
+        with pytest.raises(MetadataLogError, match="'transactionalIdPrefix' was 'pyspark-kafka'"):
+            modes.sink(transactionalIdPrefix="copy").recover()
+        original.poll(0)
+    assert modes.cluster.committed(GROUP)[T0] == 4
+    assert seal_of(modes, T0) == GroupSeal()
+
+
+@pytest.mark.parametrize("is_known_from_log", [True, False])
+def test_a_copy_does_not_seal_partitions_of_the_original(modes, is_known_from_log):
+    batch = taken_over(modes)
+    if not is_known_from_log:
+        forget_epochs(modes, batch)
+    plan(modes, batch, _0=5, _1=0, _2=0)
+    modes.sink(transactionalIdPrefix="copy").recover()
+    assert T2 not in modes.cluster.group_offsets(GROUP)
+
+
 # Seals of other drivers
 
 

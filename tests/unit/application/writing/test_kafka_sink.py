@@ -875,6 +875,26 @@ def test_a_batch_that_was_planned_again_is_an_error(stage, *, dies):
         stage.driver(offsets=offsets).recover()
 
 
+@pytest.mark.parametrize("records", [True, False])
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_a_batch_whose_offsets_change_while_its_tasks_run_is_not_committed(
+    stage, is_decided, records
+):
+    """The checkpoint was restored, and the live driver has planned the batch with another end."""
+    offsets = MemoryMetadataLog()
+    offsets.add(0, b"up to 3")
+    late = stage.driver(offsets=offsets)
+    plan = late.recover()
+    written = stage.run_tasks(0) if records else []
+    offsets.replace(0, b"up to 5")
+    if is_decided:
+        stage.run_batch(0, stage.driver(offsets=offsets), run="live")
+    with pytest.raises(MetadataLogError, match="offsets of batch 0 have changed"):
+        late.commit(0, "q", written, plan)
+    late.abort(0, written, "q")
+    assert stage.visible() == (rows(0) if is_decided else [])
+
+
 def test_the_checkpoint_may_be_out_of_reach(stage):
     """Where the log is at another place, its batches are not compared with the checkpoint."""
     unreachable = passing(MemoryMetadataLog(), latest=NO_CONNECTION)
