@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from ...ports.checkpoints import MetadataLog
 
 _PLANNED: Final = (
-    "After 'pyspark-kafka offsets undo', run 'pyspark-kafka offsets rewrite' with the offsets where "
-    "the query is to resume. Or delete the sink's log: then the batch is written as it is planned "
+    "After 'pyspark-kafka offsets undo', run 'pyspark-kafka offsets rewrite' with the offsets where"
+    " the query is to resume. Or delete the sink's log: then the batch is written as it is planned "
     "now, and its records may be in Kafka twice"
 )
 _FINISHED: Final = (
-    "The batch is finished in this checkpoint: what it has now and had not then is not in Kafka. Or "
-    "run 'pyspark-kafka offsets rewrite' with the offsets up to which Kafka has the records, and "
+    "The batch is finished in this checkpoint: what it has now and had not then is not in Kafka. "
+    "Or run 'pyspark-kafka offsets rewrite' with the offsets up to which Kafka has the records, and "
     "then delete the sink's log"
 )
 """What to do about a batch that was written with other offsets, if it is the last one or not."""
