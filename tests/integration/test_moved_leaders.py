@@ -197,3 +197,19 @@ def test_a_leader_that_was_cut_off_is_left_for_its_successor(client):
             cluster.elect(FIRST, 1, unknown_to=0)
             cluster.brokers[1].cluster.logs[FIRST].append(encoded_batch([b"y"] * 5, 5))
             progress.read(FIRST, 10)
+
+
+def test_a_range_is_not_read_from_a_leader_that_was_cut_off():
+    """It has nothing of the range, whose end another broker named when it was planned."""
+    with hostile_cluster(2, 2) as cluster:
+        cluster.append_batch(FIRST, encoded_batch([b"x"] * 5))
+        with closing(KAFKA_PYTHON.record_reader(options_of(cluster, "kafka-python"))) as reader:
+
+            def read(start: int, end: int) -> list[int]:
+                batches = reader.read(OffsetRange(FIRST, start, end), ALL_COLUMNS)
+                return [each for batch in batches for each in offsets_of(batch)]
+
+            assert read(0, 5) == list(range(5))
+            cluster.elect(FIRST, 1, unknown_to=0)
+            cluster.brokers[1].cluster.logs[FIRST].append(encoded_batch([b"y"] * 5, 5))
+            assert read(5, 10) == list(range(5, 10))

@@ -221,7 +221,7 @@ class PartitionCursor(Cursor):
 
     def see_metadata(self, metadata: ClusterMetadata) -> None:
         """Note the leader's epoch and the topic's id by the last metadata."""
-        self.see(metadata.topic_id(self.partition.topic))
+        self.see(metadata.topic_id(self.partition.topic), metadata.source)
         self.follow(metadata.leader_epoch(self.partition))
 
     def take(self, data: FetchedData) -> FetchedBatches | None:

@@ -250,6 +250,8 @@ class ClusterMetadata:
         self._max_age_s: float = max(max_age_s, _MIN_AGE_S)
         self._outdated_at = math.inf
         self._asked: int | None = None
+        self.source: int | None = None
+        """The broker that the last metadata are of; ``None`` if a bootstrap server sent them."""
 
     def add_topics(self, topics: Iterable[str]) -> None:
         """Request the metadata of these topics together, with the next request."""
@@ -330,6 +332,7 @@ class ClusterMetadata:
             self._manager.leave_silent()
             raise
         self._outdated_at = time.monotonic() + self._max_age_s
+        self.source = self._asked
         self._stale.clear()
 
     @property

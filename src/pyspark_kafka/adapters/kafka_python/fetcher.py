@@ -372,7 +372,7 @@ class Fetcher:
         is_leader = self._near.of(partition) is None
         try:
             error = self._class_of(data.error, partition)
-            match cursor.answered(error, data.diverging, is_leader=is_leader):
+            match cursor.answered(error, data.diverging, node.node, is_leader=is_leader):
                 case Step.TAKE_RECORDS:
                     self._handle_records(node, cursor, data)
                 case Step.FIND_LEADER:
@@ -404,14 +404,13 @@ class Fetcher:
     def _handle_records(self, node: _Node, cursor: PartitionCursor, data: FetchedData) -> None:
         if self._is_continuous or cursor.topic.is_fetched_by_id:
             # Otherwise the metadata may be older, and have the id of a deleted topic.
-            cursor.topic.accept()
+            cursor.topic.accept(node.node)
         is_behind = self._near.has_answered(
             cursor.partition, time.monotonic(), is_empty=not data.records
         )
         if not data.records:
-            # At the end of a log there is nothing to wait for; a range has an end that was told.
-            if is_behind and not self._is_continuous:
-                self._leave_replica(node, cursor)
+            if not self._is_continuous:
+                self._doubt(node, cursor, is_behind=is_behind)
             return
         fetched = cursor.take(data)
         if fetched is None:
@@ -423,6 +422,17 @@ class Fetcher:
         del node.cursors[cursor.partition]
         if not cursor.is_finished:
             node.cursors[cursor.partition] = cursor
+
+    def _doubt(self, node: _Node, cursor: PartitionCursor, *, is_behind: bool) -> None:
+        """Ask another broker who leads: the end of a range was in the log when it was planned.
+
+        A broker that is cut off from the cluster may take itself for the leader for ever.
+        """
+        if self._near.of(cursor.partition) is None:
+            self._brokers.metadata.ask_others_first(node.node)
+            self._lose_leader(node, cursor)
+        elif is_behind:
+            self._leave_replica(node, cursor)
 
     # Leaders
 
@@ -516,6 +526,9 @@ class Fetcher:
         is_former = cursor.was_led(metadata.leader_epoch(partition))
         if is_former:
             metadata.invalidate(partition)
+            cursor.failing_since = min(cursor.failing_since, self._begun)
+            text = f"The brokers that answer know a former leader of {partition} only"
+            self._raise_lasting(kafka_errors.StaleMetadata(text), cursor.failing_since)
         return is_former
 
     def _leave_old_leaders(self) -> None:
@@ -558,7 +571,8 @@ class Fetcher:
 
     def _check_topic(self, cursor: PartitionCursor) -> None:
         """Stop if it is another topic of the same name, once what was fetched is taken."""
-        cursor.see(self._brokers.metadata.topic_id(cursor.partition.topic))
+        metadata = self._brokers.metadata
+        cursor.see(metadata.topic_id(cursor.partition.topic), metadata.source)
         if cursor.topic.is_recreated and not cursor.is_undecoded and self._may_raise(cursor):
             watermarks = self._watermarks.attempt(cursor.partition)
             if watermarks is not None:

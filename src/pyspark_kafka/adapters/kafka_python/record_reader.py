@@ -100,7 +100,7 @@ class RangeFetcher(FetchedPartition):
         topic = self._cursor.topic
         topic.is_fetched_by_id = held.is_by_id
         if held.is_by_id:
-            topic.accept()
+            topic.accept(None)
         return self._cursor.take(held.data)
 
     def leave(self) -> None:

@@ -30,8 +30,8 @@ _PLANNED: Final = (
 )
 _FINISHED: Final = (
     "The batch is finished in this checkpoint: what it has now and had not then is not in Kafka. "
-    "Or run 'pyspark-kafka offsets rewrite' with the offsets up to which Kafka has the records, and "
-    "then delete the sink's log"
+    "Or run 'pyspark-kafka offsets rewrite' with the offsets up to which Kafka has the records, "
+    "and then delete the sink's log"
 )
 """What to do about a batch that was written with other offsets, if it is the last one or not."""
 

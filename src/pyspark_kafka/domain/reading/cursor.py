@@ -22,15 +22,29 @@ if TYPE_CHECKING:
     from .leader_epochs import EpochEndOffset
 
 
+_MANY_REFUSALS: Final = 60
+"""With the pauses between them, refusals for longer than a broker lags."""
+
+
 @final
 class TopicIdentity:
     """The topic that is read, by the ids that metadata and fetches have shown (KIP-516).
 
-    Brokers do not learn of a topic at the same time. So metadata alone prove nothing: neither those
-    from before the first fetch, nor another id while the leader still knows the one that is read.
+    Brokers do not learn of a topic at the same time, but none forgets what it knew. So one broker
+    that lags proves nothing, not even if it refuses the id and names another one in its metadata.
+    A broker is ``None`` where it is not known which one answered.
     """
 
-    __slots__ = ("_is_known", "_is_refused", "_other", "is_fetched_by_id", "topic_id")
+    __slots__ = (
+        "_known_by",
+        "_other",
+        "_other_by",
+        "_refusals",
+        "_refused_by",
+        "_was_accepted",
+        "is_fetched_by_id",
+        "topic_id",
+    )
 
     def __init__(self) -> None:
         self.topic_id: UUID | None = None
@@ -39,31 +53,49 @@ class TopicIdentity:
         self.is_fetched_by_id = True
         """Whether the leader takes ids; one that takes names cannot refuse an id."""
 
-        self._is_known = False
-        self._is_refused = False
+        self._was_accepted = False
+        self._known_by: set[int] = set()
+        self._refused_by: int | None = None
+        self._refusals = 0
         self._other: UUID | None = None
+        self._other_by: int | None = None
 
     @property
     def is_recreated(self) -> bool:
         """Whether another topic has the name of the one that was read."""
-        return self._other is not None and (self._is_refused or not self.is_fetched_by_id)
+        if self._other is None or not self.is_fetched_by_id:
+            return self._other is not None
+        witnesses = {self._refused_by, self._other_by} - {None}
+        is_proved = len(witnesses) > 1 or not self._known_by.isdisjoint(witnesses)
+        return self._refusals > 0 and (is_proved or self._refusals >= _MANY_REFUSALS)
 
-    def see(self, topic_id: UUID | None) -> None:
-        """Note the topic's id by the newest metadata, ``None`` if they have none."""
+    def see(self, topic_id: UUID | None, broker: int | None) -> None:
+        """Note the topic's id by a broker's metadata, ``None`` if they have none."""
         if topic_id is None:
             return
-        if self.topic_id is None or not self._is_known:
+        if self.topic_id is None or not self._was_accepted:
+            if topic_id != self.topic_id:
+                self._known_by.clear()
             self.topic_id = topic_id
         self._other = topic_id if topic_id != self.topic_id else None
+        self._other_by = broker
+        if self._other is None:
+            self._know(broker)
 
-    def accept(self) -> None:
+    def accept(self, broker: int | None) -> None:
         """Note that a leader answered a fetch: from now on the topic must not be another one."""
-        self._is_known = True
-        self._is_refused = False
+        self._was_accepted = True
+        self._refusals = 0
+        self._know(broker)
 
-    def refuse(self) -> None:
+    def _know(self, broker: int | None) -> None:
+        if broker is not None:
+            self._known_by.add(broker)
+
+    def refuse(self, broker: int) -> None:
         """Note that a leader does not know the id."""
-        self._is_refused = True
+        self._refused_by = broker
+        self._refusals += 1
 
 
 MAX_BACKOFF_S: Final = 1.0
@@ -127,10 +159,10 @@ class Cursor:
         """Whether nothing is left."""
         return self.offset >= self.until_offset
 
-    def see(self, topic_id: UUID | None) -> None:
-        """Note the topic's id by the newest metadata; the epochs of another topic begin again."""
+    def see(self, topic_id: UUID | None, broker: int | None) -> None:
+        """Note the topic's id by a broker's metadata; the epochs of another topic begin again."""
         before = self.topic.topic_id
-        self.topic.see(topic_id)
+        self.topic.see(topic_id, broker)
         if self.topic.topic_id != before:
             self.leader_epoch = NO_EPOCH
 
@@ -161,7 +193,12 @@ class Cursor:
         self.leader_epoch = max(self.leader_epoch, leader_epoch) if is_same else leader_epoch
 
     def answered(
-        self, error: FetchError | None, diverging: EpochEndOffset | None, *, is_leader: bool
+        self,
+        error: FetchError | None,
+        diverging: EpochEndOffset | None,
+        broker: int,
+        *,
+        is_leader: bool,
     ) -> Step:
         """Take a broker's answer, and return what comes next.
 
@@ -181,7 +218,7 @@ class Cursor:
         if error is FetchError.CORRUPT:
             raise CorruptBatchError(self.partition, self.offset, "its broker cannot read it")
         if error is FetchError.UNKNOWN_ID:
-            self.topic.refuse()
+            self.topic.refuse(broker)
         self.is_out_of_range = error is FetchError.OUT_OF_RANGE
         return Step.FIND_LEADER
 

@@ -114,9 +114,15 @@ def test_a_former_leader_is_not_followed_with_the_epoch_of_its_successor(brokers
     fetcher.assign([cursor])
     leaders[FIRST] = 1
     epochs.append(1)
+    fetcher.begin()
     fetcher.send()
     assert not fetcher._nodes
     brokers.metadata.invalidate.assert_called_once_with(FIRST)
+    # The brokers that can be reached are all cut off.
+    cursor.retry_at = 0.0
+    cursor.failing_since -= 1 + fetcher._errors.timeout_ms / 1_000
+    with pytest.raises(kafka_errors.KafkaConnectionError, match=f"former leader of {FIRST} only"):
+        fetcher.send()
 
 
 def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
@@ -141,12 +147,12 @@ def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old
     fetcher = Fetcher(brokers, is_continuous=True)
     cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
     cursor.see_metadata(brokers.metadata)
-    cursor.topic.accept()
+    cursor.topic.accept(1)
     fetcher.assign([cursor])
     records = iter([pa.record_batch({"v": pa.nulls(MAX_ROWS)})])
     fetcher._nodes = {1: _Node(1)}
     fetcher._nodes[1].add_fetched(FetchedBatches(cursor, records, 0, 0))
-    cursor.topic.refuse()
+    cursor.topic.refuse(1)
     ids.append(UUID(int=2))
     cursor.retry_at = 0.0
     fetcher._find_leaders(time.monotonic())

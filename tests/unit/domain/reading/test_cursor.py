@@ -15,6 +15,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 READ_TO = 30
+LEADER, OTHER, THIRD = range(3)
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def answer(
     *,
     is_leader: bool = True,
 ) -> Step:
-    return cursor.answered(error, diverging, is_leader=is_leader)
+    return cursor.answered(error, diverging, LEADER, is_leader=is_leader)
 
 
 def test_records_end_a_series_of_failures(cursor):
@@ -50,10 +51,10 @@ def test_an_error_that_may_pass_is_one_of_the_leaders(cursor, error):
 
 
 def test_a_refused_id_and_another_one_are_another_topic(cursor):
-    cursor.topic.see(UUID(int=1))
-    cursor.topic.accept()
+    cursor.topic.see(UUID(int=1), OTHER)
+    cursor.topic.accept(LEADER)
     answer(cursor, FetchError.UNKNOWN_ID)
-    cursor.topic.see(UUID(int=2))
+    cursor.topic.see(UUID(int=2), OTHER)
     assert cursor.topic.is_recreated
 
 
@@ -131,7 +132,7 @@ def test_metadata_of_an_older_epoch_move_no_cursor(cursor, epoch, elsewhere):
 )
 def test_a_former_leader_is_known_by_its_epoch(cursor, topic_id, known):
     """Without ids, the older epoch may be one of a topic that was created again."""
-    cursor.topic.see(topic_id)
+    cursor.topic.see(topic_id, OTHER)
     cursor.follow(6)
     assert [cursor.was_led(epoch) for epoch in (-1, 5, 6, 7)] == [False, known == 6, False, False]
     cursor.follow(5)
@@ -141,13 +142,13 @@ def test_a_former_leader_is_known_by_its_epoch(cursor, topic_id, known):
 def test_the_epochs_of_another_topic_begin_again(cursor):
     """Its first fetch may come before any answer about the old one."""
     for topic_id, epoch in ((UUID(int=1), 5), (UUID(int=2), 0)):
-        cursor.see(topic_id)
+        cursor.see(topic_id, OTHER)
         cursor.follow(epoch)
     assert cursor.leader_epoch == 0
 
 
 def test_an_unknown_epoch_is_no_older_one(cursor):
-    cursor.topic.see(UUID(int=1))
+    cursor.topic.see(UUID(int=1), OTHER)
     for epoch in (6, NO_EPOCH):
         cursor.follow(epoch)
     assert cursor.leader_epoch == NO_EPOCH
@@ -168,48 +169,74 @@ OLD, NEW = UUID(int=1), UUID(int=2)
 def topic():
     """Return the identity of a topic that a leader has returned records of."""
     made = TopicIdentity()
-    made.see(OLD)
-    made.accept()
+    made.see(OLD, OTHER)
+    made.accept(LEADER)
     return made
 
 
 def test_another_id_after_a_refused_one_is_another_topic(topic):
-    topic.refuse()
-    topic.see(NEW)
+    topic.refuse(LEADER)
+    topic.see(NEW, OTHER)
     assert topic.is_recreated
     assert topic.topic_id == OLD
 
 
 def test_a_refused_id_alone_says_nothing(topic):
     """The leader may lag."""
-    topic.refuse()
+    topic.refuse(LEADER)
     assert not topic.is_recreated
 
 
 def test_metadata_with_another_id_may_be_of_a_broker_that_lags(topic):
     """As long as the leader knows the id, its records belong to the same topic."""
-    topic.see(NEW)
+    topic.see(NEW, OTHER)
     assert not topic.is_recreated
-    topic.accept()
-    topic.see(OLD)
-    topic.refuse()
+    topic.accept(LEADER)
+    topic.see(OLD, OTHER)
+    topic.refuse(LEADER)
     assert not topic.is_recreated
 
 
 def test_a_leader_may_learn_of_an_id_later(topic):
-    topic.refuse()
-    topic.see(OLD)
-    topic.accept()
-    topic.see(NEW)
+    topic.refuse(LEADER)
+    topic.see(OLD, OTHER)
+    topic.accept(LEADER)
+    topic.see(NEW, OTHER)
     assert not topic.is_recreated
+
+
+def test_one_broker_that_lags_is_no_witness_for_itself(topic):
+    """It leads the topic that it knows, and has not learned of the one that is read."""
+    topic.refuse(THIRD)
+    topic.see(NEW, THIRD)
+    assert not topic.is_recreated
+    topic.refuse(THIRD)
+    topic.see(NEW, None)
+    assert not topic.is_recreated
+
+
+@pytest.mark.parametrize(
+    ("refuser", "source"), [(LEADER, LEADER), (OTHER, OTHER), (THIRD, LEADER), (THIRD, 3)]
+)
+def test_a_broker_that_knew_a_topic_or_a_second_one_is_a_witness(topic, refuser, source):
+    topic.refuse(refuser)
+    topic.see(NEW, source)
+    assert topic.is_recreated
+
+
+def test_a_broker_that_refuses_for_long_does_not_lag(topic):
+    topic.see(NEW, THIRD)
+    for _ in range(100):
+        topic.refuse(THIRD)
+    assert topic.is_recreated
 
 
 def test_metadata_from_before_the_first_fetch_may_be_old():
     """Nothing was read of the topic that they name: the newest id counts."""
     topic = TopicIdentity()
-    topic.see(OLD)
-    topic.refuse()
-    topic.see(NEW)
+    topic.see(OLD, OTHER)
+    topic.refuse(LEADER)
+    topic.see(NEW, OTHER)
     assert not topic.is_recreated
     assert topic.topic_id == NEW
 
@@ -217,14 +244,14 @@ def test_metadata_from_before_the_first_fetch_may_be_old():
 def test_a_leader_that_takes_no_ids_cannot_refuse_one(topic):
     """Metadata with another id are all that tells a new topic then."""
     topic.is_fetched_by_id = False
-    topic.see(NEW)
+    topic.see(NEW, OTHER)
     assert topic.is_recreated
 
 
 def test_metadata_without_an_id_say_nothing(topic):
     """The topic may be deleted, and a broker may be older than topic ids."""
-    topic.refuse()
-    topic.see(None)
+    topic.refuse(LEADER)
+    topic.see(None, OTHER)
     assert not topic.is_recreated
     assert topic.topic_id == OLD
 
@@ -232,9 +259,9 @@ def test_metadata_without_an_id_say_nothing(topic):
 def test_a_cluster_that_gets_ids_has_the_same_topics():
     """Metadata have an id after an upgrade; the topic was read before."""
     topic = TopicIdentity()
-    topic.see(None)
-    topic.accept()
-    topic.see(OLD)
-    topic.refuse()
+    topic.see(None, OTHER)
+    topic.accept(LEADER)
+    topic.see(OLD, OTHER)
+    topic.refuse(LEADER)
     assert not topic.is_recreated
     assert topic.topic_id == OLD
