@@ -7,10 +7,12 @@ from typing import Final
 import numpy as np
 import pytest
 
+from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
 from pyspark_kafka.domain.reading.data_loss import (
     added_partition_starts_late,
     offset_range_not_read,
 )
+from pyspark_kafka.domain.reading.errors import OffsetOutOfRangeError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from verification.soak.driver import QueryPlan
 from verification.soak.ledger import COMPACTED, DELETED, SOURCE, Ledger
@@ -137,12 +139,15 @@ PARTITION: Final = TopicPartition(SOURCE, 3)
 )
 @pytest.mark.parametrize("prefix", ["", "continuous query "])
 def test_losses_are_read_from_the_warnings_of_a_query(loss, expected, prefix):
+    def warn() -> None:
+        events = LoggingSourceEvents()
+        # Its last bracket is not closed.
+        events.offset_out_of_range(OffsetOutOfRangeError(PARTITION, 5, earliest=17, latest=20))
+        events.data_lost(loss)
+
     log = LossLog()
     try:
-        thread = threading.Thread(
-            target=lambda: logging.getLogger("pyspark_kafka").warning("%s", loss.as_warning()),
-            name=prefix + QUERY.name,
-        )
+        thread = threading.Thread(target=warn, name=prefix + QUERY.name)
         thread.start()
         thread.join()
         assert log.losses() == [Loss(QUERY.name, *expected)]

@@ -10,7 +10,7 @@ LOG_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s [%(threadName)s] %(messa
 """The format of a log from which reports can be read: a query's thread has its name."""
 
 _REPORT: Final = re.compile(
-    r"\[(?:continuous query )?(?P<query>[^\]]+)\] "
+    r"\[(?:continuous query )?(?P<query>[^][\n]+)\] "
     r"(?:Skip missing records in \[(?P<start>\d+), (?P<end>\d+)\) of \S+-(?P<partition>\d+)\."
     r"|Added partition \S+-(?P<added>\d+) starts from (?P<first>\d+) instead of 0\.)"
 )
