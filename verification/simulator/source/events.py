@@ -37,7 +37,7 @@ class SimulatedEvents(SourceEvents):
     def data_lost(self, loss: DataLoss) -> None:
         found = parse_loss(loss.condition, loss.warning)
         self._world.tell("report a loss", loss.warning.split("\n")[0])
-        self._world.oracle.check_loss(found, is_error=False)
+        self._world.oracle.check_loss(found)
         self.losses += found
 
     def initial_offsets(self, offsets: PartitionOffsets) -> None:

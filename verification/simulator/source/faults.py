@@ -144,6 +144,7 @@ class SourceSettings(Settings):
 OPTIONAL: Final = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
+    "maxBytesPerTrigger",
     "maxRecordsPerPartition",
     "minPartitions",
     "maxPartitions",

@@ -162,7 +162,7 @@ class Action:
         """Check that an error has a cause."""
         name = type(error).__name__
         if isinstance(error, DataLossError):
-            self._world.oracle.check_loss(losses_of(error), is_error=True)
+            self._world.oracle.check_loss(losses_of(error), failed=self._world.query)
         _, after = self._look()
         refused = [each for each in (self._expected, after) if isinstance(each, Exception)]
         allowed = {name for each in refused for name in each.names}

@@ -62,6 +62,8 @@ def _parse(condition: str, reason: str) -> Iterator[Loss]:
             part, start, end = _groups(_RESET, reason)
             yield Loss(condition, _partition(part), int(start), int(end))
         case _:
+            # With ``kafka.group.id``, the condition and the advice are others.
+            condition = condition.removesuffix("_AND_GROUP_ID_CONFIG_PRESENT")
             (names,) = _groups(_SET, reason)
             for name in names.split(", "):
                 yield Loss(condition, _partition(name))

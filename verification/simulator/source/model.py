@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .kafka import Kafka, Log, View
-from .query import EARLIEST, LATEST, Bound, Offsets, Query
+from .query import COMMITTED, EARLIEST, FALLBACK, LATEST, Bound, Offsets, Query
 
 
 class RefusedError(Exception):
@@ -59,6 +59,8 @@ def initial(query: Query, kafka: Kafka, view: View) -> Start:
 
 
 def _start(query: Query, kafka: Kafka, part: TopicPartition, log: Log) -> int:
+    if query.start.every == COMMITTED:
+        return _committed(query, part)
     number = _number(query.start, part)
     if not query.start.is_time:
         return number
@@ -68,16 +70,25 @@ def _start(query: Query, kafka: Kafka, part: TopicPartition, log: Log) -> int:
     return LATEST if match is None else match
 
 
+def _committed(query: Query, part: TopicPartition) -> int:
+    words = {"earliest": EARLIEST, "latest": LATEST, None: None}
+    offset = dict(query.start.each).get(part, words[query[FALLBACK]])
+    if offset is None:
+        raise RefusedError("NoCommittedOffsetError")
+    return offset
+
+
 def start_again(query: Query, kafka: Kafka, part: TopicPartition, log: Log, end: int) -> int:
     """Return where a first batch starts in a partition whose start was not kept.
 
     It is not after the logged end: what could have moved it there came later.
     """
-    number = _number(query.start, part)
     if query.start.is_time:
-        match = kafka.first_since(part, log, number)
+        match = kafka.first_since(part, log, _number(query.start, part))
         return end if match is None else min(match, end)
-    return end if number == LATEST else resolve(number, log)
+    number = _start(query, kafka, part, log)
+    is_unknown = query.start.every == COMMITTED and end < number <= log.end
+    return end if number == LATEST or is_unknown else resolve(number, log)
 
 
 def _number(bound: Bound, part: TopicPartition) -> int:

@@ -12,10 +12,11 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from ..engine.outcome import ViolationError
 from . import losses
 from .losses import Loss, names
+from .query import COMMITTED
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
-    from .query import Offsets
+    from .query import Offsets, Query
     from .world import World
 
 
@@ -36,11 +37,13 @@ class Oracle:
         is_new = part.topic in self.world.topics.created
         return is_new or self.world.kafka.topic_id(part) is None
 
-    def check_loss(self, found: Iterable[Loss], *, is_error: bool) -> None:
-        """Check that what is reported as lost at this moment really is."""
-        found = list(found)
-        query = self.world.query
-        if is_error and not query.fails_on_data_loss:
+    def check_loss(self, found: Iterable[Loss], *, failed: Query | None = None) -> None:
+        """Check that what is reported as lost at this moment really is.
+
+        ``failed`` is the query that the report ends; a late driver has former options.
+        """
+        found, is_error = list(found), failed is not None
+        if failed is not None and not failed.fails_on_data_loss:
             raise ViolationError("an error although data may be lost", names(found))
         for loss in found:
             if not self._is_true(loss, is_error=is_error):
@@ -61,9 +64,15 @@ class Oracle:
             losses.ADDED: 0 < loss.end <= log.start,
             losses.CHANGED: loss.start > log.end or is_moved,
             losses.RESET: not log.start <= loss.start <= log.end,
-            losses.UNKNOWN_START: query.start.is_time and log.start > 0,
+            losses.UNKNOWN_START: (query.start.is_time and log.start > 0)
+            or (query.start.every == COMMITTED and self._is_passed(part, log.end)),
         }
         return is_true.get(loss.condition, self.world.stale > 0)
+
+    def _is_passed(self, part: TopicPartition, end: int) -> bool:
+        """Return whether a log has passed a group's offset, and the first batch has not."""
+        first = self.checkpoint.end(0) or {}
+        return first.get(part, 0) < dict(self.world.query.start.each).get(part, 0) <= end
 
     def is_reported(self, part: TopicPartition, offset: int, found: Iterable[Loss]) -> bool:
         """Return whether a report says that a record may be missing."""

@@ -32,6 +32,7 @@ REFUSALS: Final = (
     "StreamOffsetsMismatchError",
     "TimestampsMismatchError",
     "NoOffsetForTimestampError",
+    "NoCommittedOffsetError",
 )
 _INJECTED: Final = ("BrokerUnreachableError", "KafkaRequestError", "StorageError")
 
@@ -91,7 +92,7 @@ class Plan:
         """Return a start whose given offsets are those of the log: the V1 source's."""
         given = dict(self._query.start.each)
         is_own = self._world.settings.version is Version.OWN_ENGINE
-        is_reset = is_own and not self._query.start.is_time
+        is_reset = is_own and self._query.start.every is None and not self._query.start.is_time
         return {
             part: view[part].start
             if is_reset and given.get(part, -1) >= 0 and not self._is_held(offset, view[part])
@@ -136,8 +137,20 @@ class Plan:
             expected = self._end(begin, view, is_all=is_all)
         except model.RefusedError as refused:
             raise ViolationError("no error", f"{refused.name} is missing") from None
-        if expected is not None:
+        if expected is not None and self._query["maxBytesPerTrigger"] is not None and not is_all:
+            self._check_cut(begin, end, expected, view)
+        elif expected is not None:
             self._require("end of a batch", end, expected)
+
+    def _check_cut(self, begin: Offsets, end: Offsets, whole: Offsets, view: View) -> None:
+        """Check a batch that ends sooner than ``whole``, since its records are large."""
+        start = {part: begin.get(part, view[part].start) for part in whole if part in view}
+        self._require("partitions at the end of a batch", sorted(end), sorted(whole))
+        for part, at in start.items():
+            if not min(at, whole[part]) <= end[part] <= whole[part]:
+                raise ViolationError("a batch ends elsewhere", f"{part}: {end[part]}, from {at}")
+        if end == start and any(whole[part] > at for part, at in start.items()):
+            raise ViolationError("a batch without progress", _text(dict(end)))
 
     def _check_end_roughly(self, begin: Offsets, end: Offsets, before: View) -> None:
         """Check what holds even if records and partitions were added meanwhile."""
@@ -313,7 +326,7 @@ class Plan:
             with self._watch(("UnknownTopicError", "TaskDiedError")):
                 yield answers.append
         except DataLossError as error:
-            self._world.oracle.check_loss(losses_of(error), is_error=True)
+            self._world.oracle.check_loss(losses_of(error), failed=self._query)
             raise
         first = self._world.oracle.first or {}
         start = self._checkpoint.end(batch_id - 1) if batch_id else first
@@ -382,7 +395,7 @@ class Plan:
             yield view, [], is_exact
         except (DataLossError, AvailableNowError) as error:
             if isinstance(error, DataLossError):
-                world.oracle.check_loss(losses_of(error), is_error=True)
+                world.oracle.check_loss(losses_of(error), failed=self._query)
             raise
         except PysparkKafkaError as error:
             name = type(error).__name__

@@ -133,6 +133,12 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "an answer of a broker that lags is believed": (
         Change(offsets, "_inconsistency", lambda *_: ""),
     ),
+    "a group whose offset was never reached has moved": (
+        Change(FirstBatch, "_is_in_log", property(lambda _: True)),
+    ),
+    "a batch of large records does not advance": (
+        Change(stream, "rate_limit_bytes", lambda _, begin, *__: PartitionOffsets(begin)),
+    ),
     "partitions that are gone are forgotten": (Change(RangePlanner, "report_deleted", _nothing),),
     "losses in planning are never errors": (Change(RangePlanner, "report", _reported),),
     "deleted records are skipped in silence": (Change(RangeRead, "_after_loss", _skip_in_silence),),
@@ -163,7 +169,7 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
 
 FOUND_BY: Final[Mapping[str, int]] = {
     "a first batch that runs again starts where the options lead now": 119,
-    "a first batch at the end may end before it starts": 89,
+    "a first batch at the end may end before it starts": 251,
     "pushed filters of the last use apply to every use": 23,
     "a kept plan has the bounds of its first use": 7,
     "a kept plan has the partitions of its first use": 1200,
@@ -172,10 +178,12 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "shares of a limit do not depend on the backlog": 16,
     "offsets are not compared with a log that is shorter": 29,
     "an answer of a broker that lags is believed": 12,
-    "partitions that are gone are forgotten": 89,
+    "a group whose offset was never reached has moved": 410,
+    "a batch of large records does not advance": 4,
+    "partitions that are gone are forgotten": 201,
     "losses in planning are never errors": 36,
     "deleted records are skipped in silence": 12,
-    "the end of available now is taken anew for each batch": 164,
+    "the end of available now is taken anew for each batch": 211,
     "a batch waits for enough records for ever": 70,
     "initial offsets are determined at each question": 12,
     "stored initial offsets are not read": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import pyarrow as pa
 
@@ -336,7 +336,7 @@ class SimulatedUseCases:
         planner: RangePlanner | None = None,
         initial: InitialOffsets | None = None,
     ) -> KafkaMicroBatchStream:
-        sizes = RecordSizes(lambda: cast("Any", None))
+        sizes = RecordSizes(lambda: SimulatedReader(self.calls, options))
         progress = ProgressReports(
             lambda: SimulatedFetcher(self.calls, options, may_lag=False),
             options.commit_offsets_to_group,

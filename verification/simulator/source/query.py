@@ -13,6 +13,11 @@ from .kafka import FIRST_MS, Kafka, View
 
 LATEST: Final = -1
 EARLIEST: Final = -2
+COMMITTED: Final = -3
+"""Stands for a group's offsets, which ``Bound.each`` has then."""
+
+GROUP_ID: Final = "starts"
+FALLBACK: Final = "startingOffsetsGroupFallback"
 
 Offsets: TypeAlias = Mapping[TopicPartition, int]
 
@@ -37,6 +42,8 @@ class Bound:
     def options(self, side: str) -> dict[str, str]:
         if self.is_time and self.every is not None:
             return {f"{side}Timestamp": str(self.every)}
+        if self.every == COMMITTED:
+            return {f"{side}Offsets": "group", "kafka.group.id": GROUP_ID}
         if self.every is not None:
             return {f"{side}Offsets": {LATEST: "latest", EARLIEST: "earliest"}[self.every]}
         return {f"{side}Offsets{'ByTimestamp' * self.is_time}": by_topic(dict(self.each))}
@@ -131,6 +138,8 @@ class Choice:
     def __init__(self, settings: SourceSettings, kafka: Kafka) -> None:
         self._settings = settings
         self._random = Random(~settings.seed)  # noqa: S311
+        self._own = Random(settings.seed)  # noqa: S311
+        """Chooses what the JVM connector has not."""
         self._view: View = kafka.view(committed_only=False)
         self._last_ms = FIRST_MS + 10 * settings.records
 
@@ -138,11 +147,16 @@ class Choice:
         strategy, reads = self._subscription()
         parts = [part for part in sorted(self._view) if strategy != "assign" or part in reads]
         is_batch = self._settings.is_batch
-        start = self._bound(parts, (EARLIEST,) if is_batch else (EARLIEST, LATEST))
+        words = (EARLIEST,) if is_batch else (EARLIEST, LATEST)
+        start = self._bound(parts, words)
+        if self._own.random() < 0.15:
+            start = self._committed(parts)
         end = self._bound(parts, (LATEST,)) if is_batch else Bound(is_time=False, every=LATEST)
         if not self._is_ordered(start, end):
             end = Bound(is_time=False, every=LATEST)
         others = self._common() if is_batch else {**self._common(), **self._of_stream()}
+        if start.every == COMMITTED and self._own.random() < 0.7:
+            others[FALLBACK] = {EARLIEST: "earliest", LATEST: "latest"}[self._own.choice(words)]
         kept = {name: text for name, text in others.items() if name not in self._settings.dropped}
         return Query(strategy, reads, start, end, tuple(sorted(kept.items())))
 
@@ -166,6 +180,17 @@ class Choice:
         if kind == "time":
             return Bound(is_time=True, every=self._time())
         return Bound(is_time=True, each=tuple((part, self._time()) for part in parts))
+
+    def _committed(self, parts: Sequence[TopicPartition]) -> Bound:
+        """Return the offsets of a group, which may lack some partitions."""
+        rate = self._own.choice((0.5, 1.0))
+        known = [part for part in parts if self._own.random() < rate]
+        ends = ((part, self._view[part].end) for part in known)
+        offsets = tuple(
+            (part, self._own.choice((0, self._own.randint(0, end), end, end + 2)))
+            for part, end in ends
+        )
+        return Bound(is_time=False, every=COMMITTED, each=offsets)
 
     def _offset(self, part: TopicPartition, words: tuple[int, ...]) -> int:
         log = self._view[part]
@@ -211,6 +236,8 @@ class Choice:
                 "commitOffsetsToGroup": "group",
             },
         )
+        if self._own.random() < 0.15:
+            found["maxBytesPerTrigger"] = str(self._own.choice((1, 5, 1_000_000)))
         if is_wrapped:
             found = {name: text for name, text in found.items() if not name.endswith("Trigger")}
         found["maxTriggerDelay"] = f"{self._random.choice((100, 1_000, 5_000))}ms"

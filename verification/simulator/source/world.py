@@ -11,7 +11,7 @@ from ..engine.outcome import Told
 from ..engine.scheduler import Process, Scheduler
 from .faults import SourceSettings
 from .kafka import Kafka
-from .query import Choice
+from .query import COMMITTED, GROUP_ID, Choice
 from .topics import Topics
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class World:
         self.people: Process | None = None
         self.topics = Topics(self)
         self.query = Choice(settings, self.kafka).query()
+        if self.query.start.every == COMMITTED:
+            self.kafka.cluster.commit(GROUP_ID, dict(self.query.start.each))
         self.tell("options", "", self.query.options(is_batch=settings.is_batch))
         self.told.insert(0, self.told.pop())
 

@@ -161,16 +161,23 @@ class FirstBatch:
         Those that start at their latest offset never do: it was the end of the batch, and is lower
         now if a broker lags or the topic was created again.
         """
+        at_end = {partition for partition in end if self._starts_at_end(partition)}
         moved = {
             partition
             for partition, until in end.items()
-            if self._starts_at_end(partition) or self._has_moved(partition, begin, until)
+            if partition not in at_end and self._has_moved(partition, begin, until)
         }
-        if not moved or self._is_found_again:
-            return moved
-        # A stored start that the log does not reach is of a topic that was created again since.
-        latest = self._offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(moved, LATEST)))
-        return {partition for partition in moved if begin[partition] <= latest[partition]}
+        if moved and not (self._is_found_again and self._is_in_log):
+            # An offset that the log does not reach is of a topic that was created again since.
+            ends = PartitionOffsets(dict.fromkeys(moved, LATEST))
+            latest = self._offset_reader.resolve_open(ends)
+            moved = {each for each in moved if begin.get(each, 0) <= latest[each]}
+        return at_end | moved
+
+    @property
+    def _is_in_log(self) -> bool:
+        """Whether the log decides where the options start."""
+        return not isinstance(self._limit, CommittedOffsets)
 
     def _starts_at_end(self, partition: TopicPartition) -> bool:
         return self._is_found_again and (

@@ -168,6 +168,19 @@ def test_a_first_batch_whose_group_has_moved_past_its_end_is_a_data_loss(kit):
     assert len(kit.events.named("data_lost")) == 1
 
 
+def test_a_group_whose_offset_was_never_reached_has_not_moved(kit):
+    """The log ends before it: the report is the one of the first run."""
+    options = {"startingOffsets": "group", "kafka.group.id": "g", "failOnDataLoss": "false"}
+    kit.produce(5)
+    kit.cluster.commit("g", {tp(0): 9, tp(1): 0})
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    restarted = stream(kit, options)
+    assert restarted.plan_input_partitions(restarted.initial_offset(), end) == ()
+    [(loss,)] = kit.events.named("data_lost")
+    assert loss.condition == "PARTITION_OFFSET_CHANGED"
+
+
 TIMES: Final = [
     {"startingTimestamp": "1000"},
     {"startingOffsetsByTimestamp": '{"t":{"0":1000,"1":1000}}'},
