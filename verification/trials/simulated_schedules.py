@@ -18,7 +18,7 @@ from pyspark_kafka.testing.kafka_world import produce_with
 from ..simulator.engine.scheduler import Scheduler
 from ..simulator.source.faults import Fault, SourceSettings, Trigger
 from ..simulator.source.kafka import Kafka
-from ..simulator.source.query import Query
+from ..simulator.source.query import COMMITTED, EARLIEST, FALLBACK, Bound, Query
 from ..simulator.source.world import World
 from .changing_topics import await_deleted
 from .differential import Differential
@@ -32,9 +32,11 @@ _OURS_ALONE: Final = (
     "client",
     "commitOffsetsToGroup",
     "kafka.bootstrap.servers",
+    "maxBytesPerTrigger",
     "maxPartitions",
     "metadataPath",
     "minOffsetsPerTrigger",
+    FALLBACK,
 )
 """Options of ours, and one that makes a query wait, which two queries do at other times."""
 
@@ -102,6 +104,8 @@ def _settings(seed: int) -> SourceSettings:
 
 def _options(query: Query, prefix: str, *, is_batch: bool) -> Options:
     """Return the options of both connectors, with the names of the real topics."""
+    if query.start.every == COMMITTED:
+        query = replace(query, start=Bound(is_time=False, every=EARLIEST))
     given = query.with_prefix(prefix).options(is_batch=is_batch)
     return {
         name: text
