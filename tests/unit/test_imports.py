@@ -37,7 +37,7 @@ IMPORTED: Final = {
     "adapters/letters": COLUMNS,
     "adapters/fetching": {"pyarrow"},
     "adapters/values/json": COLUMNS,
-    "adapters/kafka_format": COLUMNS | {"crc32c", "lz4", "snappy", "zstandard"},
+    "adapters/kafka_format": COLUMNS | {"cramjam", "crc32c", "isal", "lz4", "zstandard"},
     "adapters/kafka_python": COLUMNS | {"gssapi", "kafka"},
     "adapters/kernels": {"numpy"},
     "adapters/memory": COLUMNS,

@@ -26,6 +26,7 @@ from tests.unit.adapters.kafka_format.batches import (
     ZSTD,
     Batch,
     compress,
+    java_lz4,
     message,
     raw_snappy,
     sizeless_zstd,
@@ -198,7 +199,7 @@ def _packed(dice: random.Random, codec: int, body: bytes, magic: int, *, hostile
         case 2:
             ways += [raw_snappy, lambda plain: _xerial(dice, plain)]
         case 3:
-            ways.append(lambda plain: _lz4(dice, plain))
+            ways += [java_lz4, lambda plain: _lz4(dice, plain)]
         case 4:
             ways.append(sizeless_zstd)
     way = dice.choice(ways)

@@ -1,5 +1,6 @@
 """Trying one case: what has to hold for any bytes."""
 
+import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -9,11 +10,12 @@ import pyarrow as pa
 from kafka.errors import CorruptRecordError
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
+from snappy import UncompressError
 
 from pyspark_kafka.adapters.kafka_format import (
     column_buffers,
+    decompression,
     record_blocks,
-    record_decoder,
     status,
 )
 from pyspark_kafka.adapters.kafka_format.batch_headers import AbortedTransaction
@@ -33,6 +35,9 @@ from .inputs import END, Case
 from .parsers import decode_quickly
 
 _CODECS_FAILURE: Final = "cannot be decompressed"
+
+PEER_FAILURES: Final = (CorruptRecordError, IndexError, UncompressError, zlib.error, *FAILURES)
+"""What kafka-python and its codecs raise for corrupt bytes."""
 
 
 class Outcome(NamedTuple):
@@ -63,7 +68,7 @@ def _little_room(room: dict[str, int]) -> AbstractContextManager[None]:
         "DEFAULT_BYTES": room.get("bytes", 16),
         "DEFAULT_HEADERS": room.get("headers", 2),
     }
-    return little_memory({column_buffers: columns, record_blocks: scratch, record_decoder: scratch})
+    return little_memory({column_buffers: columns, record_blocks: scratch, decompression: {}})
 
 
 def _outcome(case: Case, stretch: FetchedRecords) -> Outcome:
@@ -133,7 +138,7 @@ def _hold_peer(case: Case, stretch: FetchedRecords, usual: Outcome) -> None:
         if _has_long_attributes(case.blob[:end]):
             return
         expected = rows_of_peer(case.blob[:end])
-    except (CorruptRecordError, IndexError, *FAILURES):
+    except PEER_FAILURES:
         return
     decoder = RecordDecoder(T, Projection(COLUMNS))
     assert rows_of(decoder.decode(stretch, 0, END)) == expected

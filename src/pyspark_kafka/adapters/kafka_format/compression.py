@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Callable
 from typing import Final, final
 
+import cramjam
 import lz4.frame
-import snappy
 import zstandard
 
 from . import decompression
@@ -17,7 +17,7 @@ from . import decompression
 _GZIP_WINDOW: Final = 31
 """zlib's largest window, plus 16 for the gzip format."""
 
-_XERIAL_HEADER: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+_XERIAL_HEADER: Final = decompression.XERIAL + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK: Final = 32 * 1024
 
 _LZ4_DEFAULT_LEVEL: Final = 9
@@ -80,9 +80,9 @@ def _snappy(_level: int | None) -> Callable[[memoryview], bytes]:
 
 def _xerial(data: memoryview) -> bytes:
     """Write blocks with their lengths before them, as snappy-java's ``SnappyOutputStream`` does."""
-    parts = [_XERIAL_HEADER]
+    parts: list[bytes | cramjam.Buffer] = [_XERIAL_HEADER]
     for start in range(0, len(data), _XERIAL_BLOCK):
-        block = snappy.compress(bytes(data[start : start + _XERIAL_BLOCK]))
+        block = cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK])
         parts += (struct.pack(">i", len(block)), block)
     return b"".join(parts)
 

@@ -14,7 +14,7 @@ from . import status
 from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2, BatchHeader
 from .column_buffers import MAX_BYTES
 from .decode_kernel import decode_records
-from .decompression import FAILURES, Stream, open_stream
+from .decompression import FAILURES, Decompressor, Stream
 from .legacy_kernel import TYPE_PER_MESSAGE, decode_messages, scan_messages
 
 if TYPE_CHECKING:
@@ -31,6 +31,17 @@ _SCAN_BYTES: Final = 64 * 1024
 
 _CHECKED_FROM: Final = (16, 16, 21)
 """The first byte that each format's checksum covers."""
+
+
+@final
+class Scratch:
+    """The memory that batches are decompressed into, and their decompressor."""
+
+    __slots__ = ("data", "decompressor")
+
+    def __init__(self) -> None:
+        self.data: UInt8Array = np.empty(SCRATCH_BYTES, np.uint8)
+        self.decompressor = Decompressor()
 
 
 class BatchError(Exception):
@@ -108,7 +119,7 @@ class RecordBlocks:
 class RecordBlockReader:
     """Checks and decompresses batches, in memory that it reuses."""
 
-    def __init__(self, scratch: BufferPool[UInt8Array], *, check_crcs: bool) -> None:
+    def __init__(self, scratch: BufferPool[Scratch], *, check_crcs: bool) -> None:
         self._scratch = scratch
         self._check_crcs = check_crcs
 
@@ -168,7 +179,7 @@ def _read_blocks(
 class _BlockBuffer:
     """Small batches, decompressed one after another, so that a kernel reads many at once."""
 
-    def __init__(self, scratch: UInt8Array) -> None:
+    def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
         self._reset()
 
@@ -178,11 +189,13 @@ class _BlockBuffer:
         self._batches: list[BatchHeader] = []
 
     def add(self, batch: BatchHeader, view: memoryview) -> Iterator[RecordBlocks]:
-        if 2 * self._filled > len(self._scratch):
+        data = self._scratch.data
+        if 2 * self._filled > len(data):
             yield from self.flush()
         start = self._filled
-        stream = _open(batch, view[batch.start + HEADER_BYTES : batch.end])
-        self._filled, ended = _fill(stream, self._scratch, start, batch.base_offset)
+        compressed = view[batch.start + HEADER_BYTES : batch.end]
+        stream = _open(batch, compressed, self._scratch)
+        self._filled, ended = _fill(stream, data, start, batch.base_offset)
         self._blocks.append(_block(batch, start, self._filled, is_open=not ended))
         self._batches.append(batch)
         if not ended:
@@ -193,7 +206,8 @@ class _BlockBuffer:
 
     def flush(self, stream: Stream | None = None) -> Iterator[RecordBlocks]:
         if self._blocks:
-            yield RecordBlocks(decode_records, self._scratch, self._blocks, self._batches, stream)
+            data = self._scratch.data
+            yield RecordBlocks(decode_records, data, self._blocks, self._batches, stream)
             self._reset()
 
 
@@ -228,18 +242,18 @@ def _message(data: UInt8Array, batch: BatchHeader) -> RecordBlocks:
     return RecordBlocks(decode_messages, data, [block], [batch])
 
 
-def _message_set(view: memoryview, batch: BatchHeader, scratch: UInt8Array) -> RecordBlocks:
+def _message_set(view: memoryview, batch: BatchHeader, scratch: Scratch) -> RecordBlocks:
     """Return the block of the messages that a message wraps compressed."""
     compressed = _wrapped(batch, view)
     # In format 1 inner offsets are relative, and the wrapper has the last one.
-    last = _last_offset(batch, compressed)
+    last = _last_offset(batch, compressed, scratch)
     base_offset = batch.last_offset - last if batch.magic == 1 else 0
-    stream = _open(batch, compressed)
-    filled, ended = _fill(stream, scratch, 0, batch.base_offset)
+    stream = _open(batch, compressed, scratch)
+    filled, ended = _fill(stream, scratch.data, 0, batch.base_offset)
     timestamp_type = field.LOG_APPEND_TIME if batch.is_log_append_time else field.CREATE_TIME
     offsets = base_offset, batch.last_offset
     block = (0, filled, 0, *offsets, batch.base_timestamp, timestamp_type, not ended)
-    return RecordBlocks(decode_messages, scratch, [block], [batch], stream)
+    return RecordBlocks(decode_messages, scratch.data, [block], [batch], stream)
 
 
 def _wrapped(batch: BatchHeader, view: memoryview) -> memoryview:
@@ -252,15 +266,15 @@ def _wrapped(batch: BatchHeader, view: memoryview) -> memoryview:
     return view[value + 4 : batch.end]
 
 
-def _last_offset(batch: BatchHeader, compressed: memoryview) -> int:
+def _last_offset(batch: BatchHeader, compressed: memoryview, scratch: Scratch) -> int:
     """Return the offset in the last message of a set, which is decompressed once for it."""
-    stream = _open(batch, compressed)
-    scratch = np.empty(_SCAN_BYTES, np.uint8)
+    stream = _open(batch, compressed, scratch)
+    data = np.empty(_SCAN_BYTES, np.uint8)
     filled = position = 0
     offset = -1
     while True:
-        filled, ended = _fill(stream, scratch, filled, batch.base_offset)
-        position, offset, problem = scan_messages(scratch[:filled], position, offset)
+        filled, ended = _fill(stream, data, filled, batch.base_offset)
+        position, offset, problem = scan_messages(data[:filled], position, offset)
         if problem == status.DONE and ended:
             problem = status.DONE if position == filled else status.TRUNCATED
             problem = problem if offset >= 0 else status.BAD_OFFSET
@@ -268,28 +282,28 @@ def _last_offset(batch: BatchHeader, compressed: memoryview) -> int:
             raise BatchError(batch.base_offset, status.REASONS[problem])
         if ended:
             return int(offset)
-        rest = scratch[position:filled]
+        rest = data[position:filled]
         position, filled = max(0, position - filled), len(rest)
-        scratch[:filled] = rest
+        data[:filled] = rest
 
 
-def _open(batch: BatchHeader, compressed: memoryview) -> Stream:
+def _open(batch: BatchHeader, compressed: memoryview, scratch: Scratch) -> Stream:
     try:
-        return open_stream(batch.codec, compressed, batch.magic)
+        return scratch.decompressor.open(batch.codec, compressed, batch.magic)
     except FAILURES as error:
         raise BatchError(batch.base_offset, str(error)) from error
 
 
-def _fill(stream: Stream | None, scratch: UInt8Array, filled: int, offset: int) -> tuple[int, bool]:
-    """Decompress until the scratch is full or the stream ends.
+def _fill(stream: Stream | None, data: UInt8Array, filled: int, offset: int) -> tuple[int, bool]:
+    """Decompress until the memory is full or the stream ends.
 
     Return the bytes that are filled, and whether the stream ended.
     """
     if stream is None:
         return filled, True
-    view = scratch.data
+    view = data.data
     try:
-        while filled < len(scratch):
+        while filled < len(data):
             size = stream.readinto(view[filled:])
             if not size:
                 return filled, True

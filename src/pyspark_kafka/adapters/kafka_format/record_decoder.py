@@ -15,7 +15,7 @@ from . import status
 from .batch_headers import MAGIC_2, AbortedTransactions, index_batches
 from .column_buffers import BatchBuilder, BufferPool, ColumnBuffers, ColumnFullError
 from .column_mask import column_mask
-from .record_blocks import SCRATCH_BYTES, BatchError, RecordBlockReader, RecordBlocks
+from .record_blocks import BatchError, RecordBlockReader, RecordBlocks, Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,7 +61,7 @@ class DecoderMemory:
 
     def __init__(self) -> None:
         self.columns: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
-        self.scratch: BufferPool[UInt8Array] = BufferPool(lambda: np.empty(SCRATCH_BYTES, np.uint8))
+        self.scratch: BufferPool[Scratch] = BufferPool(Scratch)
 
 
 @final

@@ -11,9 +11,9 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
+import cramjam
 import crc32c
 import lz4.frame
-import snappy
 import zstandard
 from kafka.codec import snappy_encode
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
@@ -72,7 +72,13 @@ def with_wrong_checksum(frame: bytes) -> bytes:
 
 def raw_snappy(body: bytes) -> bytes:
     """Compress as librdkafka does: one block without a frame."""
-    return snappy.compress(body)
+    return bytes(cramjam.snappy.compress_raw(body))
+
+
+def java_lz4(body: bytes) -> bytes:
+    """Compress as Java's client and librdkafka do: independent blocks without checksums."""
+    frame: bytes = lz4.frame.compress(body, block_size=4, block_linked=False, store_size=False)
+    return frame
 
 
 def sizeless_zstd(body: bytes) -> bytes:

@@ -14,7 +14,7 @@ from pyspark_kafka.domain.reading.errors import OversizedRecordError
 from pyspark_kafka.domain.reading.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 
-from .batches import GZIP, LZ4, SNAPPY, ZSTD, Batch, compress, message, varint
+from .batches import GZIP, LZ4, SNAPPY, ZSTD, Batch, compress, java_lz4, message, varint
 from .reading import END, T
 
 MIB: Final = 1024 * 1024
@@ -24,11 +24,17 @@ ADDRESS_SPACE: Final = 1024 * MIB
 RAW_SNAPPY: Final = -SNAPPY
 """A block without a frame, as librdkafka writes it."""
 
+JAVA_LZ4: Final = -LZ4
+"""One frame of independent blocks, as Java's client and librdkafka write it."""
+
 
 def packed(codec: int, head: bytes, size: int, tail: bytes) -> bytes:
     """Compress zeros between a head and a tail; each MiB is a member, a frame or a block."""
     if codec == RAW_SNAPPY:
         return _raw_snappy(head, size, tail)
+    if codec == JAVA_LZ4:
+        start, zeros, end = (java_lz4(part)[7:-4] for part in (head, bytes(MIB), tail))
+        return java_lz4(b"")[:7] + start + zeros * (size // MIB) + end + bytes(4)
     if codec == SNAPPY:
         start = compress(SNAPPY, head)
         blocks = (compress(SNAPPY, part)[16:] for part in (bytes(MIB), tail))
@@ -93,7 +99,7 @@ BOMBS: Final[dict[str, Callable[[int, int], bytes]]] = {
 NAMES: Final = tuple(
     (name, codec)
     for name in BOMBS
-    for codec in (GZIP, SNAPPY, RAW_SNAPPY, LZ4, ZSTD)
+    for codec in (GZIP, SNAPPY, RAW_SNAPPY, LZ4, JAVA_LZ4, ZSTD)
     # Format 1 has no other codecs, and one of them is enough for its two passes.
     if name != "message" or codec == GZIP
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka.codec import gzip_decode, lz4_decode, snappy_decode, snappy_encode, zstd_decode
 
 from pyspark_kafka.adapters.kafka_format.compression import LEVELS, Codec, Compressor
-from pyspark_kafka.adapters.kafka_format.decompression import FAILURES, open_stream
+from pyspark_kafka.adapters.kafka_format.decompression import FAILURES, Decompressor
 
 from .batches import GZIP, LZ4, SNAPPY, ZSTD, compress, raw_snappy, sizeless_zstd
 
@@ -36,7 +36,7 @@ plains = st.binary(min_size=1, max_size=300) | st.binary(min_size=1, max_size=9)
 
 def read(codec: int, compressed: bytes, magic: int = 2, at_once: int = 70_000) -> bytes:
     """Decompress all there is, some bytes at once."""
-    stream = open_stream(codec, memoryview(compressed), magic)
+    stream = Decompressor().open(codec, memoryview(compressed), magic)
     found, room = bytearray(), memoryview(bytearray(at_once))
     while size := stream.readinto(room):
         found += room[:size]
@@ -227,4 +227,4 @@ def test_a_block_that_announces_too_much():
 @pytest.mark.parametrize("codec", [-1, 5, 6, 7])
 def test_a_codec_that_kafka_does_not_have_is_refused_by_its_number(codec):
     with pytest.raises(ValueError, match=f"^its codec {codec} is unknown$"):
-        open_stream(codec, memoryview(b""), 2)
+        Decompressor().open(codec, memoryview(b""), 2)
