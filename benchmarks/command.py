@@ -19,6 +19,7 @@ from .batch_read import measure_batch_read
 from .batch_write import measure_batch_write
 from .bench import Bench
 from .catch_up import measure_catch_up
+from .codecs import measure_codecs
 from .continuous import measure_continuous
 from .decoder import measure_decoder
 from .finished_parts import join_parts, load_part, save_part
@@ -60,6 +61,7 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Measured]]] = {
     "typed-decoders": measure_decoders,
     "one-core": measure_one_core,
     "decoder": measure_decoder,
+    "codecs": measure_codecs,
     "trickle": measure_trickle,
     "wide": measure_wide_topics,
     "thousands": measure_thousands_of_partitions,

@@ -39,6 +39,9 @@ class Plan:
     """The maximum of counted rounds of continuous pipelines; one round takes minutes."""
 
     memory_bytes: tuple[int, ...] = (100 * MB, 10 * GB)
+    codec_bytes: int = 150 * MB
+    """The values of each topic from which codecs are read."""
+
     partitions: tuple[int, ...] = (1, 100, 2_000)
     max_session_rounds: int = 3
     """The maximum of counted rounds of first queries; one round starts some fifteen sessions."""
@@ -62,6 +65,7 @@ QUICK: Final = Plan(
     latency_seconds=1.0,
     latency_warm_up_seconds=0.5,
     memory_bytes=(10 * MB, 50 * MB),
+    codec_bytes=5 * MB,
     partitions=(1, 50),
     wide_topics=((20, 5),),
     thousands=(2, 20),

@@ -27,6 +27,7 @@ class Unit:
 RECORDS_PER_SECOND: Final = Unit("records/s", higher_is_better=True)
 MILLISECONDS: Final = Unit("ms", higher_is_better=False)
 MEGABYTES: Final = Unit("MB", higher_is_better=False)
+PAGE_FAULTS: Final = Unit("page faults", higher_is_better=False)
 
 
 @final
