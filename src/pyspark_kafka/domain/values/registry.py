@@ -48,10 +48,11 @@ class SchemaReference:
 @final
 @dataclass(frozen=True, slots=True)
 class ImportedSchema:
-    """The text of a schema, and the name by which others import it."""
+    """A schema, and the name by which others import it."""
 
     name: str
     text: str
+    serialized: str = ""
 
 
 @final
@@ -61,13 +62,15 @@ class Schema:
 
     ``references`` say where the registry has the schemas that the text itself imports. ``imports``
     are all schemas that it needs, each once and after those that it needs itself; they are empty
-    until the references are resolved.
+    until the references are resolved. ``serialized`` is the descriptor of a Protobuf schema in
+    base64, if the registry has that beside the text.
     """
 
     type: SchemaType
     text: str
     references: tuple[SchemaReference, ...] = ()
     imports: tuple[ImportedSchema, ...] = ()
+    serialized: str = ""
 
 
 @final

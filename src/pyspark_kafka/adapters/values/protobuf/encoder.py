@@ -21,7 +21,8 @@ from ..columns.layout import columns_of
 from ..encoding.input_columns import InputColumns
 from ..encoding.row_encoder import RowEncoder
 from . import encode_kernel as layout
-from .schemas import InvalidDescriptorError
+from .invalid_descriptor import InvalidDescriptorError
+from .known_files import is_known
 from .spark_types import (
     UINT64,
     ProtobufSettings,
@@ -258,9 +259,6 @@ def _tag(field: FieldDescriptor, wire_type: int) -> int:
     return int(field.number) << 3 | wire_type
 
 
-_WELL_KNOWN = "google/protobuf/"
-
-
 @final
 class ProtobufEncoder(ValueEncoder):
     """Encodes rows of one type as one message."""
@@ -313,7 +311,7 @@ def _place(message: Descriptor, messages: Any) -> int:
 def _file_schema(message: Descriptor) -> Schema:
     proto = FileDescriptorProto()
     message.file.CopyToProto(proto)
-    others = [name for name in proto.dependency if not name.startswith(_WELL_KNOWN)]
+    others = [name for name in proto.dependency if not is_known(name)]
     if others:
         problem = (
             f"The file of {message.full_name} imports {', '.join(others)}, which cannot be "

@@ -14,7 +14,7 @@ from ....ports.values.value_types import arrow_type
 from ..columns.layout import BYTES, ROOT, columns_of
 from . import program_layout as at
 from . import wire_kernel as wire
-from .schemas import InvalidDescriptorError
+from .invalid_descriptor import InvalidDescriptorError
 from .spark_types import (
     DUMMY,
     FIELD_KINDS,

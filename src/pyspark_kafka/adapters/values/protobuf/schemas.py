@@ -1,46 +1,33 @@
-"""Descriptors of messages: from a ``FileDescriptorSet``, or compiled from .proto texts.
+"""Descriptors of messages: from a ``FileDescriptorSet``, or from schemas of a registry.
 
-The texts are not trusted. ``protoc`` runs in a process of its own, bounded in memory, time and
-output, and sees a temporary folder that has nothing but the texts. Their names are checked:
-``protoc`` itself refuses imports with ``..`` and absolute ones.
+A registry has a schema as a .proto text, or as the base64 of a ``FileDescriptorProto``, which is
+what most of Confluent's clients register. Only texts are compiled.
 """
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-import tempfile
+from base64 import b64decode
 from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
-from ....domain.errors import MissingDependencyError, OptionsError
+from .compiler import MAX_SET_BYTES, compile_texts
+from .invalid_descriptor import InvalidDescriptorError
+from .known_files import CONFLUENT_TEXTS, file_of_google, is_of_google
+from .spark_types import is_map_entry, is_repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from google.protobuf.descriptor import Descriptor, FileDescriptor
 
     from ....domain.values.registry import Schema
 
-MAX_SET_BYTES: Final = 16 * 2**20
-"""The largest ``FileDescriptorSet`` that is parsed."""
-
-_WELL_KNOWN: Final = re.compile(
-    r"google/protobuf/(any|api|descriptor|duration|empty|field_mask|source_context|struct"
-    r"|timestamp|type|wrappers)\.proto"
-)
-
-
-class InvalidDescriptorError(ValueError):
-    """Descriptors are broken, incomplete, or do not have a message; says so to the user."""
+_ENTRY: Final = [("key", 1), ("value", 2)]
 
 
 @final
@@ -65,6 +52,7 @@ class Messages:
                 raise InvalidDescriptorError(f"the file '{proto.name}' is invalid") from error
         self._pool = pool
         self._files: Sequence[FileDescriptor] = [pool.FindFileByName(name) for name in protos]
+        _check_maps(self._outermost())
         self._first = self._files[0] if first is None else pool.FindFileByName(first)
 
     def named(self, name: str) -> Descriptor:
@@ -92,19 +80,46 @@ class Messages:
             raise InvalidDescriptorError(f"there are {len(messages)} messages, and none is named")
         return messages[0]
 
-    def at(self, indexes: Sequence[int]) -> Descriptor | None:
-        """Return the message of a framing's message indexes, if there is one."""
+    def at(self, indexes: Sequence[int], name: str | None = None) -> Descriptor | None:
+        """Return the message of a framing's message indexes, if there is one.
+
+        Writers that have a descriptor count the entries of maps as messages, and those that have a
+        text with ``map<…>`` do not. Where that makes two messages, it is the one of a full name, or
+        the one with entries counted.
+        """
+        counted = self._at(indexes, lambda _: True)
+        other = self._at(indexes, lambda message: not is_map_entry(message))
+        found = [one for one in (counted, other) if one is not None and not is_map_entry(one)]
+        named = [one for one in found if one.full_name == name]
+        return next(iter(named or found), None)
+
+    def _at(
+        self, indexes: Sequence[int], counts: Callable[[Descriptor], bool]
+    ) -> Descriptor | None:
         messages, found = list(self._first.message_types_by_name.values()), None
         for index in indexes or (0,):
             if not 0 <= index < len(messages):
                 return None
             found = messages[index]
-            messages = list(found.nested_types)
+            messages = [each for each in found.nested_types if counts(each)]
         return found
 
     def _outermost(self) -> Iterator[Descriptor]:
         for file in self._files:
             yield from file.message_types_by_name.values()
+
+
+def _check_maps(messages: Iterable[Descriptor]) -> None:
+    """Check what ``DescriptorPool`` does not: that a map is repeated, with a key and a value."""
+    for message in messages:
+        _check_maps(message.nested_types)
+        is_map = is_map_entry(message)
+        if is_map and [(one.name, one.number) for one in message.fields] != _ENTRY:
+            raise InvalidDescriptorError(f"the map entry '{message.full_name}' is invalid")
+        for field in message.fields:
+            inner = field.message_type
+            if inner is not None and is_map_entry(inner) and (is_map or not is_repeated(field)):
+                raise InvalidDescriptorError(f"the map '{field.full_name}' is invalid")
 
 
 def _parsed(serialized: bytes) -> Mapping[str, FileDescriptorProto]:
@@ -141,47 +156,11 @@ def _in_order(protos: Mapping[str, FileDescriptorProto]) -> Iterator[FileDescrip
 
 
 def _well_known(name: str) -> FileDescriptorProto:
-    if not _WELL_KNOWN.fullmatch(name):
+    if not is_of_google(name):
         raise InvalidDescriptorError(
             f"the file '{name}' is missing; use protoc's option --include_imports"
         )
-    module = import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
-    proto = FileDescriptorProto()
-    module.DESCRIPTOR.CopyToProto(proto)
-    return proto
-
-
-_KINDS: Final = {
-    "file_meta": "FileOptions",
-    "message_meta": "MessageOptions",
-    "field_meta": "FieldOptions",
-    "enum_meta": "EnumOptions",
-    "enum_value_meta": "EnumValueOptions",
-}
-_EXTENSIONS: Final = "\n".join(
-    f"extend google.protobuf.{kind} {{ Meta {name} = 1088; }}" for name, kind in _KINDS.items()
-)
-_META: Final = f"""
-syntax = "proto3";
-package confluent;
-import "google/protobuf/descriptor.proto";
-message Meta {{
-  string doc = 1; map<string, string> params = 2; repeated string tags = 3; repeated Rule rules = 4;
-}}
-message Rule {{ string name = 1; string doc = 2; string expr = 3; string sql = 4; }}
-{_EXTENSIONS}
-"""
-_DECIMAL: Final = """
-syntax = "proto3";
-package confluent.type;
-message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
-"""
-
-CONFLUENT_PROTOS: Final[Mapping[str, str]] = {
-    "confluent/meta.proto": _META,
-    "confluent/type/decimal.proto": _DECIMAL,
-}
-"""Their texts, by the names that are imported. Numbers are Confluent's."""
+    return file_of_google(name)
 
 
 MAX_TEXT_BYTES: Final = 4 * 2**20
@@ -189,109 +168,84 @@ MAX_TEXT_BYTES: Final = 4 * 2**20
 
 MAX_IMPORTS: Final = 1_000
 MAX_NAME: Final = 255
-CPU_S: Final = 10
-WAIT_S: Final = 120
-"""How long to wait for a compilation on a busy machine, in seconds."""
 
-_MEMORY_BYTES: Final = 2 * 2**30
 _NAME: Final = re.compile(r"[A-Za-z0-9_.\-]+(/[A-Za-z0-9_.\-]+)*")
-_MAX_REASON: Final = 500
-_KILLED: Final = -9  # by SIGKILL, which Windows does not have
-_LOG: Final = re.compile(r"WARNING: All log messages|[IWEF]\d{4} ")
-_PATH: Final = re.compile(r"\S*/pyspark-kafka-proto-\w+/texts/")
-_PROTOC: Final = f"""
-import sys
-sys.path.append(sys.argv.pop(1))
-try:
-    import resource
-except ImportError:
-    pass
-else:
-    resource.setrlimit(resource.RLIMIT_CPU, ({CPU_S}, {CPU_S}))
-    resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES}, {_MEMORY_BYTES}))
-    resource.setrlimit(resource.RLIMIT_FSIZE, ({MAX_SET_BYTES}, {MAX_SET_BYTES}))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-from grpc_tools import protoc
-sys.exit(protoc.main(sys.argv))
-"""
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+"""A .proto text has other characters."""
+
+_IMPORT: Final = re.compile(r"""["']([a-z/_]+\.proto)["']""")
 
 
 @lru_cache(maxsize=64)
 def compiled_messages(schema: Schema) -> Messages:
     """Return the messages of a registered schema, whose imports are resolved.
 
-    :raises InvalidDescriptorError: if its text is invalid, too large or too slow to compile.
-    :raises MissingDependencyError: if grpcio-tools is not installed.
+    :raises InvalidDescriptorError: if it is invalid, too large or too slow to compile.
+    :raises MissingDependencyError: if a package that it needs is not installed.
     :raises OptionsError: if this machine does not compile it in time.
     """
-    texts = {**CONFLUENT_PROTOS, **{one.name: one.text for one in schema.imports}}
-    name = _free_name(texts)
-    texts[name] = schema.text
-    contents = _checked(texts)
-    with tempfile.TemporaryDirectory(prefix="pyspark-kafka-proto-") as folder:
-        for path, content in contents.items():
-            place = Path(folder, "texts", path)
-            try:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(content)
-            except OSError as error:  # a file and a folder of one name
-                raise InvalidDescriptorError(f"the import '{path}' cannot be used") from error
-        return Messages(_compile(Path(folder), name), name)
+    contents = {one.name: one.serialized or one.text for one in schema.imports}
+    name = _free_name({*contents, *CONFLUENT_TEXTS})
+    contents[name] = schema.serialized or schema.text
+    _check(contents)
+    descriptors = {
+        path: _parsed_file(path, text) for path, text in contents.items() if _BASE64.fullmatch(text)
+    }
+    texts = {path: text for path, text in contents.items() if path not in descriptors}
+    files = {one.name: one for one in _compiled(texts, name, descriptors)} | descriptors
+    return Messages(FileDescriptorSet(file=files.values()).SerializeToString(), name)
 
 
-def _free_name(texts: Mapping[str, str]) -> str:
+def _free_name(names: set[str]) -> str:
     name = "schema.proto"
-    while name in texts:
+    while name in names:
         name = f"_{name}"
     return name
 
 
-def _checked(texts: Mapping[str, str]) -> Mapping[str, bytes]:
-    """Return the contents of files by their names."""
-    if len(texts) > MAX_IMPORTS + len(CONFLUENT_PROTOS) + 1:
+def _check(contents: Mapping[str, str]) -> None:
+    if len(contents) > MAX_IMPORTS + 1:
         raise InvalidDescriptorError(f"it imports more than {MAX_IMPORTS} schemas")
     try:
-        contents = {name: text.encode() for name, text in texts.items()}
+        size = sum(len(text.encode()) for text in contents.values())
     except UnicodeEncodeError as error:  # a lone surrogate, which JSON can have
         raise InvalidDescriptorError("its text is not Unicode") from error
-    if sum(map(len, contents.values())) > MAX_TEXT_BYTES:
+    if size > MAX_TEXT_BYTES:
         raise InvalidDescriptorError(f"its text has more than {MAX_TEXT_BYTES} bytes")
-    for name in texts:
+    for name in contents:
         parts = name.split("/")
         if len(name) > MAX_NAME or not _NAME.fullmatch(name) or {".", ".."} & {*parts}:
             raise InvalidDescriptorError(f"the import '{name[:MAX_NAME]}' is not a file name")
-    return contents
 
 
-def _compile(folder: Path, name: str) -> bytes:
-    tools = find_spec("grpc_tools")
-    if tools is None or not tools.submodule_search_locations:
-        raise MissingDependencyError("grpcio-tools", "protobuf")
-    package = Path(tools.submodule_search_locations[0])
-    target = folder / "descriptors"
-    includes = [f"-I{folder / 'texts'}", f"-I{package / '_proto'}"]
-    output = [f"--descriptor_set_out={target}", "--include_imports"]
-    _run([sys.executable, "-I", "-c", _PROTOC, str(package.parent), *includes, *output, name])
-    return target.read_bytes()
-
-
-def _run(command: list[str]) -> None:
+def _parsed_file(name: str, text: str) -> FileDescriptorProto:
+    """Return a file under the name by which others import it."""
+    proto = FileDescriptorProto()
     try:
-        # The arguments are paths of ours: a text's name is not among them.
-        done = subprocess.run(  # noqa: S603
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=WAIT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise OptionsError([f"A Protobuf schema was not compiled in {WAIT_S} s."]) from None
-    if done.returncode == _KILLED:
-        # Out of memory: the machine's fault, not the schema's.
-        raise OptionsError(["The compiler of a Protobuf schema was killed."])
-    if done.returncode:
-        raise InvalidDescriptorError(_reason(done) or f"protoc ended with {done.returncode}")
+        proto.ParseFromString(b64decode(text, validate=True))
+    except (ValueError, DecodeError):
+        raise InvalidDescriptorError(
+            f"the file '{name}' is neither a .proto text nor a descriptor in base64"
+        ) from None
+    proto.name = name
+    return proto
 
 
-def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return what ``protoc`` says, without its log and its paths."""
-    lines = done.stderr.decode("utf-8", "replace").splitlines()
-    errors = [_PATH.sub("", line) for line in lines if not _LOG.match(line)]
-    return "; ".join(errors)[:_MAX_REASON]
+def _compiled(
+    texts: Mapping[str, str], name: str, descriptors: Mapping[str, FileDescriptorProto]
+) -> Iterable[FileDescriptorProto]:
+    """Return the files of texts, compiled if the schema has or needs any."""
+    imported = {each for proto in descriptors.values() for each in proto.dependency}
+    needed = [each for each in (*texts, *CONFLUENT_TEXTS) if each in texts or each in imported]
+    if not needed:
+        return ()
+    sources = {**CONFLUENT_TEXTS, **texts}
+    is_text = name in texts
+    if not is_text:
+        lines = [f'import "{each}";' for each in needed]
+        sources[name] = "\n".join(['syntax = "proto3";', *lines])
+    google = {each for text in texts.values() for each in _IMPORT.findall(text)} | imported
+    known = [file_of_google(each) for each in sorted(google) if is_of_google(each)]
+    others = [one for path, one in descriptors.items() if path != name]
+    found = compile_texts(sources, name, [*others, *known])
+    return found if is_text else [one for one in found if one.name != name]

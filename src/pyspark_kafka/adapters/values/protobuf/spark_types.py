@@ -14,7 +14,7 @@ from ....domain.values import data_types as types
 from ....domain.values.data_types import STRING, ArrayType, MapType, StructField, StructType
 from . import program_layout as at
 from . import wire_kernel as wire
-from .schemas import InvalidDescriptorError
+from .invalid_descriptor import InvalidDescriptorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -194,7 +194,12 @@ def is_packed(field: FieldDescriptor) -> bool:
 def is_map(field: FieldDescriptor) -> bool:
     """Return whether a field is a map."""
     message = field.message_type
-    return bool(is_repeated(field) and message is not None and message.GetOptions().map_entry)
+    return message is not None and is_repeated(field) and is_map_entry(message)
+
+
+def is_map_entry(message: Descriptor) -> bool:
+    """Return whether a message is the type of the entries of a map."""
+    return bool(message.GetOptions().map_entry)
 
 
 def atom_type(field: FieldDescriptor, settings: ProtobufSettings) -> DataType:

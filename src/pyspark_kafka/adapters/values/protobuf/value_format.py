@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _usable(options: ValueOptions) -> Iterator[None]:
     """Say so to the user if the package is missing, or the schema cannot be used."""
     with requires_extra("protobuf", "google", "The package protobuf"):
-        from .schemas import InvalidDescriptorError
+        from .invalid_descriptor import InvalidDescriptorError
 
         try:
             yield
@@ -80,7 +80,7 @@ def _message(options: ValueOptions, schema: Schema | None) -> Descriptor:
 
 
 def _first(messages: Messages) -> Descriptor:
-    from .schemas import InvalidDescriptorError
+    from .invalid_descriptor import InvalidDescriptorError
 
     found = messages.at(())
     if found is None:

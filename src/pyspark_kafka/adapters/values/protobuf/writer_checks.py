@@ -11,7 +11,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from ....domain.values.data_types import ArrayType, MapType, StructField, StructType
 from ....domain.values.errors import FailureReason
 from ....domain.values.registry import SchemaType
-from .schemas import InvalidDescriptorError, compiled_messages
+from .invalid_descriptor import InvalidDescriptorError
+from .schemas import compiled_messages
 from .spark_types import FIELD_KINDS, inner_message, is_map
 
 if TYPE_CHECKING:
@@ -71,9 +72,10 @@ class WriterChecks:
         if writer.schema.type is not SchemaType.PROTOBUF:
             return WriterCheck(FailureReason.INCOMPATIBLE_SCHEMA)
         try:
-            message = compiled_messages(writer.schema).at(writer.message_indexes)
+            messages = compiled_messages(writer.schema)
         except InvalidDescriptorError:
             return WriterCheck(FailureReason.INCOMPATIBLE_SCHEMA)
+        message = messages.at(writer.message_indexes, self._message.full_name)
         if message is None:
             return WriterCheck(FailureReason.UNKNOWN_MESSAGE)
         if message.full_name != self._message.full_name:

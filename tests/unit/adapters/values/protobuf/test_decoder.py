@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_kafka.adapters.values.columns import column_set
 from pyspark_kafka.adapters.values.protobuf import decoder as decoder_module
-from pyspark_kafka.adapters.values.protobuf.schemas import InvalidDescriptorError
+from pyspark_kafka.adapters.values.protobuf.invalid_descriptor import InvalidDescriptorError
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import ArrayType, DataType, StructField, StructType

@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message_factory import GetMessageClass
 
 from pyspark_kafka.adapters.values.protobuf.encoder import ProtobufEncoder
-from pyspark_kafka.adapters.values.protobuf.schemas import InvalidDescriptorError
+from pyspark_kafka.adapters.values.protobuf.invalid_descriptor import InvalidDescriptorError
 from pyspark_kafka.adapters.values.protobuf.spark_types import ProtobufSettings, message_type
 from pyspark_kafka.adapters.values.protobuf.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError

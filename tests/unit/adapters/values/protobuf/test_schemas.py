@@ -1,15 +1,19 @@
+import base64
+import sys
 import tempfile
 from typing import Final
 
 import pytest
-from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
-
-from pyspark_kafka.adapters.values.protobuf import schemas
-from pyspark_kafka.adapters.values.protobuf.schemas import (
-    InvalidDescriptorError,
-    Messages,
-    compiled_messages,
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
 )
+
+from pyspark_kafka.adapters.values.protobuf import compiler, schemas
+from pyspark_kafka.adapters.values.protobuf.invalid_descriptor import InvalidDescriptorError
+from pyspark_kafka.adapters.values.protobuf.schemas import Messages, compiled_messages
+from pyspark_kafka.adapters.values.protobuf.spark_types import is_map, is_map_entry
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.values.registry import ImportedSchema, Schema, SchemaType
 
@@ -165,7 +169,7 @@ def test_a_file_where_a_folder_is():
 def test_texts_that_are_too_large(monkeypatch):
     monkeypatch.setattr(schemas, "MAX_TEXT_BYTES", 3_000)
     with pytest.raises(InvalidDescriptorError, match="more than 3000 bytes"):
-        compiled_messages(registered("é" * 1_500))
+        compiled_messages(registered("é" * 1_501))
     monkeypatch.setattr(schemas, "MAX_IMPORTS", 1)
     with pytest.raises(InvalidDescriptorError, match="more than 1 schemas"):
         compiled_messages(registered("", a="", b="", c=""))
@@ -173,18 +177,168 @@ def test_texts_that_are_too_large(monkeypatch):
 
 def test_a_compiler_that_takes_too_long(monkeypatch):
     """The compiler is ended; the task fails, since the machine may be at fault."""
-    monkeypatch.setattr(schemas, "WAIT_S", 0.01)
+    monkeypatch.setattr(compiler, "WAIT_S", 0.01)
     with pytest.raises(OptionsError, match=r"not compiled in 0\.01 s"):
         compiled_messages(registered("message M {}"))
 
 
 def test_bounds_of_the_compiler(monkeypatch):
-    monkeypatch.setattr(schemas, "_PROTOC", schemas._PROTOC.replace("16777216", "8"))
+    monkeypatch.setattr(compiler, "_PROTOC", compiler._PROTOC.replace("16777216", "8"))
     with pytest.raises(InvalidDescriptorError):
         compiled_messages(registered(TWO))
 
 
 def test_the_compiler_is_not_installed(monkeypatch):
-    monkeypatch.setattr(schemas, "find_spec", lambda _: None)
+    monkeypatch.setattr(compiler, "find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[protobuf\]"):
         compiled_messages(registered(TWO))
+
+
+def encoded(schema: Schema) -> str:
+    """Return a file as most of Confluent's clients register it: its descriptor in base64."""
+    found = compiled_messages(schema).at(())
+    assert found is not None
+    return base64.b64encode(found.file.serialized_pb).decode()
+
+
+IMPORTED: Final = 'syntax = "proto3"; package p; message Imported { int32 a = 1; }'
+IMPORTING: Final = (
+    'syntax = "proto3"; import "imported.proto"; message First { p.Imported i = 1; } message M {}'
+)
+
+
+@pytest.mark.parametrize("is_text", [True, False])
+@pytest.mark.parametrize("imports_text", [True, False])
+@pytest.mark.parametrize("is_beside", [True, False])
+def test_a_schema_that_is_a_descriptor(is_text, imports_text, is_beside):
+    """Schemas are texts or descriptors, also those that they import, and may be both."""
+    imported = IMPORTED if imports_text else encoded(registered(IMPORTED))
+    text = IMPORTING if is_text else encoded(registered(IMPORTING, imported=IMPORTED))
+    schema = registered(text, imported=imported)
+    if is_beside:
+        imports = (ImportedSchema("imported.proto", "text", imported),)
+        schema = Schema(SchemaType.PROTOBUF, "other text", imports=imports, serialized=text)
+    messages = compiled_messages(schema)
+    assert [messages.at((index,)) for index in (0, 1)] == [*map(messages.named, ("First", "M"))]
+    field = messages.named("First").fields_by_name["i"]
+    assert field.message_type is messages.named("p.Imported")
+
+
+def test_a_descriptor_needs_no_compiler(monkeypatch):
+    text, imported = (
+        encoded(registered(IMPORTING, imported=IMPORTED)),
+        encoded(registered(IMPORTED)),
+    )
+    monkeypatch.setattr(compiler, "find_spec", lambda _: None)
+    found = compiled_messages(registered(text, imported=imported)).at(())
+    assert found is not None
+    assert found.full_name == "First"
+
+
+def test_descriptors_that_import_confluents_files():
+    """Confluent's serializers register no references to known files, in either form."""
+    text = """syntax = "proto3"; import "confluent/meta.proto"; import "google/type/money.proto";
+    import "confluent/types/decimal.proto"; import "confluent/type/variant.proto";
+    message M { google.type.Money m = 1 [(confluent.field_meta) = { tags: ["PII"] }];
+      confluent.type.Decimal d = 2; confluent.type.Variant v = 3; }"""
+    found = compiled_messages(registered(encoded(registered(text)))).at(())
+    assert found is not None
+    names = [one.message_type.full_name for one in found.fields if one.message_type]
+    assert names == ["google.type.Money", "confluent.type.Decimal", "confluent.type.Variant"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["calendar_period", "color", "date", "datetime", "dayofweek", "decimal", "expr", "fraction",
+     "interval", "latlng", "localized_text", "money", "month", "phone_number", "postal_address",
+     "quaternion", "timeofday"],
+)  # fmt: skip
+def test_imports_of_googles_types(name):
+    """Google's types are known, as Confluent's serializers assume."""
+    text = f'syntax = "proto3"; import "google/type/{name}.proto"; message M {{}}'
+    texts = registered(text)
+    proto = file("a.proto", f"google/type/{name}.proto", message="M")
+    for messages in (compiled_messages(texts), Messages(serialized(proto))):
+        assert messages.named("M").name == "M"
+
+
+def test_googles_types_are_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.type.money_pb2", None)
+    text = 'syntax = "proto3"; import "google/type/money.proto"; message M {}'
+    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[protobuf\]"):
+        compiled_messages(registered(text))
+
+
+@pytest.mark.parametrize("text", ["AAAA", "abc", "message"])
+def test_what_is_neither_a_text_nor_a_descriptor(text):
+    with pytest.raises(InvalidDescriptorError):
+        compiled_messages(registered(text))
+
+
+MAP_ENTRY: Final = """syntax = "proto3";
+package p;
+message M {
+  // option map_entry = true;
+  repeated .p.M.FEntry f = 1;
+  string s = 2 [json_name = "option map_entry = true;"];
+  message FEntry {
+    option map_entry = true;
+
+    string key = 1;
+    int32 value = 2;
+  }
+  message B { reserved 5; }
+}
+"""
+MAP: Final = """syntax = "proto3"; package p; message M {
+  map<string, int32> f = 1; string s = 2 [json_name = "option map_entry = true;"];
+  message B { reserved 5; } }"""
+
+
+def test_texts_with_map_entries():
+    """Registries before Confluent Platform 7.8 have maps as their entries."""
+    for text in (MAP_ENTRY, MAP):
+        messages = compiled_messages(registered(text))
+        assert is_map(messages.named("p.M").fields_by_name["f"])
+        entry = DescriptorProto()
+        messages.named("p.M.FEntry").CopyToProto(entry)
+        assert entry.options.map_entry
+        assert not entry.reserved_range
+        assert not is_map_entry(messages.named("p.M.B"))
+    importing = 'syntax = "proto3"; import "m.proto"; message N { p.M m = 1; }'
+    found = compiled_messages(registered(importing, m=MAP_ENTRY)).named("p.M")
+    assert is_map(found.fields_by_name["f"])
+
+
+@pytest.mark.parametrize("text", [MAP, MAP_ENTRY])
+def test_message_indexes_count_map_entries_or_not(text):
+    """Confluent's Java client counts no entries, and its other clients do."""
+    messages = compiled_messages(registered(text))
+    nested = messages.named("p.M.B")
+    assert [messages.at(indexes) for indexes in ((0, 0), (0, 1))] == [nested, nested]
+    assert messages.at((0, 2)) is None
+
+
+def test_the_name_decides_between_countings():
+    text = "message A { map<int32, int32> m = 1; message B {} message C {} }"
+    messages = compiled_messages(registered(f'syntax = "proto3"; {text}'))
+    for name in ("A.B", "A.C"):
+        assert messages.at((0, 1), name) is messages.named(name)
+    assert messages.at((0, 1)) is messages.named("A.B")
+    assert messages.at((0, 1), "other") is messages.named("A.B")
+
+
+@pytest.mark.parametrize(
+    ("label", "names"), [(3, ("a", "b")), (3, ("value", "key")), (1, ("key", "value"))]
+)
+def test_maps_that_are_invalid(label, names):
+    proto = file("a.proto", message="M")
+    entry = proto.message_type[0].nested_type.add(name="FEntry")
+    entry.options.map_entry = True
+    for number, name in enumerate(names, start=1):
+        entry.field.add(name=name, number=number, type=9, label=1)
+    proto.message_type[0].field.add(
+        name="f", number=1, type=11, label=label, type_name=".p.M.FEntry"
+    )
+    with pytest.raises(InvalidDescriptorError, match=r"p\.M\.(f|FEntry)' is invalid"):
+        Messages(serialized(proto))

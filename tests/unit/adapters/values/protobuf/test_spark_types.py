@@ -2,7 +2,8 @@ from typing import Final
 
 import pytest
 
-from pyspark_kafka.adapters.values.protobuf.schemas import InvalidDescriptorError, compiled_messages
+from pyspark_kafka.adapters.values.protobuf.invalid_descriptor import InvalidDescriptorError
+from pyspark_kafka.adapters.values.protobuf.schemas import compiled_messages
 from pyspark_kafka.adapters.values.protobuf.spark_types import (
     ProtobufSettings,
     message_type,

@@ -60,7 +60,11 @@ def test_rows_are_written_with_a_schema_in_a_text():
         (OPTIONS, None, "set the option 'valueSchema' to a file that protoc wrote"),
         (OPTIONS, Schema(SchemaType.AVRO, "{}"), "is AVRO, not PROTOBUF. Change the option"),
         (OPTIONS, registered('syntax = "proto3";'), "it has no messages"),
-        (OPTIONS, registered("message"), "the Protobuf schema of the value cannot be used: schema"),
+        (
+            OPTIONS,
+            registered("message M"),
+            "the Protobuf schema of the value cannot be used: schema",
+        ),
         (replace(OPTIONS, descriptor=b"\xff"), None, "it is not a FileDescriptorSet"),
         (replace(OPTIONS, descriptor=ONE, message="B"), None, "there is no message 'B'"),
     ],
