@@ -42,6 +42,10 @@ class OverMemory(SchemaRegistryContract):
         return subject
 
     @pytest.fixture
+    def context(self):
+        return ".other"
+
+    @pytest.fixture
     def guid(self, memory, subject):
         schema = avro("Event", "id")
         memory.register(subject, schema)

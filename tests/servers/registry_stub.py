@@ -3,7 +3,7 @@
 import json
 import re
 from typing import Any, Final, final
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.domain.values.errors import (
@@ -37,7 +37,7 @@ class RegistryStub:
         if found is None:
             return _refusal(404, 404, "HTTP 404 Not Found")
         try:
-            return Response(json.dumps(self._answer(found, request.body)).encode())
+            return Response(json.dumps(self._answer(found, request)).encode())
         except UnknownSchemaError as error:
             return _refusal(404, _NOT_FOUND, str(error))
         except IncompatibleSchemaError as error:
@@ -45,16 +45,17 @@ class RegistryStub:
         except RegistryRefusedError as error:
             return _refusal(422, 42201, str(error))
 
-    def _answer(self, found: re.Match[str], body: bytes) -> Any:
+    def _answer(self, found: re.Match[str], request: Request) -> Any:
         if found["id"]:
-            return _fields(self.registry.by_id(int(found["id"])))
+            subject = parse_qs(urlsplit(request.target).query).get("subject", [None])[0]
+            return _fields(self.registry.by_id(int(found["id"]), subject))
         if found["guid"]:
             return _fields(self.registry.by_guid(found["guid"]))
         subject = unquote(found["subject"])
         if not found["versions"]:
-            return _version(self.registry.look_up(subject, _schema(body)))
+            return _version(self.registry.look_up(subject, _schema(request.body)))
         if not found["version"]:
-            return {"id": self.registry.register(subject, _schema(body))}
+            return {"id": self.registry.register(subject, _schema(request.body))}
         number = None if found["version"] == "latest" else int(found["version"])
         return _version(self.registry.version(subject, number))
 

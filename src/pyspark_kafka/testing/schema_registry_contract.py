@@ -59,7 +59,7 @@ class SchemaRegistryContract:
     """The contract of ``SchemaRegistry``.
 
     A subclass overrides the fixture ``registry``. Its subjects accept every schema, apart from the
-    one of ``strict``. It may override ``strict``, ``failing``, ``guid_of`` and ``secrets``, too.
+    one of ``strict``. It may override the other fixtures, too.
     """
 
     registry = required_fixture("Return a registry; other tests may have registered schemas.")
@@ -78,6 +78,11 @@ class SchemaRegistryContract:
     def guid(self) -> tuple[str, Schema]:
         """Return the GUID of a schema that is registered."""
         pytest.skip(f"{type(self).__name__} does not override the fixture 'guid'")
+
+    @pytest.fixture
+    def context(self) -> str:
+        """Return a context that has no schemas; the default one has none of the subject's ids."""
+        pytest.skip(f"{type(self).__name__} does not override the fixture 'context'")
 
     @pytest.fixture
     def secrets(self) -> Sequence[str]:
@@ -206,6 +211,22 @@ class SchemaRegistryContract:
         assert same(registry.by_guid(known), schema)
         with pytest.raises(UnknownSchemaError, match=_UNKNOWN_GUID):
             registry.by_guid(_UNKNOWN_GUID)
+
+    def test_ids_are_of_a_context(
+        self, registry: SchemaRegistry, subject: str, context: str
+    ) -> None:
+        """An id is of the context of a subject, or of another if the default one lacks it."""
+        qualified = f":{context}:{subject}"
+        inner, outer = avro("Inner", "id"), avro("Outer", "id")
+        schema_id = registry.register(qualified, inner)
+        assert same(registry.by_id(schema_id, qualified), inner)
+        assert same(registry.by_id(schema_id, subject), inner)
+        with pytest.raises(UnknownSchemaError):
+            registry.by_id(schema_id, f"{subject}-unknown")
+        assert registry.register(f"{subject}-other", outer) == schema_id
+        assert same(registry.by_id(schema_id, f"{subject}-other"), outer)
+        assert same(registry.by_id(schema_id, qualified), inner)
+        assert same(registry.version(qualified).schema, inner)
 
     def test_threads_share_a_registry(self, registry: SchemaRegistry, subject: str) -> None:
         """Several threads at once register the same schema as one, and find it."""

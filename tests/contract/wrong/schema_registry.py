@@ -36,14 +36,16 @@ class Passing(SchemaRegistry):
             raise RegistryUnavailableError(URL, "it is down")
         return self.memory
 
-    def by_id(self, schema_id: int) -> Schema:
-        return self.kept.by_id(schema_id)
+    def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
+        return self.kept.by_id(schema_id, subject)
 
-    def by_guid(self, guid: str) -> Schema:
-        return self.kept.by_guid(guid)
+    def by_guid(self, guid: str, subject: str | None = None) -> Schema:
+        return self.kept.by_guid(guid, subject)
 
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        return self.kept.version(subject, version)
+    def version(
+        self, subject: str, version: int | None = None, *, deleted: bool = False
+    ) -> SubjectVersion:
+        return self.kept.version(subject, version, deleted=deleted)
 
     def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
         return self.kept.look_up(subject, schema)
@@ -82,6 +84,10 @@ def _suite(adapter: type[Passing]) -> type:
             return guid_of(second), second
 
         @pytest.fixture
+        def context(self):
+            return ".other"
+
+        @pytest.fixture
         def secrets(self):
             return (SECRET,)
 
@@ -99,8 +105,8 @@ def returns_every_schema_as_avro(self, schema_id):
 @wrong(Suite.test_a_schema_has_one_id, "register")
 def gives_a_schema_another_id_in_each_subject(self, subject, schema):
     self.kept.register(subject, schema)
-    self.kept._schemas.append(schema)
-    return len(self.kept._schemas)
+    self.kept._schemas[""].append(schema)
+    return len(self.kept._schemas[""])
 
 
 @wrong(Suite.test_versions_count_from_one, "version")
@@ -117,7 +123,7 @@ class KeepsLatest(Passing):
         super().__init__(memory)
         self._latest: dict[str, SubjectVersion] = {}
 
-    def version(self, subject, version=None):
+    def version(self, subject, version=None, *, deleted=False):
         if version is not None:
             return super().version(subject, version)
         if subject not in self._latest:
@@ -142,7 +148,7 @@ def returns_the_latest_version_for_every_schema(self, subject, schema):
 @wrong(Suite.test_what_is_unknown, "by_id")
 def raises_another_error_for_an_unknown_id(self, schema_id):
     try:
-        return self.kept._schemas[schema_id - 1]
+        return self.kept._schemas.get("", [])[schema_id - 1]
     except IndexError as error:
         raise KeyError(schema_id) from error
 
@@ -155,7 +161,7 @@ class KeepsUnknown(Passing):
         super().__init__(memory)
         self._unknown: set[str] = set()
 
-    def version(self, subject, version=None):
+    def version(self, subject, version=None, *, deleted=False):
         if subject in self._unknown:
             raise UnknownSchemaError(URL, subject)
         try:
@@ -182,7 +188,7 @@ class CutsSubjects(Passing):
     def register(self, subject, schema):
         return super().register(subject.partition(" ")[0], schema)
 
-    def version(self, subject, version=None):
+    def version(self, subject, version=None, *, deleted=False):
         return super().version(subject.partition(" ")[0], version)
 
 
@@ -197,12 +203,17 @@ def returns_the_first_schema_for_every_guid(self, guid):
     return self.by_id(1)
 
 
+@wrong(Suite.test_ids_are_of_a_context, "by_id")
+def ignores_the_subject_of_an_id(self, schema_id, _subject):
+    return Passing.by_id(self, schema_id)
+
+
 @wrong(Suite.test_threads_share_a_registry)
 class LooksBeforeItRegisters(Passing):
     """Registers a schema later than it looks for it."""
 
     def register(self, subject, schema):
-        schemas = self.kept._schemas
+        schemas = self.kept._schemas.setdefault("", [])
         if schema in schemas:
             return self.kept.register(subject, schema)
         time.sleep(0.1)

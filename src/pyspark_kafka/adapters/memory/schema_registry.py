@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from ...domain.values.errors import (
     RegistryRefusedError,
     UnknownSchemaError,
 )
-from ...domain.values.registry import Schema, SubjectVersion
+from ...domain.values.registry import Schema, SubjectVersion, context_of, in_context_of
 from ...ports.values.schema_registry import SchemaRegistry
 
 _URL: Final = "memory"
@@ -27,34 +28,42 @@ Check: TypeAlias = "Callable[[Schema, Sequence[Schema]], str | None]"
 class MemorySchemaRegistry(SchemaRegistry):
     """Subjects with versions, by the rules of Confluent's registry.
 
-    A schema has one id in all subjects. Ids and versions count from 1. Every schema is compatible
-    unless ``set_compatibility`` is called.
+    A schema has one id in all subjects of a context. Ids and versions count from 1. Every schema is
+    compatible unless ``set_compatibility`` is called.
     """
 
     def __init__(self) -> None:
         self._checks: dict[str, Check] = {}
         self._lock = threading.Lock()
-        self._schemas: list[Schema] = []
+        self._schemas: dict[str, list[Schema]] = {}
         self._subjects: dict[str, list[int]] = {}
 
     @property
     def url(self) -> str:
         return _URL
 
-    def by_id(self, schema_id: int) -> Schema:
+    def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
         with self._lock:
-            if not 1 <= schema_id <= len(self._schemas):
-                raise UnknownSchemaError(_URL, f"schema with the id {schema_id}")
-            return self._schemas[schema_id - 1]
+            for context in self._contexts_of(subject):
+                schemas = self._schemas.get(context, [])
+                if 1 <= schema_id <= len(schemas):
+                    return schemas[schema_id - 1]
+        raise UnknownSchemaError(_URL, f"schema with the id {schema_id}")
 
-    def by_guid(self, guid: str) -> Schema:
+    def by_guid(self, guid: str, subject: str | None = None) -> Schema:  # noqa: ARG002
         with self._lock:
-            for schema in self._schemas:
+            for schema in itertools.chain(*self._schemas.values()):
                 if guid_of(schema) == guid:
                     return schema
         raise UnknownSchemaError(_URL, f"schema with the GUID {guid}")
 
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+    def version(
+        self,
+        subject: str,
+        version: int | None = None,
+        *,
+        deleted: bool = False,  # noqa: ARG002  # nothing is deleted
+    ) -> SubjectVersion:
         with self._lock:
             ids = self._subjects.get(subject)
             if not ids:
@@ -65,27 +74,28 @@ class MemorySchemaRegistry(SchemaRegistry):
             return self._subject_version(subject, number)
 
     def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
-        schema = replace(schema, imports=())
+        schema = replace(schema, imports=(), serialized="")
         with self._lock:
-            ids = self._subjects.get(subject, [])
-            for number, schema_id in enumerate(ids, start=1):
-                if self._schemas[schema_id - 1] == schema:
-                    return self._subject_version(subject, number)
+            for number in range(1, len(self._subjects.get(subject, [])) + 1):
+                found = self._subject_version(subject, number)
+                if found.schema == schema:
+                    return found
         raise UnknownSchemaError(_URL, f"version of the subject '{subject}' with this schema")
 
     def register(self, subject: str, schema: Schema) -> int:
-        schema = replace(schema, imports=())
+        schema = replace(schema, imports=(), serialized="")
         with self._lock:
             ids = self._subjects.get(subject, [])
-            versions = [self._schemas[schema_id - 1] for schema_id in ids]
+            numbers = range(1, len(ids) + 1)
+            versions = [self._subject_version(subject, number).schema for number in numbers]
             if schema not in versions:
-                self._require_references(schema)
+                self._require_references(subject, schema)
                 check = self._checks.get(subject)
                 reason = check(schema, versions) if check and versions else None
                 if reason is not None:
                     raise IncompatibleSchemaError(f"The schema for '{subject}'", reason)
-                self._subjects[subject] = [*ids, self._id_of(schema)]
-            return self._id_of(schema)
+                self._subjects[subject] = [*ids, self._id_of(subject, schema)]
+            return self._id_of(subject, schema)
 
     def close(self) -> None:
         """Keep the schemas."""
@@ -94,20 +104,30 @@ class MemorySchemaRegistry(SchemaRegistry):
         """Check each new version of a subject, which has one already, from now on."""
         self._checks[subject] = check
 
-    def _require_references(self, schema: Schema) -> None:
+    def _contexts_of(self, subject: str | None) -> list[str]:
+        """Return the contexts in which an id is searched, in order."""
+        context = context_of(subject or "")
+        if context or subject is None:
+            return [context]
+        others = (context_of(each) for each in self._subjects if each.endswith(f":{subject}"))
+        return [context, *others]
+
+    def _require_references(self, subject: str, schema: Schema) -> None:
         for each in schema.references:
-            if not 1 <= each.version <= len(self._subjects.get(each.subject, [])):
+            imported = in_context_of(subject, each.subject)
+            if not 1 <= each.version <= len(self._subjects.get(imported, [])):
                 what = f"version {each.version} of the subject '{each.subject}'"
                 raise RegistryRefusedError(_URL, "a schema", f"it has no {what}, which it imports")
 
-    def _id_of(self, schema: Schema) -> int:
-        if schema not in self._schemas:
-            self._schemas.append(schema)
-        return self._schemas.index(schema) + 1
+    def _id_of(self, subject: str, schema: Schema) -> int:
+        schemas = self._schemas.setdefault(context_of(subject), [])
+        if schema not in schemas:
+            schemas.append(schema)
+        return schemas.index(schema) + 1
 
     def _subject_version(self, subject: str, number: int) -> SubjectVersion:
         schema_id = self._subjects[subject][number - 1]
-        schema = self._schemas[schema_id - 1]
+        schema = self._schemas[context_of(subject)][schema_id - 1]
         return SubjectVersion(subject, number, schema_id, schema, guid_of(schema))
 
 

@@ -65,8 +65,10 @@ class Framing(Protocol):
     def needs_headers(self) -> bool:
         """Whether ``payloads`` needs the headers of the records."""
 
-    def payloads(self, values: pa.Array[Any], headers: pa.Array[Any] | None = None) -> Payloads:
-        """Return the payloads of a binary array."""
+    def payloads(
+        self, values: pa.Array[Any], headers: pa.Array[Any] | None = None, topic: str | None = None
+    ) -> Payloads:
+        """Return the payloads of a binary array, with the schemas of a topic."""
 
 
 @final
@@ -88,15 +90,15 @@ class ColumnDecoder:
         kind = type(decoder)
         self.decoder_class = f"{kind.__module__}.{kind.__qualname__}"
 
-    def decode(self, batch: pa.RecordBatch) -> DecodedColumn:
-        """Return the decoded column.
+    def decode(self, batch: pa.RecordBatch, topic: str) -> DecodedColumn:
+        """Return the decoded column of records of one topic.
 
         :raises DecodedTooLargeError: if the decoded values exceed what Arrow can address.
         :raises RegistryUnavailableError: if the registry cannot look up a schema.
         :raises RegistryRefusedError: if it refuses to.
         """
         headers = batch.column("headers") if self._framing.needs_headers else None
-        payloads = self._framing.payloads(batch.column(self.column.name), headers)
+        payloads = self._framing.payloads(batch.column(self.column.name), headers, topic)
         decoded = self._decoder.decode(payloads)
         newer = self._new_schemas.first_of(payloads) if self._new_schemas is not None else None
         return DecodedColumn(self, payloads, decoded, self._decoder.field_names, newer)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from ...domain.values.errors import RegistryUnavailableError, UnknownSchemaError
-from ...domain.values.registry import ImportedSchema, Schema, SubjectVersion
+from ...domain.values.registry import ImportedSchema, Schema, SubjectVersion, in_context_of
 from ...ports.clock import Deadline
 from ...ports.values.schema_registry import SchemaRegistry
 
@@ -37,7 +38,7 @@ class SchemaImports:
     def __init__(
         self, url: str, fetch: Callable[[str, int], Schema], what: str, deadline: Deadline
     ) -> None:
-        """Take the registry's URL, and what fetches a version of a subject.
+        """Take the registry's URL, and a function that fetches a version of a subject.
 
         ``what`` names the schema in errors.
         """
@@ -50,18 +51,19 @@ class SchemaImports:
         self._fetched = 0
         self._characters = 0
 
-    def resolve(self, schema: Schema) -> Schema:
-        """Return the schema with its imports.
+    def resolve(self, schema: Schema, subject: str) -> Schema:
+        """Return the schema of a subject with its imports.
 
         :raises RegistryUnavailableError: if they are missing, import each other, or are too many.
         """
-        self._import_all(schema.references)
+        self._import_all(schema.references, subject)
         return replace(schema, imports=tuple(self._imports.values()))
 
-    def _import_all(self, references: tuple[SchemaReference, ...]) -> None:
+    def _import_all(self, references: tuple[SchemaReference, ...], subject: str) -> None:
         for reference in references:
             if reference.name not in self._imports:
-                self._import(reference)
+                imported = in_context_of(subject, reference.subject)
+                self._import(replace(reference, subject=imported))
 
     def _import(self, reference: SchemaReference) -> None:
         place = reference.subject, reference.version
@@ -78,13 +80,14 @@ class SchemaImports:
             schema = self._fetch(*place)
         except UnknownSchemaError as error:
             raise self._error(f"{_described(reference)}, which it does not have") from error
-        self._characters += len(schema.text)
+        self._characters += len(schema.text) + len(schema.serialized)
         if self._characters > MAX_IMPORTED_CHARACTERS:
             raise self._error(f"schemas of more than {MAX_IMPORTED_CHARACTERS} characters")
         self._importing.append(place)
-        self._import_all(schema.references)
+        self._import_all(schema.references, reference.subject)
         self._importing.pop()
-        self._imports.setdefault(reference.name, ImportedSchema(reference.name, schema.text))
+        imported = ImportedSchema(reference.name, schema.text, schema.serialized)
+        self._imports.setdefault(reference.name, imported)
 
     def _error(self, imports: str) -> RegistryUnavailableError:
         return RegistryUnavailableError(self._url, f"its {self._what} imports {imports}")
@@ -118,8 +121,8 @@ class SchemaCache(SchemaRegistry):
     def __init__(self, registry: SchemaRegistry, unknown_s: float = UNKNOWN_S) -> None:
         """Take the registry, which is closed with the cache."""
         self._registry = registry
-        self._by_id = _Answers[int, Schema](unknown_s)
-        self._by_guid = _Answers[str, Schema](unknown_s)
+        self._by_id = _Answers[tuple[int, str | None], Schema](unknown_s)
+        self._by_guid = _Answers[tuple[str, str | None], Schema](unknown_s)
         self._versions = _Answers[tuple[str, int], SubjectVersion](unknown_s)
 
     @property
@@ -127,23 +130,29 @@ class SchemaCache(SchemaRegistry):
         """The registry's."""
         return self._registry.url
 
-    def by_id(self, schema_id: int) -> Schema:
+    def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
         """Return as ``SchemaRegistry.by_id``, with all imports."""
         what = f"schema with the id {schema_id}"
         return self._by_id.get(
-            schema_id, lambda: self._resolved(self._registry.by_id(schema_id), what)
+            (schema_id, subject),
+            lambda: self._resolved(self._registry.by_id(schema_id, subject), subject, what),
         )
 
-    def by_guid(self, guid: str) -> Schema:
+    def by_guid(self, guid: str, subject: str | None = None) -> Schema:
         """Return as ``SchemaRegistry.by_guid``, with all imports."""
         what = f"schema with the GUID {guid}"
-        return self._by_guid.get(guid, lambda: self._resolved(self._registry.by_guid(guid), what))
+        return self._by_guid.get(
+            (guid, subject),
+            lambda: self._resolved(self._registry.by_guid(guid, subject), subject, what),
+        )
 
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+    def version(
+        self, subject: str, version: int | None = None, *, deleted: bool = False
+    ) -> SubjectVersion:
         """Return as ``SchemaRegistry.version``, with all imports."""
         if version is None:
-            return self._with_imports(self._registry.version(subject))
-        return self._with_imports(self._numbered(subject, version))
+            return self._with_imports(self._registry.version(subject, deleted=deleted))
+        return self._with_imports(self._numbered(subject, version, deleted=deleted))
 
     def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
         """Return as ``SchemaRegistry.look_up``, with all imports."""
@@ -157,22 +166,26 @@ class SchemaCache(SchemaRegistry):
         """Close the registry."""
         self._registry.close()
 
-    def _numbered(self, subject: str, version: int) -> SubjectVersion:
+    def _numbered(self, subject: str, version: int, *, deleted: bool) -> SubjectVersion:
         return self._versions.get(
-            (subject, version), lambda: self._registry.version(subject, version)
+            (subject, version),
+            lambda: self._registry.version(subject, version, deleted=deleted),
         )
 
     def _with_imports(self, found: SubjectVersion) -> SubjectVersion:
         what = f"version {found.version} of the subject '{found.subject}'"
-        return replace(found, schema=self._resolved(found.schema, what))
+        return replace(found, schema=self._resolved(found.schema, found.subject, what))
 
-    def _resolved(self, schema: Schema, what: str) -> Schema:
+    def _resolved(self, schema: Schema, subject: str | None, what: str) -> Schema:
         if not schema.references:
             return schema
-        deadline = Deadline.after(IMPORTS_S)
+        # As Confluent's clients do: what others import stays when it is deleted.
         return SchemaImports(
-            self.url, lambda *place: self._numbered(*place).schema, what, deadline
-        ).resolve(schema)
+            self.url,
+            lambda *place: self._numbered(*place, deleted=True).schema,
+            what,
+            Deadline.after(IMPORTS_S),
+        ).resolve(schema, subject or "")
 
 
 @final
@@ -239,4 +252,5 @@ def _forget_oldest(answers: dict[K, tuple[Deadline, UnknownSchemaError]]) -> Non
 
 def _characters(answer: Schema | SubjectVersion) -> int:
     schema = answer if isinstance(answer, Schema) else answer.schema
-    return len(schema.text) + sum(len(each.text) for each in schema.imports)
+    texts = [(each.text, each.serialized) for each in schema.imports]
+    return sum(map(len, chain((schema.text, schema.serialized), *texts)))

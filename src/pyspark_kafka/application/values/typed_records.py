@@ -109,7 +109,7 @@ class TypedRecords:
         :raises RegistryRefusedError: if it refuses to.
         """
         try:
-            decoded = [decoder.decode(batch) for decoder in self._decoders]
+            decoded = [decoder.decode(batch, partition.topic) for decoder in self._decoders]
         except DecodedTooLargeError:
             if batch.num_rows == 1:
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
@@ -86,6 +87,35 @@ class SubjectVersion:
     schema_id: int
     schema: Schema
     guid: str | None = None
+
+
+_CONTEXT_PREFIX: Final = ":."
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+def context_of(subject: str) -> str:
+    """Return the context of a subject, such as ``.lsrc`` of ``:.lsrc:orders-value``.
+
+    It is empty for the default context. Ids and versions are numbered per context
+    (``QualifiedSubject`` of schema-registry).
+    """
+    if not subject.startswith(_CONTEXT_PREFIX):
+        return ""
+    context = subject[1:].partition(":")[0]
+    return "" if context == "." else context
+
+
+def in_context_of(parent: str, subject: str) -> str:
+    """Return a subject that a schema of another one refers to, with that one's context."""
+    context = context_of(parent)
+    if not context or subject.startswith(_CONTEXT_PREFIX):
+        return subject
+    return f":{context}:{subject}"
+
+
+def is_descriptor(text: str) -> bool:
+    """Return whether a Protobuf schema is base64: a .proto text has other characters."""
+    return _BASE64.fullmatch(text) is not None
 
 
 DEFAULT_TIMEOUT_MS: Final = 20_000

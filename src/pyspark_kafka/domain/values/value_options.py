@@ -100,6 +100,15 @@ class EncodedColumn:
     guid: str | None = None
 
 
+def writer_subject(options: ValueOptions, topic: str | None) -> str | None:
+    """Return the subject whose context the ids in a topic's values are of, if it is known.
+
+    Subjects that are named by records are not known before the schema is.
+    """
+    by_topic = options.subject_name_strategy is SubjectNameStrategy.TOPIC_NAME
+    return subject_of(options, topic, None) if by_topic or options.subject else None
+
+
 def subject_of(options: ValueOptions, topic: str | None, record_name: str | None) -> str | None:
     """Return the subject of a topic's schemas, as Confluent's strategies name it.
 

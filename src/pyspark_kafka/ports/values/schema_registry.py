@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 class SchemaRegistry(ABC):
     """A schema registry; any thread may call it.
 
+    A subject may be qualified with a context, such as ``:.lsrc:orders-value``: each context numbers
+    ids and versions of its own.
+
     Every method may raise:
 
     :raises RegistryUnavailableError: if it does not answer in time, or answers nonsense.
@@ -24,22 +27,29 @@ class SchemaRegistry(ABC):
         """Where it is, without user and password."""
 
     @abstractmethod
-    def by_id(self, schema_id: int) -> Schema:
-        """Return the schema of an id; an id never gets another schema.
+    def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
+        """Return the schema of an id; an id never gets another schema in its context.
+
+        The id is of the context of ``subject``. If a subject without a context is given, and the
+        default context lacks the id, it is of another context that has the subject.
 
         :raises UnknownSchemaError: if there is none.
         """
 
     @abstractmethod
-    def by_guid(self, guid: str) -> Schema:
+    def by_guid(self, guid: str, subject: str | None = None) -> Schema:
         """Return the schema of a GUID, 32 hexadecimal digits in five groups.
 
+        A GUID is of no context; the one of ``subject`` is for what the schema imports.
+
         :raises UnknownSchemaError: if there is none.
         """
 
     @abstractmethod
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
-        """Return a version of a subject, the latest by default.
+    def version(
+        self, subject: str, version: int | None = None, *, deleted: bool = False
+    ) -> SubjectVersion:
+        """Return a version of a subject, the latest by default; ``deleted`` ones only if asked for.
 
         :raises UnknownSchemaError: if there is no such subject or version.
         """

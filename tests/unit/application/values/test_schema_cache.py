@@ -42,18 +42,24 @@ class Scripted(SchemaRegistry):
     def url(self) -> str:
         return URL
 
-    def by_id(self, schema_id: int) -> Schema:
+    def by_id(self, schema_id: int, subject: str | None = None) -> Schema:  # noqa: ARG002
         self.requests.append(schema_id)
         self.before()
         if schema_id not in self.ids:
             raise UnknownSchemaError(URL, f"schema {schema_id}")
         return self.ids[schema_id]
 
-    def by_guid(self, guid: str) -> Schema:
+    def by_guid(self, guid: str, subject: str | None = None) -> Schema:  # noqa: ARG002
         self.requests.append(guid)
         return self.ids[int(guid)]
 
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+    def version(
+        self,
+        subject: str,
+        version: int | None = None,
+        *,
+        deleted: bool = False,  # noqa: ARG002
+    ) -> SubjectVersion:
         self.requests.append((subject, version))
         versions = self.subjects.get(subject, [])
         number = version or len(versions)
@@ -220,6 +226,28 @@ def test_schemas_that_import_each_other(registry):
     }
     told = _refused(registry, schema("five", ("a.proto", "a", 1)))
     assert "version 1 of the subject 'a', which imports itself" in told
+
+
+def test_imports_are_of_the_context_of_what_imports_them(registry):
+    registry.subjects = {
+        ":.lsrc:a": [schema("a", ("b.proto", "b", 1), ("c.proto", ":.other:c", 1))],
+        ":.lsrc:b": [schema("b")],
+        ":.other:c": [schema("c", ("d.proto", "d", 1))],
+        ":.other:d": [schema("d")],
+    }
+    registry.ids[5] = schema("five", ("a.proto", "a", 1))
+    cache = SchemaCache(registry)
+    for find in (cache.by_id(5, ":.lsrc:s"), cache.by_guid("5", ":.lsrc:s")):
+        assert [each.text for each in find.imports] == ["b", "d", "c", "a"]
+    assert len(cache.version(":.lsrc:a").schema.imports) == 3
+
+
+def test_ids_are_kept_by_their_subject(registry):
+    registry.ids[5] = schema("five")
+    cache = SchemaCache(registry)
+    for subject in (None, "a", ":.lsrc:a", "a"):
+        assert cache.by_id(5, subject) == schema("five")
+    assert registry.requests == [5, 5, 5]
 
 
 def test_an_import_that_is_missing(registry):

@@ -92,13 +92,16 @@ class Subjects(SchemaRegistry):
     def url(self) -> str:
         return "memory"
 
-    def by_id(self, schema_id: int) -> Schema:
-        raise AssertionError(schema_id)
+    def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
+        raise AssertionError(schema_id, subject)
 
-    def by_guid(self, guid: str) -> Schema:
-        raise AssertionError(guid)
+    def by_guid(self, guid: str, subject: str | None = None) -> Schema:
+        raise AssertionError(guid, subject)
 
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+    def version(
+        self, subject: str, version: int | None = None, *, deleted: bool = False
+    ) -> SubjectVersion:
+        assert not deleted
         texts = self.subjects.get(subject)
         if texts is None:
             raise UnknownSchemaError(self.url, f"subject {subject}")

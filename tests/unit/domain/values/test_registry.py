@@ -9,6 +9,9 @@ from pyspark_kafka.domain.values.registry import (
     REGISTRY_SETTINGS,
     RegistryOptions,
     RegistryServer,
+    context_of,
+    in_context_of,
+    is_descriptor,
     registry_problems,
     registry_settings,
     with_registry_names,
@@ -159,3 +162,27 @@ def test_errors_of_tls_name_the_options_of_the_registry():
     assert with_registry_names("Option 'kafka.ssl.ca.location': x") == (
         "Option 'schema.registry.ssl.ca.location': x"
     )
+
+
+@pytest.mark.parametrize(
+    ("subject", "context", "imported"),
+    [
+        ("orders-value", "", "other"),
+        (":.lsrc:orders-value", ".lsrc", ":.lsrc:other"),
+        (":.lsrc:a:b", ".lsrc", ":.lsrc:other"),
+        (":.lsrc:", ".lsrc", ":.lsrc:other"),
+        (":.:orders-value", "", "other"),
+        (":orders-value", "", "other"),
+        ("", "", "other"),
+    ],
+)
+def test_the_context_of_a_subject_is_that_of_what_it_imports(subject, context, imported):
+    assert context_of(subject) == context
+    assert in_context_of(subject, "other") == imported
+    assert in_context_of(subject, ":.own:other") == ":.own:other"
+
+
+def test_descriptors_are_not_texts():
+    assert [is_descriptor(text) for text in ("CgRhLnBy", "CgRhLnA=", "Cg==")] == [True] * 3
+    texts = ("", "message M {}", "CgRhLnBy\n", "=", "a===", "\n\x07m.proto")
+    assert not any(map(is_descriptor, texts))

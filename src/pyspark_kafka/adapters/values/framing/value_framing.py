@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ....domain.options.option import INT32_MAX
 from ....domain.values.errors import FailureReason, UnknownSchemaError
-from ....domain.values.value_options import Framing
+from ....domain.values.value_options import Framing, writer_subject
 from ....ports.record_schema import HEADERS
 from ....ports.values.value_format import Payloads, WriterSchema
 from .framing_kernel import BEFORE_PAYLOAD, IN_HEADER, NO_FRAMING, find_payloads
@@ -40,6 +40,7 @@ class ValueFraming:
 
     def __init__(self, options: ValueOptions, registry: SchemaRegistry | None = None) -> None:
         """Take the options of a column, and a registry that keeps what it has found."""
+        self._options = options
         self._mode = _MODES[options.framing]
         self._has_indexes = options.format == _PROTOBUF
         self._header: pa.Buffer = pa.py_buffer(header_name(options.column).encode())
@@ -50,8 +51,10 @@ class ValueFraming:
         """Whether ``payloads`` needs the headers of the records."""
         return self._mode == IN_HEADER
 
-    def payloads(self, values: pa.Array[Any], headers: pa.Array[Any] | None = None) -> Payloads:
-        """Return the payloads of a binary array.
+    def payloads(
+        self, values: pa.Array[Any], headers: pa.Array[Any] | None = None, topic: str | None = None
+    ) -> Payloads:
+        """Return the payloads of a binary array, with the schemas of a topic.
 
         :raises RegistryUnavailableError: if the registry cannot look up an id.
         :raises RegistryRefusedError: if it refuses to.
@@ -75,7 +78,9 @@ class ValueFraming:
         if self._registry is None:
             writers.fill(-1)
             return Payloads(values, starts, ends, reasons, writers)
-        schemas, unknown_ids, numbers = self._look_up(self._registry, framings[:count])
+        schemas, unknown_ids, numbers = self._look_up(
+            self._registry, framings[:count], writer_subject(self._options, topic)
+        )
         if unknown_ids:
             writers = numbers[writers]
             reasons[writers < -1] = FailureReason.UNKNOWN_SCHEMA
@@ -95,7 +100,7 @@ class ValueFraming:
 
     @staticmethod
     def _look_up(
-        registry: SchemaRegistry, framings: Int64Array
+        registry: SchemaRegistry, framings: Int64Array, subject: str | None
     ) -> tuple[tuple[WriterSchema, ...], tuple[int | str, ...], Int32Array]:
         """Return the schemas of framings, the ids of others, and what ``writers`` has for each."""
         schemas: list[WriterSchema] = []
@@ -104,7 +109,7 @@ class ValueFraming:
         numbers = np.full(len(framings) + 1, -1, np.int32)
         for number, (address, length) in enumerate(framings.tolist()):
             schema_id, message_indexes = parse_framing(ctypes.string_at(address, length))
-            schema = _known_schema(registry, schema_id)
+            schema = _known_schema(registry, schema_id, subject)
             if schema is None:
                 unknown_ids.append(schema_id)
                 numbers[number] = -1 - len(unknown_ids)
@@ -114,12 +119,14 @@ class ValueFraming:
         return tuple(schemas), tuple(unknown_ids), numbers
 
 
-def _known_schema(registry: SchemaRegistry, schema_id: int | str) -> Schema | None:
+def _known_schema(
+    registry: SchemaRegistry, schema_id: int | str, subject: str | None
+) -> Schema | None:
     try:
         if isinstance(schema_id, str):
-            return registry.by_guid(schema_id)
+            return registry.by_guid(schema_id, subject)
         # Registries number schemas by Java's int.
-        return registry.by_id(schema_id) if schema_id <= INT32_MAX else None
+        return registry.by_id(schema_id, subject) if schema_id <= INT32_MAX else None
     except UnknownSchemaError:
         return None
 

@@ -15,6 +15,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
+from ....domain.values.registry import is_descriptor
 from .compiler import MAX_SET_BYTES, compile_texts
 from .invalid_descriptor import InvalidDescriptorError
 from .known_files import CONFLUENT_TEXTS, file_of_google, is_of_google
@@ -170,9 +171,6 @@ MAX_IMPORTS: Final = 1_000
 MAX_NAME: Final = 255
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.\-]+(/[A-Za-z0-9_.\-]+)*")
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-"""A .proto text has other characters."""
-
 _IMPORT: Final = re.compile(r"""["']([a-z/_]+\.proto)["']""")
 
 
@@ -189,7 +187,7 @@ def compiled_messages(schema: Schema) -> Messages:
     contents[name] = schema.serialized or schema.text
     _check(contents)
     descriptors = {
-        path: _parsed_file(path, text) for path, text in contents.items() if _BASE64.fullmatch(text)
+        path: _parsed_file(path, text) for path, text in contents.items() if is_descriptor(text)
     }
     texts = {path: text for path, text in contents.items() if path not in descriptors}
     files = {one.name: one for one in _compiled(texts, name, descriptors)} | descriptors

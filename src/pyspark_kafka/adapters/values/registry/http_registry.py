@@ -5,12 +5,25 @@ What it answers is checked: it may be another server, or a hostile one.
 
 from __future__ import annotations
 
+import logging
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote
 
 from ....domain.options.option import INT32_MAX
-from ....domain.values.registry import Schema, SchemaReference, SchemaType, SubjectVersion
+from ....domain.values.errors import (
+    RegistryRefusedError,
+    RegistryUnavailableError,
+    UnknownSchemaError,
+)
+from ....domain.values.registry import (
+    Schema,
+    SchemaReference,
+    SchemaType,
+    SubjectVersion,
+    is_descriptor,
+)
 from ....ports.values.schema_registry import SchemaRegistry
 from ...security.clear_text import warn_about_registry
 from .rest_client import Request, RestClient, as_object, refuse
@@ -20,6 +33,8 @@ if TYPE_CHECKING:
 
     from ....domain.values.registry import RegistrySettings, Schema, SubjectVersion
     from .rest_client import Fields
+
+log = logging.getLogger("pyspark_kafka")
 
 MAX_REFERENCES: Final = 1_000
 
@@ -44,22 +59,26 @@ class HttpSchemaRegistry(SchemaRegistry):
     def url(self) -> str:
         return self._url
 
-    def by_id(self, schema_id: int) -> Schema:
-        what = f"schema with the id {schema_id}"
-        return self._client.request(Request("GET", f"schemas/ids/{schema_id}", what), parse_schema)
+    def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
+        path, what = _place_of(schema_id, subject), f"schema with the id {schema_id}"
+        schema = self._client.request(Request("GET", path, what), parse_schema)
+        return self._with_descriptor(schema, path, what)
 
-    def by_guid(self, guid: str) -> Schema:
-        what = f"schema with the GUID {guid}"
-        return self._client.request(
-            Request("GET", f"schemas/guids/{_quoted(guid)}", what), parse_schema
-        )
+    def by_guid(self, guid: str, subject: str | None = None) -> Schema:  # noqa: ARG002
+        path, what = f"schemas/guids/{_quoted(guid)}", f"schema with the GUID {guid}"
+        schema = self._client.request(Request("GET", path, what), parse_schema)
+        return self._with_descriptor(schema, path, what)
 
-    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+    def version(
+        self, subject: str, version: int | None = None, *, deleted: bool = False
+    ) -> SubjectVersion:
         name = "latest version" if version is None else f"version {version}"
         place = "latest" if version is None else str(version)
-        path = f"subjects/{_quoted(subject)}/versions/{place}"
-        request = Request("GET", path, f"{name} of the subject '{subject}'")
-        return self._client.request(request, parse_version)
+        path = f"subjects/{_quoted(subject)}/versions/{place}{'?deleted=true' if deleted else ''}"
+        what = f"{name} of the subject '{subject}'"
+        found = self._client.request(Request("GET", path, what), parse_version)
+        path = _place_of(found.schema_id, subject)
+        return replace(found, schema=self._with_descriptor(found.schema, path, what))
 
     def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
         what = f"version of the subject '{subject}' with this schema"
@@ -74,6 +93,27 @@ class HttpSchemaRegistry(SchemaRegistry):
 
     def close(self) -> None:
         self._client.close()
+
+    def _with_descriptor(self, schema: Schema, path: str, what: str) -> Schema:
+        """Return a Protobuf schema with its descriptor, if the registry serializes schemas.
+
+        Confluent's does. Others ignore ``format`` or refuse it, and Apicurio since 3.1 answers
+        with bytes that are no text. They also may do so for schemas of other types.
+        """
+        if schema.type is not SchemaType.PROTOBUF or is_descriptor(schema.text):
+            return schema
+        request = Request("GET", f"{path}{'&' if '?' in path else '?'}format=serialized", what)
+        try:
+            found = self._client.request_once(request, parse_schema).text
+        except (RegistryUnavailableError, RegistryRefusedError, UnknownSchemaError) as error:
+            log.debug("The registry has no descriptor of the %s: %s", what, error)
+            return schema
+        return replace(schema, serialized=found) if is_descriptor(found) else schema
+
+
+def _place_of(schema_id: int, subject: str | None) -> str:
+    query = "" if subject is None else f"?subject={_quoted(subject)}"
+    return f"schemas/ids/{schema_id}{query}"
 
 
 def _quoted(name: str) -> str:

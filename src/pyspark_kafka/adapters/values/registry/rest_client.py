@@ -160,6 +160,15 @@ class RestClient:
         :raises RegistryRefusedError: if it refuses the login or the request.
         :raises RegistryUnavailableError: if there is no usable answer before the deadline.
         """
+        return self._request(request, parse, may_repeat=True)
+
+    def request_once(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> T:
+        """Return as ``request``, but ask each server once: the answer can be done without."""
+        return self._request(request, parse, may_repeat=False)
+
+    def _request(
+        self, request: Request, parse: Callable[[Mapping[str, Any]], T], *, may_repeat: bool
+    ) -> T:
         deadline = Deadline.after(self._timeout_s)
         pause_s = _MIN_PAUSE_S
         while True:
@@ -178,7 +187,7 @@ class RestClient:
                     unknown = error
             if unknown is not None and not failures:
                 raise unknown
-            may_pass = any(failure.may_pass for failure in failures)
+            may_pass = may_repeat and any(failure.may_pass for failure in failures)
             if not may_pass or deadline.remaining <= pause_s:
                 reason = self._shown(str(failures[-1]))
                 raise RegistryUnavailableError(self._settings.url, reason) from None

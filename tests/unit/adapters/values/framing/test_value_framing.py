@@ -15,7 +15,7 @@ from pyspark_kafka.adapters.values.framing.wire_format import guid_header, id_pr
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
 from pyspark_kafka.domain.values.errors import RegistryUnavailableError
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
-from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
+from pyspark_kafka.domain.values.value_options import Framing, SubjectNameStrategy, ValueOptions
 from pyspark_kafka.ports.record_schema import HEADERS
 from pyspark_kafka.ports.values.value_format import Payloads, WriterSchema
 
@@ -100,7 +100,7 @@ class CountingRegistry:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def by_id(self, schema_id: int) -> Schema:
+    def by_id(self, schema_id: int, _subject: str | None = None) -> Schema:
         self.asked.append(schema_id)
         return SCHEMAS[0]
 
@@ -175,9 +175,38 @@ def test_only_one_framing_needs_the_headers_and_it_fails_without_them(registry):
         framed([b"a"], registry, Framing.CONFLUENT_HEADER)
 
 
+@pytest.mark.parametrize(
+    ("options", "subject"),
+    [
+        ({}, "orders-value"),
+        ({"subject": ":.lsrc:s"}, ":.lsrc:s"),
+        ({"subject_name_strategy": SubjectNameStrategy.RECORD_NAME}, None),
+        ({"subject_name_strategy": SubjectNameStrategy.RECORD_NAME, "subject": "s"}, "s"),
+    ],
+)
+def test_ids_and_guids_are_those_of_the_subject_of_the_topic(options, subject):
+    """Registries number schemas per context, which the subject names."""
+    asked: list[object] = []
+
+    class Registry:
+        def by_id(self, schema_id: int, subject: str | None) -> Schema:
+            asked.append((schema_id, subject))
+            return SCHEMAS[0]
+
+        def by_guid(self, guid: str, subject: str | None) -> Schema:
+            asked.append((guid, subject))
+            return SCHEMAS[0]
+
+    given = ValueOptions("value", "avro", framing=Framing.CONFLUENT_HEADER, **options)
+    headers = pa.array([[], [(HEADER, guid_header(GUIDS[0]))]], HEADERS)
+    values = pa.array([id_prefix(5), b""], pa.binary())
+    ValueFraming(given, Registry()).payloads(values, headers, "orders")  # type: ignore[arg-type]
+    assert asked == [(5, subject), (GUIDS[0], subject)]
+
+
 def test_a_registry_that_is_down_fails_the_batch():
     class Down:
-        def by_id(self, _schema_id: int) -> Schema:
+        def by_id(self, _schema_id: int, _subject: str | None = None) -> Schema:
             raise RegistryUnavailableError("http://registry", "it is down")
 
     with pytest.raises(RegistryUnavailableError):

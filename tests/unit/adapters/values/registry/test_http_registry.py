@@ -90,19 +90,68 @@ def test_requests_have_the_paths_and_the_bodies_of_confluents_api():
         assert registry.version("s", 2) == latest == registry.look_up("s", proto)
         assert registry.register("s", proto) == registry.register("s", INT) == 7
         assert url in repr(registry)
-    assert [each.path for each in requests] == [
-        "/api/schemas/ids/7",
-        "/api/schemas/guids/ab-c",
+    serialized = "format=serialized"
+    assert [each.target for each in requests] == [
+        *("/api/schemas/ids/7", f"/api/schemas/ids/7?{serialized}"),
+        *("/api/schemas/guids/ab-c", f"/api/schemas/guids/ab-c?{serialized}"),
         "/api/subjects/s%20t%2F%C3%A9/versions/latest",
+        f"/api/schemas/ids/7?subject=s%20t%2F%C3%A9&{serialized}",
         "/api/subjects/s/versions/2",
+        f"/api/schemas/ids/7?subject=s&{serialized}",
         "/api/subjects/s",
         "/api/subjects/s/versions",
         "/api/subjects/s/versions",
     ]
     body = {name: fields[name] for name in ("schema", "schemaType", "references")}
-    assert [json.loads(each.body) for each in requests[4:]] == [body, body, {"schema": '"int"'}]
+    assert [json.loads(each.body) for each in requests[8:]] == [body, body, {"schema": '"int"'}]
     assert requests[0].headers["Accept-Encoding"] == "identity"
     assert "Authorization" not in requests[0].headers
+
+
+def test_ids_are_requested_with_their_subject_and_imports_also_if_they_are_deleted():
+    respond, requests = answers(as_json(subject="s", version=1, id=7, schema='"int"'))
+    with serving(respond) as url:
+        registry = connected(url)
+        assert registry.by_id(7, ":.lsrc:a b") == INT == registry.by_guid("ab-c", ":.lsrc:s")
+        assert registry.version(":.lsrc:s", 1, deleted=True).schema == INT
+    assert [each.target for each in requests] == [
+        "/schemas/ids/7?subject=%3A.lsrc%3Aa%20b",
+        "/schemas/guids/ab-c",
+        "/subjects/%3A.lsrc%3As/versions/1?deleted=true",
+    ]
+
+
+DESCRIPTOR: Final = "CgdtLnByb3Rv"
+
+
+@pytest.mark.parametrize(
+    ("answer", "serialized"),
+    [
+        (as_json(schema=DESCRIPTOR, schemaType="PROTOBUF"), DESCRIPTOR),
+        (as_json(schema="message M {}", schemaType="PROTOBUF"), ""),
+        (as_json(schema="\n\x07m.proto", schemaType="PROTOBUF"), ""),
+        (as_json(400, error_code=400, message="Invalid format"), ""),
+        (as_json(404, error_code=40403, message="Not found"), ""),
+        (as_json(422, error_code=42201, message="Invalid"), ""),
+        (Response(b"<html>"), ""),
+        (Response(status=500), ""),
+    ],
+)
+def test_the_descriptor_beside_a_text(answer, serialized):
+    """Registries that serialize no schemas, or fail to, are asked for it once."""
+    text = as_json(schema="message M {}", schemaType="PROTOBUF")
+    respond, requests = answers(text, answer)
+    with serving(respond) as url:
+        found = connected(url).by_id(7)
+    assert found == Schema(SchemaType.PROTOBUF, "message M {}", serialized=serialized)
+    assert len(requests) == 2
+
+
+def test_a_schema_that_is_a_descriptor_is_not_requested_again():
+    respond, requests = answers(as_json(schema=DESCRIPTOR, schemaType="PROTOBUF"))
+    with serving(respond) as url:
+        assert connected(url).by_id(7) == Schema(SchemaType.PROTOBUF, DESCRIPTOR)
+    assert len(requests) == 1
 
 
 def test_a_user_of_the_settings_or_of_the_url_or_a_token_is_sent(tmp_path, monkeypatch):
