@@ -89,7 +89,7 @@ class TestHttpSchemaRegistry(OverHttp, OverMemory):
 class TestSchemaCache(OverMemory):
     @pytest.fixture
     def registry(self, memory):
-        return SchemaCache(memory)
+        return SchemaCache(memory, patience_s=0)
 
     @pytest.fixture
     def failing(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ..application.values.column_decoder import ColumnDecoder, NewSchemas
-from ..application.values.schema_cache import SchemaCache
+from ..application.values.schema_cache import PATIENCE_S, SchemaCache
 from ..domain.errors import OptionsError, requires_extra
 from ..domain.values.registry import registry_problems, registry_settings
 from ..domain.values.value_options import OnNewSchema
@@ -71,7 +71,9 @@ def open_registry(options: RegistryOptions) -> SchemaCache:
     with requires_extra("registry", "requests", "The HTTP client for schema registries"):
         from ..adapters.values.registry.http_registry import HttpSchemaRegistry
     try:
-        return SchemaCache(HttpSchemaRegistry(registry_settings(options)))
+        settings = registry_settings(options)
+        patience_s = min(PATIENCE_S, settings.timeout_ms / 1_000)
+        return SchemaCache(HttpSchemaRegistry(settings), patience_s=patience_s)
     except ValueError as error:
         # Not chained: the option may hold a key in place of a file.
         raise OptionsError([str(error)]) from None

@@ -5,7 +5,9 @@ How long that is does not depend on the registry, so that this is a use case, an
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import chain
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     from ...domain.values.registry import Schema, SchemaReference
     from ...ports.clock import Deadline
+
+log = logging.getLogger("pyspark_kafka")
 
 MAX_IMPORTS: Final = 1_000
 MAX_DEPTH: Final = 64
@@ -104,8 +108,18 @@ MAX_ANSWERS: Final = 1_000
 MAX_CHARACTERS: Final = 64 * 1024 * 1024
 """Of the texts of all answers."""
 
-UNKNOWN_S: Final = 10.0
+UNKNOWN_S: Final = 1.0
 """How long a schema is taken for unknown: it may be registered at any time."""
+
+PATIENCE_S: Final = 3.0
+"""How long a schema is requested again before it is unknown: a server of the registry may lag."""
+
+REST_S: Final = 30.0
+"""How long nothing is requested again after that was in vain: values that only look as if they had
+an id must not slow down a query."""
+
+_MIN_PAUSE_S: Final = 0.1
+_MAX_PAUSE_S: Final = 0.5
 
 IMPORTS_S: Final = 60.0
 """How long it may take to fetch what a schema imports."""
@@ -115,12 +129,19 @@ IMPORTS_S: Final = 60.0
 class SchemaCache(SchemaRegistry):
     """Keeps the schemas of ids and of numbered versions, with the schemas that they import.
 
-    Latest versions, look-ups and registrations are requested each time.
+    Latest versions, look-ups and registrations are requested each time. An id that the registry
+    does not have is requested again for ``patience_s``: one of its servers may not have it yet.
     """
 
-    def __init__(self, registry: SchemaRegistry, unknown_s: float = UNKNOWN_S) -> None:
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        unknown_s: float = UNKNOWN_S,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         """Take the registry, which is closed with the cache."""
         self._registry = registry
+        self._patience = _Patience(patience_s)
         self._by_id = _Answers[tuple[int, str | None], Schema](unknown_s)
         self._by_guid = _Answers[tuple[str, str | None], Schema](unknown_s)
         self._versions = _Answers[tuple[str, int], SubjectVersion](unknown_s)
@@ -135,7 +156,9 @@ class SchemaCache(SchemaRegistry):
         what = f"schema with the id {schema_id}"
         return self._by_id.get(
             (schema_id, subject),
-            lambda: self._resolved(self._registry.by_id(schema_id, subject), subject, what),
+            lambda: self._resolved(
+                self._patience.ask(lambda: self._registry.by_id(schema_id, subject)), subject, what
+            ),
         )
 
     def by_guid(self, guid: str, subject: str | None = None) -> Schema:
@@ -143,7 +166,9 @@ class SchemaCache(SchemaRegistry):
         what = f"schema with the GUID {guid}"
         return self._by_guid.get(
             (guid, subject),
-            lambda: self._resolved(self._registry.by_guid(guid, subject), subject, what),
+            lambda: self._resolved(
+                self._patience.ask(lambda: self._registry.by_guid(guid, subject)), subject, what
+            ),
         )
 
     def version(
@@ -186,6 +211,32 @@ class SchemaCache(SchemaRegistry):
             what,
             Deadline.after(IMPORTS_S),
         ).resolve(schema, subject or "")
+
+
+@final
+class _Patience:
+    """Asks again for what is unknown, but seldom in vain."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._rest = Deadline.after(0)
+
+    def ask(self, fetch: Callable[[], Schema]) -> Schema:
+        """Return as ``fetch``."""
+        deadline = Deadline.after(self._seconds if self._rest.has_passed else 0)
+        pause_s = _MIN_PAUSE_S
+        while True:
+            try:
+                return fetch()
+            except UnknownSchemaError as error:
+                remaining_s = deadline.remaining
+                if not remaining_s:
+                    if pause_s > _MIN_PAUSE_S:
+                        self._rest = Deadline.after(REST_S)
+                    raise
+                log.info("%s It is requested again for %.1f s.", error, remaining_s)
+            time.sleep(min(pause_s, remaining_s))
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
 
 
 @final

@@ -51,6 +51,9 @@ class Scripted(SchemaRegistry):
 
     def by_guid(self, guid: str, subject: str | None = None) -> Schema:  # noqa: ARG002
         self.requests.append(guid)
+        self.before()
+        if int(guid) not in self.ids:
+            raise UnknownSchemaError(URL, f"schema {guid}")
         return self.ids[int(guid)]
 
     def version(
@@ -100,7 +103,7 @@ def test_schemas_of_ids_are_kept(registry):
 
 
 def test_unknown_ids_are_kept_for_a_while(registry):
-    cache = SchemaCache(registry, unknown_s=0.05)
+    cache = SchemaCache(registry, unknown_s=0.05, patience_s=0)
     for _ in range(3):
         with pytest.raises(UnknownSchemaError, match="schema 5"):
             cache.by_id(5)
@@ -115,6 +118,36 @@ def _is_known(cache: SchemaCache, schema_id: int) -> bool:
         return bool(cache.by_id(schema_id))
     except UnknownSchemaError:
         return False
+
+
+def test_an_id_that_a_server_does_not_have_yet(registry):
+    """A server that follows another one may lack what was registered a moment ago."""
+
+    def register() -> None:
+        if len(registry.requests) == 3:
+            registry.ids[5] = schema("five")
+
+    registry.before = register
+    assert SchemaCache(registry).by_id(5) == schema("five")
+    assert registry.requests == [5, 5, 5]
+    registry.requests.clear()
+    registry.ids.clear()
+    assert SchemaCache(registry).by_guid("5") == schema("five")
+    assert registry.requests == ["5", "5", "5"]
+
+
+def test_ids_are_seldom_requested_again_in_vain(registry, monkeypatch):
+    """Values of another serializer look as if they had ids: each is requested once."""
+    cache = SchemaCache(registry, patience_s=0.05)
+    assert not _is_known(cache, 5)
+    assert len(registry.requests) > 1
+    registry.requests.clear()
+    assert not any(_is_known(cache, number) for number in range(100, 150))
+    assert registry.requests == [*range(100, 150)]
+    monkeypatch.setattr(cache._patience, "_rest", Deadline.after(0))
+    registry.requests.clear()
+    assert not _is_known(cache, 6)
+    assert len(registry.requests) > 1
 
 
 def test_failures_are_not_kept(registry):
@@ -145,7 +178,7 @@ def test_threads_share_a_request(registry, is_known):
         assert answer.wait(10)
 
     registry.before = wait
-    cache = SchemaCache(registry)
+    cache = SchemaCache(registry, patience_s=0)
 
     def ask(_: int) -> bool:
         all_ask.wait(10)
@@ -163,7 +196,7 @@ def test_threads_share_a_request(registry, is_known):
 def test_the_cache_is_bounded(registry, monkeypatch):
     monkeypatch.setattr(schema_cache, "MAX_ANSWERS", 2)
     registry.ids.update({number: schema("x" * number) for number in range(1, 9)})
-    cache = SchemaCache(registry)
+    cache = SchemaCache(registry, patience_s=0)
 
     def requested(*ids: int) -> list[object]:
         registry.requests.clear()
