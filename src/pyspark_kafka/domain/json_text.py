@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 
 def utc_text(moment: datetime, timespec: str = "milliseconds") -> str:
@@ -49,6 +49,24 @@ def read_json(text: str | bytes) -> Any:
         return _without_duplicates(
             json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
         )
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+# Unterminated texts and comments match too: it must not take long to find none.
+_COMMENT: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*"?|(?P<comment>//[^\r\n]*|/\*.*?(?:\*/|\Z))', re.DOTALL
+)
+
+
+def read_commented_json(text: str) -> Any:
+    """Parse JSON that may have comments; of duplicate keys the last one counts.
+
+    :raises ValueError: if it is anything else, or nested too deeply for Python's parser.
+    """
+    plain = _COMMENT.sub(lambda found: " " if found["comment"] else found[0], text)
+    try:
+        return json.loads(plain, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
 

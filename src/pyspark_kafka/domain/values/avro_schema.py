@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, TypeGuard, final
 
-from ..json_text import is_integer, read_json
+from ..json_text import is_integer, read_commented_json
 
 MAX_TEXT: Final = 4 * 1024**2
 """The characters of a schema."""
@@ -152,8 +152,6 @@ class Reference:
     name: str
 
 
-_N = TypeVar("_N", Fixed, Enumeration, Record)
-
 NamedType: TypeAlias = Fixed | Enumeration | Record
 AvroType: TypeAlias = Primitive | Fixed | Enumeration | Array | Map | Union | Record | Reference
 
@@ -174,18 +172,21 @@ class AvroSchema:
 def parse_avro_schema(text: str, imports: Iterable[str] = ()) -> AvroSchema:
     """Parse a schema that may use the named types of others, which are parsed before it.
 
+    As in Java's parser, a type may be used before its definition, and defined again in the same
+    way; comments and duplicate keys are accepted.
+
     :raises ValueError: if it is not one, with the path to what is wrong.
     """
     parser = _Parser()
     for imported in imports:
-        parser.parse(_read(imported), "", "", 0)
-    return AvroSchema(parser.parse(_read(text), "", "", 0), parser.named)
+        parser.parse_text(_read(imported))
+    return AvroSchema(parser.parse_text(_read(text)), parser.named)
 
 
 def _read(text: str) -> Any:
     if len(text) > MAX_TEXT:
         raise ValueError(f"it has {len(text)} characters, more than {MAX_TEXT}")
-    return read_json(text)
+    return read_commented_json(text)
 
 
 def short_name(full_name: str) -> str:
@@ -201,12 +202,16 @@ _LOGICAL_KINDS: Final = dict.fromkeys(Logical, "long") | {
 }
 _FIXED_LOGICALS: Final = {Logical.UUID: 16, Logical.DURATION: 12}
 _PRIMITIVES: Final = {kind.value: kind for kind in Kind}
+_NAMED: Final = frozenset({"fixed", "enum", "record", "error"})
 
 
 class _Parser:
     def __init__(self) -> None:
         self.named: dict[str, NamedType] = {}
         self._open: set[str] = set()
+        # Where the text defines types, each with the namespace around it.
+        self._definitions: dict[str, tuple[Any, str]] = {}
+        self._early: dict[int, AvroType] = {}
         self._complex: Final[Mapping[str, Callable[[dict[str, Any], str, str, int], AvroType]]] = {
             "array": self._array,
             "map": self._map,
@@ -216,11 +221,16 @@ class _Parser:
             "error": self._record,
         }
 
+    def parse_text(self, json: Any) -> AvroType:
+        self._definitions = dict(_definitions(json, "", 0))
+        self._early = {}
+        return self.parse(json, "", "", 0)
+
     def parse(self, json: Any, namespace: str, path: str, depth: int) -> AvroType:
         if depth > MAX_DEPTH:
             raise _error(path, f"it is nested more than {MAX_DEPTH} levels deep")
         if isinstance(json, str):
-            return self._by_name(json, namespace, path)
+            return self._by_name(json, namespace, path, depth)
         if isinstance(json, list):
             return self._union(json, namespace, path, depth)
         if not isinstance(json, dict):
@@ -231,10 +241,11 @@ class _Parser:
         if type_ in _PRIMITIVES:
             return Primitive(_PRIMITIVES[type_], _logical_type(json, type_, None))
         if type_ in self._complex:
-            return self._complex[type_](json, namespace, path, depth + 1)
-        return self._by_name(type_, namespace, path)
+            early = self._early.get(id(json))
+            return early or self._complex[type_](json, namespace, path, depth + 1)
+        return self._by_name(type_, namespace, path, depth)
 
-    def _by_name(self, name: str, namespace: str, path: str) -> AvroType:
+    def _by_name(self, name: str, namespace: str, path: str, depth: int) -> AvroType:
         if name in _PRIMITIVES:
             return Primitive(_PRIMITIVES[name])
         for full_name in (_full_name(name, namespace), name):
@@ -242,7 +253,12 @@ class _Parser:
                 return Reference(full_name)
             if full_name in self.named:
                 return self.named[full_name]
-        raise _error(path, f"the type {name!r} is not defined before it is used")
+        full_name = _full_name(name, namespace)
+        if full_name not in self._definitions:
+            raise _error(path, f"the type {name!r} is not defined")
+        definition, around = self._definitions[full_name]
+        found = self._early[id(definition)] = self.parse(definition, around, path, depth + 1)
+        return found
 
     def _union(self, json: list[Any], namespace: str, path: str, depth: int) -> Union:
         branches = tuple(self.parse(one, namespace, path, depth + 1) for one in json)
@@ -257,25 +273,26 @@ class _Parser:
     def _map(self, json: dict[str, Any], namespace: str, path: str, depth: int) -> Map:
         return Map(self.parse(json.get("values"), namespace, _below(path, "value"), depth))
 
-    def _fixed(self, json: dict[str, Any], namespace: str, path: str, _depth: int) -> Fixed:
+    def _fixed(self, json: dict[str, Any], namespace: str, path: str, _depth: int) -> NamedType:
         name, aliases = self._define(json, namespace, path)
         size = json.get("size")
         if not is_integer(size) or not 0 <= size <= MAX_FIXED_BYTES:
             raise _error(path, f"the size of {name} is {size!r}")
-        return self._defined(Fixed(name, size, _logical_type(json, "fixed", size), aliases))
+        logical = _logical_type(json, "fixed", size)
+        return self._defined(Fixed(name, size, logical, aliases), path)
 
     def _enumeration(
         self, json: dict[str, Any], namespace: str, path: str, _depth: int
-    ) -> Enumeration:
+    ) -> NamedType:
         name, aliases = self._define(json, namespace, path)
         symbols, default = json.get("symbols"), json.get("default")
         if not isinstance(symbols, list) or not all(map(_is_name, symbols)):
             raise _error(path, f"the symbols of {name} are {symbols!r}")
         if len(set(symbols)) != len(symbols) or default not in [None, *symbols]:
             raise _error(path, f"{name} has duplicate symbols or an unknown default")
-        return self._defined(Enumeration(name, tuple(symbols), default, aliases))
+        return self._defined(Enumeration(name, tuple(symbols), default, aliases), path)
 
-    def _record(self, json: dict[str, Any], namespace: str, path: str, depth: int) -> Record:
+    def _record(self, json: dict[str, Any], namespace: str, path: str, depth: int) -> NamedType:
         name, aliases = self._define(json, namespace, path)
         self._open.add(name)
         fields = json.get("fields")
@@ -286,7 +303,7 @@ class _Parser:
         if len({one.name for one in parsed}) != len(parsed):
             raise _error(path, f"{name} has two fields of one name")
         self._open.remove(name)
-        return self._defined(Record(name, parsed, aliases))
+        return self._defined(Record(name, parsed, aliases), path)
 
     def _field(self, json: Any, namespace: str, path: str, depth: int) -> RecordField:
         name = json.get("name") if isinstance(json, dict) else None
@@ -303,17 +320,61 @@ class _Parser:
         name, own = json.get("name"), json.get("namespace", namespace)
         if not isinstance(name, str) or not isinstance(own, str | None):
             raise _error(path, f"a type has the name {name!r} and the namespace {own!r}")
-        full_name = _full_name(name, own or "")
-        is_taken = full_name in self.named or full_name in self._open
-        if is_taken or full_name in _PRIMITIVES or not all(map(_is_name, full_name.split("."))):
+        full_name = _defined_name(name, own or "")
+        is_taken = full_name in self._open or full_name in _PRIMITIVES
+        if is_taken or not all(map(_is_name, full_name.split("."))):
             raise _error(path, f"{full_name!r} is not a new name")
         inner = full_name.rpartition(".")[0]
         aliases = _strings(json.get("aliases", []), path)
         return full_name, tuple(_full_name(alias, inner) for alias in aliases)
 
-    def _defined(self, type_: _N) -> _N:
-        self.named[type_.name] = type_
-        return type_
+    def _defined(self, type_: NamedType, path: str) -> NamedType:
+        """Return the first definition of a type; further ones may only differ in aliases."""
+        found = self.named.setdefault(type_.name, type_)
+        if _essence(found) != _essence(type_):
+            raise _error(path, f"{type_.name!r} is defined twice, in different ways")
+        return found
+
+
+def _definitions(json: Any, namespace: str, depth: int) -> Iterator[tuple[str, tuple[Any, str]]]:
+    """Yield the named types that a text defines, with the namespace around each."""
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(json, list):
+        for branch in json:
+            yield from _definitions(branch, namespace, depth + 1)
+    if not isinstance(json, dict):
+        return
+    type_, inner = json.get("type"), namespace
+    name, own = json.get("name"), json.get("namespace", namespace)
+    is_named = isinstance(type_, str) and type_ in _NAMED
+    if is_named and isinstance(name, str) and isinstance(own, str | None):
+        full_name = _defined_name(name, own or "")
+        inner = full_name.rpartition(".")[0]
+        yield full_name, (json, namespace)
+    fields = json.get("fields")
+    inside = fields if isinstance(fields, list) else []
+    types = [one.get("type") for one in inside if isinstance(one, dict)]
+    for each in (*types, json.get("items"), json.get("values"), type_):
+        if not isinstance(each, str):
+            yield from _definitions(each, inner, depth + 1)
+
+
+def _essence(type_: NamedType) -> NamedType:
+    """Return a type without what Java does not compare: aliases, and the default of an enum."""
+    match type_:
+        case Enumeration():
+            return replace(type_, aliases=(), default=None)
+        case Record(fields=fields):
+            plain = tuple(replace(field, aliases=()) for field in fields)
+            return replace(type_, aliases=(), fields=plain)
+    return replace(type_, aliases=())
+
+
+def _defined_name(name: str, namespace: str) -> str:
+    """Return the full name of a definition, in which a dot in front stands for no namespace."""
+    full_name = _full_name(name, namespace)
+    return full_name[1:] if full_name.rfind(".") == 0 else full_name
 
 
 def _full_name(name: str, namespace: str) -> str:

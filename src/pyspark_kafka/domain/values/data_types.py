@@ -184,9 +184,9 @@ _UNSUPPORTED: Final = {
 }
 
 _TOKEN: Final = re.compile(
-    r"""\s*(?:
+    r"""(?:\s|--[^\r\n]*|/\*.*?\*/)*(?:
       (?P<quoted>`(?:[^`]|``)*`)
-    | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<text>(?:'(?:[^'\\]|\\.)*')+|(?:"(?:[^"\\]|\\.)*")+)
     | (?P<word>\w+)
     | (?P<mark>[<>(),:])
     | (?P<end>\Z)
@@ -243,6 +243,8 @@ class _Parser:
 
     def _columns(self, closing: str, depth: int) -> StructType:
         """Read fields up to a mark, or to the end of the text."""
+        if closing and self._next.text == closing:
+            raise ValueError("a struct without fields is not supported")
         fields = [self._field(depth)]
         while self._accept(","):
             fields.append(self._field(depth))
@@ -302,10 +304,10 @@ class _Parser:
             case decimal if decimal in _DECIMAL:
                 return self._decimal()
             case "interval":
-                self._expect_words("day", "to", "second")
+                self._expect_words("interval day to second")
                 return DAY_TIME_INTERVAL
             case known if known in _ATOMIC:
-                return _ATOMIC[known]
+                return self._atomic(known)
             case unsupported if unsupported in _UNSUPPORTED:
                 reason = _UNSUPPORTED[unsupported]
                 raise ValueError(f"the type '{name}' is not supported: {reason}")
@@ -343,10 +345,29 @@ class _Parser:
     def _is_word(self, word: str) -> bool:
         return self._next.kind == "word" and self._next.text.lower() == word
 
-    def _expect_words(self, *words: str) -> None:
-        for word in words:
+    def _atomic(self, name: str) -> DataType:
+        if name == "timestamp" and self._is_word("without"):
+            self._expect_words("timestamp without time zone")
+            return TIMESTAMP_NTZ
+        if name == "timestamp" and self._is_word("with"):
+            self._expect_words("timestamp with local time zone")
+        if name == "string" and self._is_word("collate"):
+            self._take()
+            self._refuse_collation(self._name())
+        return _ATOMIC[name]
+
+    def _refuse_collation(self, name: str) -> None:
+        if name.lower() != "utf8_binary":
+            raise ValueError(
+                f"the collation '{excerpt(name)}' is not supported: use 'string', and collate the "
+                "column in the query"
+            )
+
+    def _expect_words(self, expected: str) -> None:
+        """Take the words after the first, which is taken."""
+        for word in expected.split()[1:]:
             if not self._is_word(word):
-                raise self._error("'interval day to second'")
+                raise self._error(f"'{expected}'")
             self._take()
 
     def _accept(self, mark: str) -> bool:

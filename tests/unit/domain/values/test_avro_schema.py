@@ -169,6 +169,65 @@ def test_a_decimal_of_another_type_is_ignored():
 
 
 FIXED = {"type": "fixed", "name": "F", "size": 1}
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+INNER = record(field("x", "int"), field("next", ["null", "I"]), name="I")
+
+
+@pytest.mark.parametrize("definition", [FIXED, ENUM, INNER])
+def test_types_may_be_defined_again_in_the_same_way(definition):
+    """As in Java's parser: the first definition counts, and aliases may differ."""
+    again = {**definition, "aliases": ["other"], "doc": "again"}
+    found = parsed(record(field("a", definition), field("b", {"type": "array", "items": again})))
+    assert found.fields[1].type.items is found.fields[0].type
+    assert found.fields[0].type.aliases == ()
+
+
+@pytest.mark.parametrize("definition", [FIXED, ENUM, INNER])
+@pytest.mark.parametrize("namespace", ["", "n"])
+def test_types_may_be_used_before_they_are_defined(definition, namespace):
+    name = definition["name"]
+    uses = [field("a", ["null", name]), field("b", {"type": "map", "values": {"type": name}})]
+    around = record(field("d", definition), field("e", name), name="Around")
+    late = parse_avro_schema(json.dumps(record(*uses, field("c", around), namespace=namespace)))
+    early = [field("a", ["null", definition]), field("b", {"type": "map", "values": name})]
+    around = record(field("d", name), field("e", name), name="Around")
+    expected = json.dumps(record(*early, field("c", around), namespace=namespace))
+    assert late == parse_avro_schema(expected)
+
+
+def test_types_may_refer_to_each_other_before_they_are_defined():
+    inner = record(field("r", "R"), field("s", ["null", "S"]), field("t", "T"), name="S")
+    found = parsed(record(field("a", "S"), field("b", {"type": "array", "items": [inner, FIXED]}),
+                          field("c", record(name="T"))))  # fmt: skip
+    first = found.fields[0].type
+    null = Primitive(Kind.NULL)
+    types = [Reference("R"), Union((null, Reference("S"))), Record("T", ())]
+    assert [one.type for one in first.fields] == types
+    assert found.fields[1].type.items.branches[0] is first
+
+
+def test_a_name_with_a_dot_in_front_has_no_namespace():
+    outer = record(field("a", {**FIXED, "name": ".F"}), field("b", "F"), namespace="n")
+    assert parsed(outer).fields[1].type == Fixed("F", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '/* a "comment" */ {"type": "fixed", /* " */ "name": "F", "size": 1} // "',
+        '// {\n{"type": "fixed", "name": "F", "doc": "// /* \\" */", "size": 1}/**/',
+        '{"type": "enum", "size": 7, "type": "fixed", "name": "X", "name": "F", "size": 1}',
+    ],
+)
+def test_comments_and_duplicate_keys_are_accepted(text):
+    """As Jackson does for Java: the last of duplicate keys counts."""
+    assert parse_avro_schema(text).type == Fixed("F", 1)
+
+
+@pytest.mark.parametrize("text", ["/*" * 500_000, '"' + '\\"' * 500_000, "//" * 500_000])
+def test_comments_without_an_end_do_not_take_long(text):
+    with pytest.raises(ValueError, match=r"Expecting value|Unterminated"):
+        parse_avro_schema(text)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +242,8 @@ FIXED = {"type": "fixed", "name": "F", "size": 1}
         (["int", "int"], "a union cannot have"),
         (["int", ["null", "string"]], "a union cannot have"),
         ([FIXED, "F"], "a union cannot have"),
+        (record(field("a", ["F", "F"]), field("b", FIXED)), "a union cannot have"),
+        (record(field("a", ["F", FIXED])), "a union cannot have"),
         ({"type": "array"}, "field 'element': None is not a type"),
         ({"type": "map"}, "field 'value': None is not a type"),
         ({**FIXED, "size": -1}, "the size of F is -1"),
@@ -207,7 +268,11 @@ FIXED = {"type": "fixed", "name": "F", "size": 1}
         (record(field("a", "int"), field("a", "int")), "R has two fields of one name"),
         (record(field("a", "what")), "field 'a': the type 'what'"),
         (record(field("a", record())), "field 'a': 'R' is not a new name"),
-        (record(field("a", FIXED), field("b", FIXED)), "field 'b': 'F' is not a new name"),
+        (record(field("a", FIXED), field("b", {**FIXED, "size": 2})), "'F' is defined twice"),
+        (record(field("a", ENUM), field("b", {**ENUM, "symbols": ["B", "A"]})), "defined twice"),
+        (record(field("a", INNER), field("b", {**INNER, "fields": []})), "defined twice"),
+        (record(field("a", "F"), field("b", {**FIXED, "namespace": "n"})), "'F' is not defined"),
+        ({**FIXED, "name": "..F"}, "'..F' is not a new name"),
         (
             record(
                 field("a", {"type": "array", "items": record(name="S", fields=[field("b", 1)])})
@@ -222,7 +287,7 @@ def test_what_is_no_schema_is_refused_with_its_path(schema, reason):
     assert reason in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "string", '{"type": "int", "type": "int"}', "[" * 9999])
+@pytest.mark.parametrize("text", ["", "{", "string", '# x\n"int"', "[" * 9999])
 def test_text_that_is_not_json_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011  # the messages are Python's
         parse_avro_schema(text)

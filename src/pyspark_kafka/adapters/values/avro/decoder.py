@@ -49,8 +49,9 @@ def parse_schema(schema: Schema) -> AvroSchema:
 class AvroDecoder(ValueDecoder):
     """Decodes values of any number of writers' schemas as one reader's schema.
 
-    The program of each writer's schema is kept, by the schema's id. Values whose framing names no
-    schema have the one of ``writer``.
+    The program of each writer's schema is kept. Ids are not its key: topics may have theirs in
+    different contexts of a registry. Values whose framing names no schema have the one of
+    ``writer``.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class AvroDecoder(ValueDecoder):
         self._sizes = ColumnSizes(self._columns)
         self._names: dict[str, int] = {}
         self._own_program = self._compile(writer)
-        self._programs: dict[int | str, Int64Array | None] = {}
+        self._programs: dict[WriterSchema, Int64Array | None] = {}
 
     @property
     def data_type(self) -> StructType:
@@ -98,14 +99,14 @@ class AvroDecoder(ValueDecoder):
         return np.array(addresses, np.int64)
 
     def _program_of(self, writer: WriterSchema) -> Int64Array | None:
-        if writer.schema_id not in self._programs:
+        if writer not in self._programs:
             try:
                 program = self._compile(parse_schema(writer.schema), writer.schema_id)
             except ValueError as error:
                 log.warning("Cannot read values of schema %s: %s", writer.schema_id, error)
                 program = None
-            self._programs[writer.schema_id] = program
-        return self._programs[writer.schema_id]
+            self._programs[writer] = program
+        return self._programs[writer]
 
     def _compile(self, writer: AvroSchema, schema_id: int | str = "of the options") -> Int64Array:
         program = DecodeProgram(self._columns, self._number_of)

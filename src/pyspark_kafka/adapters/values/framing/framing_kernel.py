@@ -87,7 +87,7 @@ def find_payloads(
             writers[row] = last_writer
             starts[row] = start if in_header else start + last_length
             continue
-        length = _framing_length(at, limit, has_indexes, in_header)
+        length = _framing_length(at, limit, has_indexes)
         if length < 0:
             reasons[row] = -length
             continue
@@ -137,13 +137,13 @@ def _last_header(headers: tuple[int, ...], row: int) -> Any:
 
 
 @inlined
-def _framing_length(at: int, end: int, has_indexes: int, in_header: bool) -> Any:
+def _framing_length(at: int, end: int, has_indexes: int) -> Any:
     """Return the length of a framing, or a negative ``FailureReason``."""
     if at >= end:
         return -decoding.NO_FRAMING
     magic = load_uint8(at)
     length = _ID_LENGTH
-    if magic == GUID_MAGIC and in_header:
+    if magic == GUID_MAGIC:
         length = _GUID_LENGTH
     elif magic != ID_MAGIC:
         return -decoding.NO_FRAMING

@@ -56,8 +56,9 @@ sys.exit(protoc.main(sys.argv))
 _MAP_ENTRY_NUMBER: Final = 2**29 - 1
 """The largest field number, reserved in messages that are to become entries of a map."""
 
+# Unterminated texts and comments match too: it must not take long to find none.
 _TOKENS: Final = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?"""
     r"|(?P<entry>\boption\s+map_entry\s*=\s*true\s*;)",
     re.DOTALL,
 )

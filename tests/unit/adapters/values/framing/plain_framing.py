@@ -26,7 +26,7 @@ def plain_payload(
     if text[:1] == b"\0" and len(text) >= 5:
         schema_id: int | str = int.from_bytes(text[1:5], "big")
         place = 5
-    elif text[:1] == b"\1" and len(text) >= 17 and header is not None:
+    elif text[:1] == b"\1" and len(text) >= 17:
         schema_id, place = str(uuid.UUID(bytes=text[1:17])), 17
     else:
         return value, Reason.NO_FRAMING, None

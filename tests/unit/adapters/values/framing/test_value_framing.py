@@ -87,6 +87,17 @@ def test_each_value_has_the_schema_of_its_id(registry):
     assert ids(payloads) == [2, None, 1, 2, 1]
 
 
+def test_a_guid_may_be_in_front_of_a_value(registry):
+    """As Confluent's deserializers read it, though their serializers put GUIDs into headers."""
+    values = [guid_header(GUIDS[1]) + b"b", id_prefix(1) + b"a", guid_header(UNKNOWN_GUID)]
+    for framing in (Framing.CONFLUENT, Framing.CONFLUENT_HEADER):
+        headers: list[Any] | None = None if framing is Framing.CONFLUENT else [[], [], [], []]
+        payloads = framed([*values, guid_header(GUIDS[0])[:-1]], registry, framing, headers)
+        assert parts(payloads)[:2] == [b"b", b"a"]
+        assert ids(payloads) == [GUIDS[1], 1, UNKNOWN_GUID, None]
+        assert reasons(payloads)[2:] == [Reason.UNKNOWN_SCHEMA, Reason.NO_FRAMING]
+
+
 def test_ids_beyond_those_of_java_are_not_looked_up():
     """Registries answer anything to an id that is no Java int: none of them has it."""
     registry = CountingRegistry()

@@ -342,3 +342,9 @@ def test_maps_that_are_invalid(label, names):
     )
     with pytest.raises(InvalidDescriptorError, match=r"p\.M\.(f|FEntry)' is invalid"):
         Messages(serialized(proto))
+
+
+@pytest.mark.parametrize("text", ["/*" * 500_000, '"' + '\\"' * 500_000, "option " * 200_000])
+def test_texts_without_an_end_do_not_take_long(text):
+    with pytest.raises(InvalidDescriptorError):
+        compiled_messages(registered(text))
