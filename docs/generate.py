@@ -329,6 +329,13 @@ def logins_page() -> str:
     return secured_matrix.logins_page()
 
 
+def serializers_part() -> str:
+    """Return the table of serializers and registries that the tests run."""
+    from tests.integration import serializer_matrix
+
+    return serializer_matrix.serializers_part()
+
+
 def benchmarks_page() -> str:
     """Return the page of the last run of all benchmarks."""
     from benchmarks.page import page
@@ -371,6 +378,7 @@ PARTS: Final = {
     "README.md": benchmarks_table,
     "docs/index.md": benchmarks_sentence,
     "docs/project/architecture.md": capability_map,
+    "docs/guides/typed-values.md": serializers_part,
 }
 """What is made of pages that are otherwise written by hand: one part of each, between comments."""
 

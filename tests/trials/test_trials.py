@@ -4,9 +4,11 @@ import pytest
 
 from verification.trials.differential import Answer, Differential, difference
 from verification.trials.secret_trial import SecretTrial
+from verification.trials.value_trial import ValueTrial
 
 from ..spark.random_topics import Row
 
+FORMS = ("avro", "protobuf")
 ROW = Row(b"k", b"v", "t", 0, 5, 1_000, 0, None)
 ANSWER = Answer(None, [ROW], {"offsets": [{"t": {"0": 6}}]})
 
@@ -43,3 +45,13 @@ def test_a_round_with_secrets(secured, tmp_path_factory):
     trial = SecretTrial(secured, folder, told.append, folder / "kept", uses=3, commands=1)
     assert trial.run_round(3), told
     assert 0 < trial.counts["failed uses"] < 3
+
+
+def test_a_round_of_values():
+    """Values of nested types, of writers with other schemas, and written ones, are as elsewhere."""
+    told: list[str] = []
+    trial = ValueTrial(told.append, values=40)
+    found = [seed for seed in range(12) if not trial.run_round(seed)]
+    assert not found, told
+    counts = [trial.counts[f"{form} {way}"] for form in FORMS for way in ("read", "write")]
+    assert min(counts) > 50

@@ -3,10 +3,13 @@
     python -m verification.trials differential --minutes 60 --seed 1
     python -m verification.trials schedules --rounds 300 --seed 1
     python -m verification.trials secrets --minutes 60
+    python -m verification.trials values --minutes 60
     python -m verification.trials differential --seed 4711 --rounds 1
 
 ``differential`` compares random queries with the JVM connector: rows, checkpoints and errors.
 ``schedules`` does so with schedules of ``verification.simulator source``.
+``values`` holds random values of random schemas against fastavro and upb: nested types, evolution,
+and both directions.
 ``secrets`` gives secrets to queries and commands, in right and wrong options, and looks for them in
 logs, errors, plans, events, checkpoints, temporary files and arguments. What is found is printed
 with its seed, and the exit status is 1; the last line above repeats a round.
@@ -32,6 +35,7 @@ from ..soak.session import session
 from .differential import Differential
 from .secret_trial import SecretTrial
 from .simulated_schedules import SimulatedSchedules
+from .value_trial import ValueTrial
 
 _SETTINGS: Final = {
     "spark.jars": ",".join(map(str, connector_jars())),
@@ -85,10 +89,17 @@ def _secrets(servers: LocalServers, folder: Path, _: ExitStack) -> SecretTrial:
     return SecretTrial(servers.find("secured"), folder, _say)
 
 
-_TRIALS: Final[Mapping[str, Callable[..., Differential | SecretTrial | SimulatedSchedules]]] = {
+def _values(*_: object) -> ValueTrial:
+    return ValueTrial(_say)
+
+
+_Trial = Differential | SecretTrial | SimulatedSchedules | ValueTrial
+
+_TRIALS: Final[Mapping[str, Callable[..., _Trial]]] = {
     "differential": _differential,
     "schedules": _schedules,
     "secrets": _secrets,
+    "values": _values,
 }
 
 if __name__ == "__main__":

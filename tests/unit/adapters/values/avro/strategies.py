@@ -180,6 +180,7 @@ def _expected_branch(value: Any, schema: list[Any]) -> Any:
 
 def _is_of(value: Any, schema: Any) -> bool:
     name = schema if isinstance(schema, str) else schema["type"]
-    kinds = {"boolean": bool, "int": int, "double": float, "bytes": bytes, "string": str}
+    kinds = {"boolean": bool, "int": int, "long": int, "double": float, "bytes": bytes}
+    kinds["string"] = str
     kind = {**kinds, "array": list, "map": dict}[name]
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))

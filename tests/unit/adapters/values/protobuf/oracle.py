@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pyspark_kafka.adapters.kafka_format.column_buffers import valid_utf8
@@ -49,12 +50,22 @@ def expected(
         return REFUSED
     known = {field.number for field in descriptor.fields}
     unknown = {field.field_number for field in _unknown(message)}
-    if not message.IsInitialized() or known & unknown:
+    if not _is_complete(descriptor, data) or known & unknown:
         return REFUSED
     try:
         return _struct(message, wanted, settings, is_outermost=True)
     except Refused:
         return REFUSED
+
+
+def _is_complete(descriptor: Descriptor, data: bytes) -> bool:
+    """Return whether no required field is missing, also in the values of maps.
+
+    Classes whose maps are lists do not look into these.
+    """
+    plain = GetMessageClass(descriptor)()
+    plain.ParseFromString(data)
+    return plain.IsInitialized()
 
 
 def _struct(
