@@ -48,7 +48,7 @@ soak: $(READY) $(KERNELS) ## kill brokers, workers and drivers, and check every 
 simulate: $(READY) $(KERNELS) ## simulate schedules with faults, in virtual time: make simulate ARGS='sink --schedules 300000'
 	@$(BIN)/python -m verification.simulator $(ARGS)
 
-trials: $(READY) $(KERNELS) ## compare random queries and values with those of others, or look for secrets: make trials ARGS='differential|secrets|values --minutes 60'
+trials: $(READY) $(KERNELS) ## compare random queries and values with those of others, or look for secrets: make trials ARGS='differential|secrets|values|spark-values --minutes 60'
 	@$(BIN)/python -m verification.trials $(ARGS)
 
 fuzz: $(FUZZ_READY) $(KERNELS) ## fuzz the parsers of untrusted input: make fuzz ARGS='--target decoder|kernels|exchange|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'

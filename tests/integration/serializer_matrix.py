@@ -52,7 +52,7 @@ def framings(writer: str, reader: str, registry: str) -> tuple[str, ...]:
 def serializers_part() -> str:
     """Return the table of the documentation."""
     lines = []
-    for form, other in [(each, other) for each in FORMATS for other in writers(each)[1:]]:
+    for form, other in [(one, name) for one in FORMATS for name in writers(one)[1:]]:
         tested = {(form, other, OURS), (form, OURS, other)} & {*pairs()}
         read, written = ("yes" if (form, *way) in tested else "" for way in _ways(other))
         has_headers = any(len(framings(OURS, other, one)) > 1 for one in REGISTRIES)

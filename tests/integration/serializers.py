@@ -260,7 +260,8 @@ class Peer:
         if self.name == OURS:
             return self._write_ours(rows)
         if self.name == CONFLUENT:
-            return [self._write_confluent(row) for row in rows]
+            with SchemaRegistryClient({"url": self.url}) as client:
+                return [self._write_confluent(client, row) for row in rows]
         registry = open_registry(RegistryOptions(self.url))
         kind = SchemaType[self.case.form.upper()]
         number = registry.register(f"{self.topic}-value", Schema(kind, self.case.schema))
@@ -273,7 +274,8 @@ class Peer:
         if self.name == OURS:
             return self._read_ours(values)
         if self.name == CONFLUENT:
-            return [self._read_confluent(value) for value in values]
+            with SchemaRegistryClient({"url": self.url}) as client:
+                return [self._read_confluent(client, value) for value in values]
         skipped = 5 + (2 if self.case.form == "protobuf" else 0)
         return [plain_row(self.case, bytes(value or b"")[skipped:]) for value, _ in values]
 
@@ -337,11 +339,10 @@ class Peer:
     def _context(self, headers: Any) -> SerializationContext:
         return SerializationContext(self.topic, MessageField.VALUE, headers)
 
-    def _write_confluent(self, row: Any) -> Framed:
+    def _write_confluent(self, client: SchemaRegistryClient, row: Any) -> Framed:
         headers: list[tuple[str, bytes]] = []
         if row is None:
             return None, headers
-        client = SchemaRegistryClient({"url": self.url})
         where = header_schema_id_serializer if "header" in self.framing else None
         settings = {"schema.id.serializer": where or prefix_schema_id_serializer}
         serializer: Callable[..., bytes]
@@ -354,9 +355,8 @@ class Peer:
             row = ParseDict(row, proto_class()())
         return serializer(row, self._context(headers)), headers
 
-    def _read_confluent(self, framed: Framed) -> Any:
+    def _read_confluent(self, client: SchemaRegistryClient, framed: Framed) -> Any:
         value, headers = framed
-        client = SchemaRegistryClient({"url": self.url})
         deserializer: Callable[..., Any]
         if self.case.form == "avro":
             deserializer = AvroDeserializer(client)
@@ -472,9 +472,10 @@ class MessagePeer:
         """Return the values of rows; this library takes the latest schema of the subject."""
         messages = [ParseDict(row, outer_class()()) for row in rows]
         if self.name == CONFLUENT:
-            serializer = ProtobufSerializer(outer_class(), SchemaRegistryClient({"url": self.url}))
             context = SerializationContext(self.topic, MessageField.VALUE)
-            return [(serializer(message, context), []) for message in messages]
+            with SchemaRegistryClient({"url": self.url}) as client:
+                serializer = ProtobufSerializer(outer_class(), client)
+                return [(serializer(message, context), []) for message in messages]
         registry = open_registry(RegistryOptions(self.url))
         found = registry.version(f"{self.topic}-value")
         form, options = value_format_named("protobuf"), self._options()
@@ -489,10 +490,10 @@ class MessagePeer:
     def read(self, values: Sequence[Framed]) -> list[Any]:
         """Return rows."""
         if self.name == CONFLUENT:
-            client = SchemaRegistryClient({"url": self.url})
-            deserializer = ProtobufDeserializer(outer_class(), {}, client)
             context = SerializationContext(self.topic, MessageField.VALUE)
-            return [MessageToDict(deserializer(value, context)) for value, _ in values]
+            with SchemaRegistryClient({"url": self.url}) as client:
+                deserializer = ProtobufDeserializer(outer_class(), {}, client)
+                return [MessageToDict(deserializer(value, context)) for value, _ in values]
         registry = open_registry(RegistryOptions(self.url))
         schema = registry.version(f"{self.topic}-value").schema
         form, options = value_format_named("protobuf"), self._options()

@@ -54,10 +54,10 @@ def test_values_are_read_as_they_were_written(form, writer, reader, framing, url
     assert comparable(read) == comparable(list(case.native))
 
 
-DOUBLES = ("confluent-7.6", "confluent-8.1", "keeping")
+ALL_REGISTRIES = (*REGISTRIES, "keeping")
 
 
-@pytest.mark.parametrize("registry", DOUBLES)
+@pytest.mark.parametrize("registry", ALL_REGISTRIES)
 @pytest.mark.usefixtures("registry")
 def test_protobuf_schemas_that_import_others(url, fresh_name):
     """Confluent's serializer registers imports, and ours writes with the registered schema."""
@@ -70,7 +70,7 @@ def test_protobuf_schemas_that_import_others(url, fresh_name):
     assert confluent.read(ours.write(rows)) == rows
 
 
-@pytest.mark.parametrize("registry", DOUBLES)
+@pytest.mark.parametrize("registry", ALL_REGISTRIES)
 @pytest.mark.parametrize("writer", [OURS, CONFLUENT])
 @pytest.mark.usefixtures("registry")
 def test_avro_schemas_that_change(url, fresh_name, writer):

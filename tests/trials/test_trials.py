@@ -4,6 +4,7 @@ import pytest
 
 from verification.trials.differential import Answer, Differential, difference
 from verification.trials.secret_trial import SecretTrial
+from verification.trials.spark_values import SparkValues
 from verification.trials.value_trial import ValueTrial
 
 from ..spark.random_topics import Row
@@ -55,3 +56,10 @@ def test_a_round_of_values():
     assert not found, told
     counts = [trial.counts[f"{form} {way}"] for form in FORMS for way in ("read", "write")]
     assert min(counts) > 50
+
+
+def test_a_round_of_rows_beside_sparks_functions(spark):
+    told: list[str] = []
+    trial = SparkValues(spark, told.append, rows=50)
+    assert trial.run_round(1), told
+    assert trial.counts["from_json"] > 20

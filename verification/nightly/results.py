@@ -105,6 +105,7 @@ PARTS: Final = (
     Part("trials-schedules", "verification.trials schedules --minutes 15"),
     Part("trials-secrets", "verification.trials secrets --minutes 10"),
     Part("trials-values", "verification.trials values --minutes 15"),
+    Part("trials-spark-values", "verification.trials spark-values --minutes 15"),
     *(
         Part(f"fuzz-{target}", f"verification.fuzz --target {target} --minutes 10")
         for target in (

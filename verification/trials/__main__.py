@@ -4,12 +4,13 @@
     python -m verification.trials schedules --rounds 300 --seed 1
     python -m verification.trials secrets --minutes 60
     python -m verification.trials values --minutes 60
+    python -m verification.trials spark-values --minutes 60
     python -m verification.trials differential --seed 4711 --rounds 1
 
 ``differential`` compares random queries with the JVM connector: rows, checkpoints and errors.
 ``schedules`` does so with schedules of ``verification.simulator source``.
 ``values`` holds random values of random schemas against fastavro and upb: nested types, evolution,
-and both directions.
+and both directions. ``spark-values`` holds them against Spark's functions for JSON and Avro.
 ``secrets`` gives secrets to queries and commands, in right and wrong options, and looks for them in
 logs, errors, plans, events, checkpoints, temporary files and arguments. What is found is printed
 with its seed, and the exit status is 1; the last line above repeats a round.
@@ -26,7 +27,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from pyspark_kafka.brokers import connector_jars
+from pyspark_kafka.brokers import avro_jars, connector_jars
 from tests.servers.shared import LocalServers
 from tests.servers.tested_kafka import shared_kafka
 from tests.spark_home import make_spark_home
@@ -35,6 +36,7 @@ from ..soak.session import session
 from .differential import Differential
 from .secret_trial import SecretTrial
 from .simulated_schedules import SimulatedSchedules
+from .spark_values import SparkValues
 from .value_trial import ValueTrial
 
 _SETTINGS: Final = {
@@ -93,12 +95,20 @@ def _values(*_: object) -> ValueTrial:
     return ValueTrial(_say)
 
 
-_Trial = Differential | SecretTrial | SimulatedSchedules | ValueTrial
+def _spark_values(_: LocalServers, folder: Path, stack: ExitStack) -> SparkValues:
+    jars = ",".join(map(str, avro_jars()))
+    spark = session(folder, "local[2]", {**_SETTINGS, "spark.jars": jars})
+    stack.callback(spark.stop)
+    return SparkValues(spark, _say)
+
+
+_Trial = Differential | SecretTrial | SimulatedSchedules | SparkValues | ValueTrial
 
 _TRIALS: Final[Mapping[str, Callable[..., _Trial]]] = {
     "differential": _differential,
     "schedules": _schedules,
     "secrets": _secrets,
+    "spark-values": _spark_values,
     "values": _values,
 }
 
