@@ -44,7 +44,9 @@ SETTINGS: Final = (
 )
 
 
-_REPLACED: Final = frozenset({FailureReason.OUT_OF_RANGE, FailureReason.BAD_UTF8})
+_REPLACED: Final = frozenset(
+    {FailureReason.OUT_OF_RANGE, FailureReason.BAD_UTF8, FailureReason.MALFORMED}
+)
 
 
 class ValueTrial:
@@ -133,9 +135,9 @@ class ValueTrial:
     def _known(self, found: Any, wanted: Any, *, replaces: bool) -> Any:
         """Return a row, or what is expected instead if decision 0025 has the difference.
 
-        A time that overflows, or a text of a map that is not UTF-8, may be in a message that
-        another member of a oneof replaces. Java refuses such texts while it parses, and upb does
-        not.
+        What refuses a record may be in a message that another member of a oneof replaces: a time
+        that overflows, an element without a required field, or a text of a map that is not UTF-8.
+        Java refuses such texts too, while it parses, and upb does not.
         """
         if replaces and isinstance(found, int) and found in _REPLACED and wanted != REFUSED:
             self.counts["protobuf values that are replaced"] += 1
