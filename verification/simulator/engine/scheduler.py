@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Callable
 from contextlib import suppress
+from threading import local
 from typing import Final, TypeAlias
 
 from greenlet import greenlet
@@ -32,24 +33,45 @@ class Process:
         """The number of its sleeps: an event of an earlier one does not wake it."""
 
         self.suspended_until_ms = 0
+        self.is_done = False
         self._body = body
-        self._stack = greenlet(self._run)
-
-    @property
-    def is_done(self) -> bool:
-        return self._stack.dead
+        self._stack: greenlet | None = None
 
     def resume(self, hub: greenlet) -> None:
         """Let the process run until it waits, or to its end."""
+        if self._stack is None:
+            self._stack = _idle.stacks.pop() if _idle.stacks else greenlet(_run_processes)
         self._stack.parent = hub
-        self._stack.switch()
+        self._stack.switch(self)
 
-    def _run(self) -> None:
+    def run(self) -> None:
         try:
             if not self.is_killed:
                 self._body()
         except Killed:
             pass
+        finally:
+            self.is_done = True
+
+
+class _Idle(local):
+    """The stacks that no process uses: a new one takes as long as a process runs."""
+
+    def __init__(self) -> None:
+        self.stacks: list[greenlet] = []
+
+
+_idle: Final = _Idle()
+
+
+def _run_processes(process: Process) -> None:
+    """Run processes one after another; an error ends the stack, and is raised in the hub."""
+    stack = greenlet.getcurrent()
+    while True:
+        process.run()
+        _idle.stacks.append(stack)
+        assert stack.parent is not None
+        process = stack.parent.switch()
 
 
 class Scheduler:

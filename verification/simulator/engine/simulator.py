@@ -1,10 +1,9 @@
 """A simulator: a world for schedules, and faults that it must find."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
-from unittest.mock import patch
 
 from .outcome import Outcome
 from .settings import Settings
@@ -18,6 +17,20 @@ class Change(NamedTuple):
     target: object
     name: str
     value: object
+
+
+@contextmanager
+def changed(changes: Iterable[Change]) -> Iterator[None]:
+    """Change names while the block runs; ``unittest.mock`` takes ten times as long."""
+    before: list[Change] = []
+    try:
+        for target, name, value in changes:
+            before.append(Change(target, name, vars(target)[name]))
+            setattr(target, name, value)
+        yield
+    finally:
+        for target, name, value in reversed(before):
+            setattr(target, name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +81,7 @@ class Simulator:
     @contextmanager
     def plant(self, name: str) -> Iterator[None]:
         """Put a fault into the product while the block runs."""
-        with ExitStack() as stack:
-            for change in self.planted[name]:
-                stack.enter_context(patch.object(change.target, change.name, change.value))
+        with changed(self.planted[name]):
             yield
 
     def first_found(self, name: str, seeds: Iterable[int]) -> Outcome | None:

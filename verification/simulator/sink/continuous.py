@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
-from unittest.mock import patch
 
 from pyspark_kafka.application.continuous import (
     epochs,
@@ -32,6 +31,7 @@ from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.ports import clock
 from pyspark_kafka.ports.clock import Deadline
 
+from ..engine.simulator import Change
 from .application import Application
 from .faults import Fault
 from .stream import (
@@ -183,21 +183,16 @@ def _attempt(_: str) -> Iterator[Deadline]:
     yield Deadline.after(4.0)
 
 
-@contextmanager
-def virtual(world: World) -> Iterator[None]:
+def virtual(world: World) -> Iterator[Change]:
     """Let the code of continuous queries run in virtual time."""
     time, threads = VirtualTime(world.scheduler), VirtualThreading(world)
-    changes: list[tuple[Any, str, Any]] = [
-        *((each, "time", time) for each in (execution, epochs, stream, task, clock)),
-        *((each, "threading", threads) for each in (execution, epochs, query)),
-        (epochs, "epoch_ms", lambda: world.scheduler.now_ms),
-        (epochs, "_CatchUp", lambda: _CATCH_UP(cast("Any", threads.Event()))),
-        (task, "COMMANDS_EVERY_S", _SLOW_S),
-        (execution, "_RECEIVE_S", _SLOW_S),
-        (query, "_POLL_S", _SLOW_S),
-        (logging.getLogger("pyspark_kafka"), "disabled", True),
-    ]
-    with ExitStack() as stack:
-        for change in changes:
-            stack.enter_context(patch.object(*change))
-        yield
+    for module in (execution, epochs, stream, task, clock):
+        yield Change(module, "time", time)
+    for module in (execution, epochs, query):
+        yield Change(module, "threading", threads)
+    yield Change(epochs, "epoch_ms", lambda: world.scheduler.now_ms)
+    yield Change(epochs, "_CatchUp", lambda: _CATCH_UP(cast("Any", threads.Event())))
+    yield Change(task, "COMMANDS_EVERY_S", _SLOW_S)
+    yield Change(execution, "_RECEIVE_S", _SLOW_S)
+    yield Change(query, "_POLL_S", _SLOW_S)
+    yield Change(logging.getLogger("pyspark_kafka"), "disabled", True)

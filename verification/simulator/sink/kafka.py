@@ -116,9 +116,12 @@ class Kafka:
         return described
 
     def find(self, prefix: str, state: TransactionState) -> dict[str, TransactionDescription]:
-        found = {name: self._of(name) for name in self.names if name.startswith(prefix)}
-        described = {name: self._description(each) for name, each in found.items() if each}
-        return {name: each for name, each in described.items() if each.state is state}
+        known = {name: self._of(name) for name in self.names if name.startswith(prefix)}
+        return {
+            name: self._description(each)
+            for name, each in known.items()
+            if each is not None and self._shown_state(each) is state
+        }
 
     def is_replaced(self, transaction: Transaction) -> bool:
         found = self._of(transaction.transactional_id)
@@ -233,10 +236,13 @@ class Kafka:
             self._groups.update(offsets)
 
     def _description(self, found: _TransactionalId) -> TransactionDescription:
-        state = found.state
-        if self._scheduler.now_ms - found.ended_ms < self._marker_ms:
-            state = _BEFORE_MARKERS.get(state, state)
-        newest = found.newest
+        newest, state = found.newest, self._shown_state(found)
         return TransactionDescription(
             newest.producer_id, newest.epoch, state, found.started_ms, self._timeout_ms
         )
+
+    def _shown_state(self, found: _TransactionalId) -> TransactionState:
+        """Return the state of an id: its end is not complete until the markers are written."""
+        if self._scheduler.now_ms - found.ended_ms < self._marker_ms:
+            return _BEFORE_MARKERS.get(found.state, found.state)
+        return found.state

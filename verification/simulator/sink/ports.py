@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -200,13 +200,12 @@ class SimulatedUseCases:
         self.backups = SimulatedLog(self.storage, checkpoint.backups, "backups")
         self._sinks = SimulatedLog(self.storage, checkpoint.sinks, SINKS)
 
-    @contextmanager
-    def sink(self, options: SinkOptions) -> Iterator[SinkUseCases]:
+    def sink(self, options: SinkOptions) -> AbstractContextManager[SinkUseCases]:
         made = SimpleNamespace(
             kafka_sink=partial(self.kafka_sink, options),
             sink_task=partial(self._sink_task, options),
         )
-        yield cast("SinkUseCases", made)
+        return nullcontext(cast("SinkUseCases", made))
 
     def kafka_sink(self, options: SinkOptions) -> KafkaSink:
         settings, checkpoint = self._world.settings, self._application.checkpoint
@@ -218,7 +217,7 @@ class SimulatedUseCases:
                 self.offsets if is_readable else None,
                 self.backups if is_readable else None,
                 lambda: query_id,
-                has_sink_log=options.is_log_in_checkpoint,
+                has_sink_log=settings.is_log_in_checkpoint,
             ),
             lambda: self.transactions,
             options,

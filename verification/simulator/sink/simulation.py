@@ -1,16 +1,21 @@
 """One schedule, from a seed."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
 from functools import cache
-from unittest.mock import patch
+from typing import Any, Final
 
 from pyspark import TaskContext
 
-from pyspark_kafka.application.writing import kafka_sink
+from pyspark_kafka.application.checkpoints import logs
+from pyspark_kafka.application.continuous import epochs
+from pyspark_kafka.application.writing import kafka_sink, sink_checkpoint
+from pyspark_kafka.domain import errors
 from pyspark_kafka.domain.checkpoints.entries import SinkLogEntry
 from pyspark_kafka.domain.writing import transaction
 
 from ..engine.outcome import Outcome, violation_of
+from ..engine.simulator import Change, changed
+from . import ports
 from .continuous import virtual
 from .faults import SinkSettings
 from .oracle import Oracle
@@ -18,19 +23,26 @@ from .people import People
 from .world import MAX_ENTRIES, World
 
 
+_CACHED: Final[tuple[tuple[Any, str], ...]] = (
+    (kafka_sink, "is_id_of_query"),
+    (kafka_sink, "log_prefix"),
+    (transaction, "short_digest"),
+    (SinkLogEntry, "from_bytes"),
+    (sink_checkpoint, "read_batch_end"),
+    (sink_checkpoint, "read_batch_conf"),
+    (logs, "read_batch_end"),
+    (epochs, "read_batch_conf"),
+    (ports, "short_digest"),
+)
+"""Functions that a schedule calls with the same arguments again and again."""
+
+
 def simulate(settings: SinkSettings) -> Outcome:
     world = World(settings)
     People(world, Oracle(world))
 
     def run() -> None:
-        with (
-            patch.object(transaction, "LANES", settings.lanes),
-            patch.object(TaskContext, "_taskContext", None),
-            patch.object(kafka_sink, "MAX_ENTRIES", MAX_ENTRIES),
-            # The same content is parsed again and again.
-            patch.object(SinkLogEntry, "from_bytes", cache(SinkLogEntry.from_bytes)),
-            virtual(world) if settings.has_continuous else nullcontext(),
-        ):
+        with changed(_changes(world)):
             world.scheduler.run()
 
     violation = violation_of(run)
@@ -43,3 +55,15 @@ def simulate(settings: SinkSettings) -> Outcome:
         world.known,
         {"ids": len(world.kafka.names)},
     )
+
+
+def _changes(world: World) -> Iterator[Change]:
+    yield Change(transaction, "LANES", world.settings.lanes)
+    yield Change(TaskContext, "_taskContext", None)
+    yield Change(kafka_sink, "MAX_ENTRIES", MAX_ENTRIES)
+    # There are no secrets.
+    yield Change(errors, "without_secrets", str)
+    for target, name in _CACHED:
+        yield Change(target, name, cache(getattr(target, name)))
+    if world.settings.has_continuous:
+        yield from virtual(world)
