@@ -554,13 +554,27 @@ class ContinuousExecution:
             self._assign(job.tasks[slot], partitions)
 
     def _update_partitions(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
-        """Return the partitions that are new, and those that are deleted."""
+        """Return the partitions that are new, and those that are deleted.
+
+        :raises DataLossError: if one of a planned batch was never known, and data loss is one.
+        """
         known = self._coordinator.offsets
         current = self._stream.plan_input_partitions(known)
+        self._require_planned(known.keys() | current.keys())
         added, deleted = current.keys() - known.keys(), known.keys() - current.keys()
         self._coordinator.add(current.restrict(added))
         self._coordinator.remove(deleted)
         return set(added), set(deleted)
+
+    def _require_planned(self, partitions: Collection[TopicPartition]) -> None:
+        """Report partitions of a planned batch that are deleted, or that no broker returns yet."""
+        planned = self._coordinator.planned
+        missing = sorted(planned.offsets.keys() - partitions) if planned is not None else []
+        if missing:
+            loss = data_loss.partitions_deleted(missing)
+            if self._stream.fails_on_data_loss:
+                raise loss.as_error()
+            self._events.data_lost(loss)
 
     def _lose_topics(self, error: UnknownTopicError) -> None:
         """Fail for deleted topics, or let their tasks wait until they are created again."""

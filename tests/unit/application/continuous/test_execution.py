@@ -100,6 +100,15 @@ def test_a_batch_that_was_planned_is_the_first_epoch_once_it_is_acknowledged(que
     assert query.epochs == {0: offsets(5, 3), 1: offsets(6, 3)}
 
 
+def test_a_partition_of_a_planned_batch_that_no_broker_returns_is_lost_data(query):
+    """Its records were not read: the batch must not be taken for finished."""
+    unknown = PartitionOffsets({tp(0): 5, tp(1): 3, tp(2): 1})
+    query.offset_log.add(0, write_batch_end(unknown, 1))
+    with pytest.raises(DataLossError, match="t-2"):
+        query.run(iter(()))
+    assert query.epochs == {}
+
+
 def test_an_epoch_is_logged_once_an_interval(make):
     query = make(epoch_s=10)
 
