@@ -9,7 +9,9 @@ from .kafka import DAY_MS
 from .ports import SimulatedUseCases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
+
+    from pyspark_kafka.domain.topic_partition import TopicPartition
 
     from ..engine.decisions import Fired
     from ..engine.scheduler import Process
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _DRIVER: Final = ("driver", "user")
 _MINUTE_MS: Final = 60_000
+_MAX_LAG_MS: Final = 120_000
 _SUSPENSIONS_MS: Final = (5 * _MINUTE_MS, 60 * _MINUTE_MS, DAY_MS, 8 * DAY_MS)
 
 
@@ -40,6 +43,9 @@ class Application:
         self._processes: list[Process] = []
         if skew := world.decisions.has(self.name, Fault.SKEW, 1):
             self.skew_ms = skew.between(-600_000, 600_000)
+        self._lag_ms = 0
+        if lag := world.decisions.has(self.name, Fault.OLD_METADATA, 0.7):
+            self._lag_ms = lag.between(1, _MAX_LAG_MS)
         self._died_ms = self._suspended_ms = 0
         world.applications[str(number)] = self
         world.places[str(number)] = checkpoint.place
@@ -59,6 +65,15 @@ class Application:
         if self.is_dead:
             return self._died_ms
         return self._suspended_ms if self.is_suspended else now_ms
+
+    def input(self, logged: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return where the partitions of the input end that are logged, or that it knows."""
+        world, until_ms = self._world, self._world.scheduler.now_ms - self._lag_ms
+        return {
+            partition: end
+            for partition, end in world.input.items()
+            if partition in logged or world.added_ms.get(partition, 0) <= until_ms
+        }
 
     def tasks(self) -> list[Process]:
         return [each for each in self._processes if each.name.startswith("task")]

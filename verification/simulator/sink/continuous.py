@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 _SLOW_S: Final = 4.0
 """How long loops wait that need not be fast here."""
 
-_REPORT_S: Final = 8.0
+_REPORT_S: Final = 10.0
+_USER_S: Final = 60.0
 
 _CATCH_UP: Final = epochs._CatchUp
 _LIMITS: Final = ExecutionLimits(
@@ -107,6 +108,7 @@ class ContinuousApplication(Application):
                 raise error
             self._world.stopped_ms[str(self.number)] = self._world.scheduler.now_ms
             self._world.tell(self.name, "stop returns", "", None)
+            self._world.check_stop([each.name for each in self.tasks() if not each.is_done])
         except PysparkKafkaError as error:
             self.error = error
             self._world.tell(self.name, "fails", "", error)
@@ -115,7 +117,7 @@ class ContinuousApplication(Application):
 
     def _let_run(self, running: ContinuousQuery) -> None:
         decisions = self._world.decisions
-        if decisions.is_quiet or decisions.between(self.name, 0, 2):
+        if decisions.is_quiet or decisions.between(self.name, 0, 1):
             running.processAllAvailable()
         else:
             self._world.scheduler.sleep(decisions.between(self.name, 1, _MAX_RUN_MS))
@@ -131,7 +133,7 @@ class ContinuousApplication(Application):
             sink.hand_over(batch_id)
 
         running = ContinuousExecution(
-            cast("Any", SimulatedStream(world, self, used)),
+            cast("Any", SimulatedStream(self, used)),
             EpochLog(used.offsets, used.commits, self._settings.run_id, self._settings.group_id),
             self._channel,
             SimulatedRunner(world, self),
@@ -150,7 +152,7 @@ class ContinuousApplication(Application):
         def run(slot: int, attempt: str) -> None:
             me = TaskId(generation, slot, attempt)
             end = SimulatedTaskChannel(self._channel, me)
-            client = SimulatedClient(self._use_cases, settings, self.checkpoint.tag)
+            client = SimulatedClient(self._use_cases, settings, self.checkpoint.tag, end)
             options: Any = None
             running = ContinuousTask(
                 me,
@@ -192,7 +194,6 @@ def virtual(world: World) -> Iterator[Change]:
         yield Change(module, "threading", threads)
     yield Change(epochs, "epoch_ms", lambda: world.scheduler.now_ms)
     yield Change(epochs, "_CatchUp", lambda: _CATCH_UP(cast("Any", threads.Event())))
-    yield Change(task, "COMMANDS_EVERY_S", _SLOW_S)
     yield Change(execution, "_RECEIVE_S", _SLOW_S)
-    yield Change(query, "_POLL_S", _SLOW_S)
+    yield Change(query, "_POLL_S", _USER_S)
     yield Change(logging.getLogger("pyspark_kafka"), "disabled", True)

@@ -32,6 +32,7 @@ class Fault(enum.Enum):
     SUSPENDED_DRIVER = "the driver is suspended"
     CHANGED_MODE = "the query continues in the other mode"
     ADDED_PARTITION = "the input gets a partition"
+    OLD_METADATA = "a driver learns of new partitions late"
     SLOW_FUNCTION = "the function stands still"
     TWO_DRIVERS = "a second driver is started"
     RESTORED = "an older checkpoint is restored"
@@ -52,8 +53,24 @@ _PEOPLE: Final[tuple[Fault, ...]] = (
 _CONTINUOUS_PEOPLE: Final = (Fault.TWO_DRIVERS, Fault.COPIED, Fault.DELETED_LOG)
 _MODES: Final = (Fault.CHANGED_MODE, Fault.SUSPENDED_DRIVER)
 _OTHERS: Final[tuple[Fault, ...]] = tuple(
-    kind for kind in Fault if kind not in (*_PEOPLE, *_MODES, Fault.SLOW_FUNCTION)
+    kind
+    for kind in Fault
+    if kind not in (*_PEOPLE, *_MODES, Fault.SLOW_FUNCTION, Fault.OLD_METADATA)
 )
+_STRAYS: Final = (
+    (Fault.STALL, Fault.ORPHANS),
+    (Fault.STALL, Fault.ORPHANS, Fault.LOST_REQUEST),
+)
+"""Tasks stand still, and go on after their query has stopped."""
+
+_LATE: Final[tuple[tuple[Fault, ...], ...]] = (
+    (),
+    (Fault.ADDED_PARTITION,),
+    (Fault.SLOW_FUNCTION,),
+    (Fault.DRIVER_DIES,),
+)
+"""Few faults beside late drivers, where several have to be late in a row."""
+
 _CALLS: Final = (
     "begin",
     "describe",
@@ -115,12 +132,21 @@ class SinkSettings(Settings):
         kinds.update(modes)
         if has_continuous and random.random() < 0.5:
             kinds.add(Fault.SLOW_FUNCTION)
+        focus = random.choice(_CONTINUOUS_CALLS if has_continuous else _CALLS)
+        rate = random.choice((0.005, 0.02, 0.08))
+        if has_continuous and random.random() < 0.3:
+            kinds.update(random.choice(_STRAYS))
+            focus, rate = random.choice(("offset", "end")), 0.08
+        if modes == _MODES and random.random() < 0.3:
+            kinds = {*modes, *random.choice(_LATE)}
+        if Fault.ADDED_PARTITION in kinds and random.random() < 0.5:
+            kinds.add(Fault.OLD_METADATA)
         is_in_checkpoint = random.random() < 0.6
         return cls(
             seed=seed,
             kinds=frozenset(kinds),
-            rate=random.choice((0.005, 0.02, 0.08)),
-            focus=random.choice(_CONTINUOUS_CALLS if has_continuous else _CALLS),
+            rate=rate,
+            focus=focus,
             partitions=random.randint(1, 4),
             records=random.choice((1, 1, 2, 2, 3, 4)),
             batch_records=random.choice((1, 1, 2)),

@@ -78,6 +78,7 @@ class Kafka:
         self.ever_forgotten: set[str] = set()
         self.check_commit: Callable[[str, str, str, Sequence[bytes]], None] = lambda *_: None
         self.check_fence: Callable[[str, str, str], None] = lambda *_: None
+        self.check_offset: Callable[[Place, GroupOffset, GroupOffset, str], None] = lambda *_: None
         self._ids: dict[str, _TransactionalId] = {}
         self._groups: dict[Place, GroupOffset] = {}
         self._unstable: Counter[Place] = Counter()
@@ -168,6 +169,15 @@ class Kafka:
         self.records.pop(transaction, None)
         found.state, found.records, found.offsets = TransactionState.EMPTY, [], {}
 
+    def open_records(self, process: str) -> list[bytes]:
+        """Return the records that a process may still commit, since nobody has fenced it."""
+        return [
+            record
+            for found in self._ids.values()
+            if found.state is TransactionState.ONGOING and found.begun_by == process
+            for record in found.records
+        ]
+
     def is_unstable(self, place: Place) -> bool:
         return self._unstable[place] > 0
 
@@ -225,14 +235,19 @@ class Kafka:
         found.ended_ms = found.used_ms = self._scheduler.now_ms
         offsets = found.offsets
         if offsets and self._marker_ms and is_committed:
-            self._scheduler.at(self._marker_ms, lambda: self._settle(offsets, is_committed=True))
+            self._scheduler.at(
+                self._marker_ms, lambda: self._settle(offsets, by, is_committed=True)
+            )
         else:
-            self._settle(offsets, is_committed=is_committed)
+            self._settle(offsets, by, is_committed=is_committed)
 
-    def _settle(self, offsets: Mapping[Place, GroupOffset], *, is_committed: bool) -> None:
+    def _settle(self, offsets: Mapping[Place, GroupOffset], by: str, *, is_committed: bool) -> None:
         """Let the offsets of a transaction count, or drop them: its markers are written."""
         self._unstable.subtract(offsets.keys())
         if is_committed:
+            for place, offset in offsets.items():
+                if place in self._groups:
+                    self.check_offset(place, self._groups[place], offset, by)
             self._groups.update(offsets)
 
     def _description(self, found: _TransactionalId) -> TransactionDescription:

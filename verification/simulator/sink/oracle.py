@@ -11,6 +11,7 @@ from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkLogEntry
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.errors import TransactionLostError
+from pyspark_kafka.domain.writing.group_seal import GroupOffset, GroupSeal
 from pyspark_kafka.domain.writing.transaction import (
     LANES,
     SLOTS,
@@ -23,7 +24,7 @@ from ..engine.outcome import ViolationError
 from .calls import StorageError
 from .checkpoint import SOURCE, Checkpoint, between, part, value_of
 from .faults import Fault
-from .kafka import OPERATOR, Fate
+from .kafka import OPERATOR, Fate, Place
 from .ports import SINKS
 from .world import MAX_ENTRIES, World
 
@@ -50,7 +51,7 @@ KNOWN: Final = frozenset(
         "dropped: FENCED by an attempt of its own",
         "text: one is open still",
         "text: one was committed",
-        "lost: a checkpoint that the driver cannot read was restored",
+        "lost: a checkpoint that the driver cannot read was restored or rewritten",
     }
 )
 """Known limits of the code under test: counted, and no violation unless ``--strict``."""
@@ -62,6 +63,7 @@ _OF_OTHER_MODE: Final = re.compile(
 )
 _ENDS: Final = (TransactionEnd.ABORTED, TransactionEnd.TIMED_OUT, TransactionEnd.FENCED)
 _DUPLICATES: Final = frozenset({Fault.DELETED_LOG, Fault.NEW_CHECKPOINT, Fault.COPIED})
+_CHANGED: Final = frozenset({Fault.RESTORED, Fault.REWRITTEN})
 _SHARED: Final = frozenset({Fault.TWO_DRIVERS, Fault.COPIED, Fault.SUSPENDED_DRIVER})
 
 
@@ -93,6 +95,8 @@ class Oracle:
         world.check_entry = self._check_entry
         world.kafka.check_commit = self._check_commit
         world.kafka.check_fence = self._check_fence
+        world.kafka.check_offset = self._check_offset
+        world.check_stop = self._check_stop
         self._committed: dict[str, tuple[str, int]] = {}
         """Who has committed last under a continuous query's id, and until when that was hidden."""
 
@@ -153,6 +157,18 @@ class Oracle:
         if records and number in self._world.stopped_ms:
             self._violate("visible after stop", f"{sorted(records)} of {begun_by}, by {by}")
 
+    def _check_stop(self, processes: Sequence[str]) -> None:
+        """Check that none of the tasks that still run may commit after ``stop`` has returned."""
+        for process in processes:
+            if records := self._world.kafka.open_records(process):
+                self._violate("may be visible after stop", f"{sorted(records)} of {process}")
+
+    def _check_offset(self, place: Place, before: GroupOffset, now: GroupOffset, by: str) -> None:
+        """Check that no earlier batch seals a group again."""
+        sealed, seal = (GroupSeal.of(each).batch_id for each in (before, now))
+        if sealed is not None and seal is not None and seal < sealed:
+            self._violate("a seal is lowered", f"{by} replaces {before} of {place} by {now}")
+
     def _check_fence(self, name: str, begun_by: str, by: str) -> None:
         """Check that no late micro-batch driver fences a task of a later query that it can see.
 
@@ -166,6 +182,8 @@ class Oracle:
         is_late = int(application_of(by)) < int(number) and number == application_of(begun_by)
         if not is_continuous or not is_late:
             return
+        if self._world.planned_ms.get(by.split(" ")[1], 0) > at_ms:
+            return  # it was suspended before it looked for its batch
         looked_ms = self._world.looked_ms.get(by, self._world.scheduler.now_ms)
         if at_ms + self._world.settings.marker_ms < looked_ms:
             self._violate("a late driver fences a task", f"{by} fences {begun_by}, {name}")
@@ -361,8 +379,8 @@ class Oracle:
         if world.known[_REVIVED]:
             return _REVIVED
         is_readable = world.settings.is_log_in_checkpoint or world.settings.is_checkpoint_readable
-        if Fault.RESTORED in world.interference and not is_readable:
-            return "lost: a checkpoint that the driver cannot read was restored"
+        if _CHANGED & world.interference and not is_readable:
+            return "lost: a checkpoint that the driver cannot read was restored or rewritten"
         return "lost"
 
     def _check_bounds(self, checkpoints: Sequence[Checkpoint]) -> None:

@@ -1,7 +1,6 @@
 """Faults in taking over between modes, in stopping, and in rewriting offsets."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from pyspark_kafka.application.continuous.epochs import EpochLog
@@ -10,7 +9,7 @@ from pyspark_kafka.application.continuous.execution import ContinuousExecution
 from pyspark_kafka.application.writing import group_take_over, kafka_sink
 from pyspark_kafka.application.writing.kafka_sink import KafkaSink
 from pyspark_kafka.application.writing.sink_checkpoint import SinkCheckpoint
-from pyspark_kafka.domain.checkpoints.entries import BatchState, SinkPlan
+from pyspark_kafka.domain.checkpoints.entries import BatchState
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.writing.group_seal import GroupSeal
 
@@ -58,10 +57,6 @@ def _commit_strays_quietly(self: Any, exclusion: Any) -> None:
     _COMMIT_STRAYS(self, exclusion)
 
 
-def _plan_of_any_batch(*given: Any) -> SinkPlan:
-    return replace(SinkPlan(*given), last_batch=None)
-
-
 PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "stop leaves tasks that stand still": (Change(_EXECUTION, "_end_strays", _nothing),),
     "stop fences no task": (Change(WriterExclusion, "end_tasks", _only_look),),
@@ -84,9 +79,6 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "a late driver takes over from later epochs": (
         Change(SinkCheckpoint, "is_epoch", lambda *_: False),
-    ),
-    "a driver decides a batch that is not the last one": (
-        Change(kafka_sink, "SinkPlan", _plan_of_any_batch),
     ),
     "a seal is lowered": (
         Change(GroupSeal, "beside", lambda self, _: self),

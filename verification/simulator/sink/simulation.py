@@ -22,7 +22,6 @@ from .oracle import Oracle
 from .people import People
 from .world import MAX_ENTRIES, World
 
-
 _CACHED: Final[tuple[tuple[Any, str], ...]] = (
     (kafka_sink, "is_id_of_query"),
     (kafka_sink, "log_prefix"),

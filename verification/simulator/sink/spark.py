@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -26,6 +26,9 @@ from .application import Application
 from .checkpoint import Batch, Checkpoint
 from .faults import Fault
 from .world import World
+
+_POLL_MS: Final = 5_000
+"""How often a driver looks for new partitions."""
 
 Messages: TypeAlias = list[TaskCommitMessage | None]
 
@@ -85,8 +88,14 @@ class MicroBatchApplication(Application):
         if planned is not None and not checkpoint.is_committed(planned.number):
             return planned
         start = planned.end if planned else checkpoint.initial
-        if checkpoint.is_done(world.input):
-            return None
+        while not checkpoint.is_done(world.input):
+            if not checkpoint.is_done(self.input(start)):
+                return self._plan_next(planned, start)
+            world.scheduler.sleep(_POLL_MS)
+        return None
+
+    def _plan_next(self, planned: Batch | None, start: PartitionOffsets) -> Batch:
+        checkpoint, world = self.checkpoint, self._world
         number, end = planned.number + 1 if planned else 0, self._next_end(start)
         self._step()
         content = write_batch_end(end, world.scheduler.now_ms)
@@ -98,13 +107,14 @@ class MicroBatchApplication(Application):
 
     def _next_end(self, start: PartitionOffsets) -> PartitionOffsets:
         world, most = self._world, self._world.settings.batch_records
+        known = self.input(start)
         if world.decisions.is_quiet:
-            return PartitionOffsets(world.input)
-        sizes = {each: world.decisions.between(self.name, 0, most) for each in world.input}
+            return PartitionOffsets(known)
+        sizes = {each: world.decisions.between(self.name, 0, most) for each in known}
         return PartitionOffsets(
             {
                 each: max(start.get(each, 0), min(end, start.get(each, 0) + sizes[each]))
-                for each, end in world.input.items()
+                for each, end in known.items()
             }
         )
 
@@ -134,11 +144,13 @@ class MicroBatchApplication(Application):
     def _step(self) -> None:
         """Let time pass between two things that the driver does."""
         self._world.scheduler.sleep(self._world.decisions.between(self._driver.name, 1, 50))
-        if self._world.decisions.has(
-            self._driver.name, Fault.DRIVER_DIES, self._world.settings.rate
-        ):
+        decisions, name, rate = self._world.decisions, self._driver.name, self._world.settings.rate
+        if decisions.has(name, Fault.DRIVER_DIES, rate):
             self.die()
             raise Killed
+        if fired := decisions.has(name, Fault.SUSPENDED_DRIVER, rate):
+            self.suspend(fired)
+            self._world.scheduler.sleep(1)
 
     def _in_python(
         self,

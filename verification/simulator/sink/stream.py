@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from .world import World
 
 _MAX_POLLED: Final = 2
+_IDLE_MS: Final = 10_000
+"""How long a task without records waits for commands, which takes longer than it asks for."""
+
+_SOON_MS: Final = 20
 _CANCEL_MS: Final = 500
 
 
@@ -49,8 +53,8 @@ class SimulatedStream:
     timeout_s = 60.0
     fails_on_data_loss = True
 
-    def __init__(self, world: World, application: Application, use_cases: SimulatedUseCases):
-        self._world = world
+    def __init__(self, application: Application, use_cases: SimulatedUseCases) -> None:
+        self._input = application.input
         self._initial = application.checkpoint.initial
         self._call = use_cases.kafka
 
@@ -61,11 +65,11 @@ class SimulatedStream:
         return self._call(
             "partitions",
             "",
-            lambda _: PartitionOffsets({each: start.get(each, 0) for each in self._world.input}),
+            lambda _: PartitionOffsets({each: start.get(each, 0) for each in self._input(start)}),
         )
 
     def latest_offset(self) -> PartitionOffsets:
-        return PartitionOffsets(self._world.input)
+        return PartitionOffsets(self._input(()))
 
     def commit(self, end: PartitionOffsets) -> None:
         """Called after an epoch."""
@@ -75,9 +79,14 @@ class SimulatedClient(StreamClient):
     """Commits what was written in the next ``poll``, a transaction for each partition."""
 
     def __init__(
-        self, use_cases: SimulatedUseCases, settings: ContinuousSettings, tag: str
+        self,
+        use_cases: SimulatedUseCases,
+        settings: ContinuousSettings,
+        tag: str,
+        channel: SimulatedTaskChannel,
     ) -> None:
         self._call = use_cases.kafka
+        self._channel = channel
         self._world = use_cases.kafka.world
         self._port = use_cases.transactions
         self._settings = settings
@@ -86,6 +95,7 @@ class SimulatedClient(StreamClient):
         self._transactions: dict[TopicPartition, Transaction] = {}
         self._uncommitted: dict[TopicPartition, list[Output]] = {}
         self._tracker = OutputTracker()
+        self._is_revoked = False
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         self._commit()
@@ -114,14 +124,20 @@ class SimulatedClient(StreamClient):
         return {each: committed.offset for each, committed in found.items()}
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        self._is_revoked = True  # tasks that stop wait no longer
         for partition in partitions:
             self._offsets.pop(partition, None)
 
-    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+    def poll(
+        self,
+        timeout_s: float,  # noqa: ARG002
+        *,
+        takes_records: bool = True,
+    ) -> Sequence[PolledRecords]:
         self._commit()
         polled = self._fetch() if takes_records else []
         if not polled and not self._tracker.has_acknowledged:
-            self._world.scheduler.sleep(max(1, int(1_000 * timeout_s)))
+            self._channel.wait(_SOON_MS if self._is_revoked else _IDLE_MS)
         self._offsets.update((each.partition, each.next_offset) for each in polled)
         return polled
 
@@ -184,6 +200,8 @@ class SimulatedChannel(EpochChannel):
         self.scheduler = world.scheduler
         self.is_closed = False
         self.commands: dict[TaskId, list[TaskCommand]] = {}
+        self.listening: dict[TaskId, Process] = {}
+        """The tasks that wait for commands."""
         self._call = use_cases.kafka
         self._inbox: list[TaskMessage] = []
         self._waiting: Process | None = None
@@ -211,6 +229,8 @@ class SimulatedChannel(EpochChannel):
     def send(self, task: TaskId, command: TaskCommand) -> None:
         if task in self.commands:
             self.commands[task].append(command)
+        if task in self.listening:
+            self.scheduler.wake(self.listening[task])
 
     def close(self) -> None:
         self.is_closed = True
@@ -231,6 +251,14 @@ class SimulatedTaskChannel(TaskChannel):
     def send(self, message: TaskMessage) -> None:
         self._require_driver()
         self._driver.deliver(message)
+
+    def wait(self, ms: int) -> None:
+        """Wait for a command; a task looks for those that are there soon."""
+        current = self._driver.scheduler.current
+        assert current is not None
+        self._driver.listening[self._task] = current
+        self._driver.scheduler.sleep(_SOON_MS if self._driver.commands.get(self._task) else ms)
+        del self._driver.listening[self._task]
 
     def receive(self) -> Sequence[TaskCommand]:
         commands = self._driver.commands.get(self._task, [])

@@ -21,6 +21,9 @@ class VirtualTime:
     def monotonic(self) -> float:
         return self._scheduler.now_ms / 1_000
 
+    def time_ns(self) -> int:
+        return self._scheduler.now_ms * 1_000_000
+
     def sleep(self, seconds: float) -> None:
         self._scheduler.sleep(max(1, int(1_000 * seconds)))
 
@@ -46,7 +49,7 @@ class VirtualEvent:
         """Wait until the event is set, or for some time; it may be shorter."""
         me = self._scheduler.current
         assert me is not None
-        if not self._is_set:
+        if not self._is_set and me not in self._waiting:
             self._waiting.append(me)
         if timeout is None:
             while not self._is_set:

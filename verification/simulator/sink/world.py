@@ -21,7 +21,7 @@ from .faults import Fault, SinkSettings
 from .kafka import TOPIC, Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .application import Application
 
@@ -44,6 +44,8 @@ class World:
         )
         self.input = self._input()
         """Where the partitions of the input end."""
+        self.added_ms: dict[TopicPartition, int] = {}
+        """When a partition was added."""
         self.options = cache(partial(_options, settings))
         """The sink's options, by its ``transactionalIdPrefix``."""
         self.told: list[Told] = []
@@ -73,6 +75,7 @@ class World:
         """Known limits that the schedule came to, counted."""
         self.people: Process | None = None
         self.check_entry: Callable[[int, bytes, Checkpoint, str], None] = lambda *_: None
+        self.check_stop: Callable[[Sequence[str]], None] = lambda *_: None
         self.check_error: Callable[[Exception, Checkpoint, str], None] = lambda *_: None
 
     def tell(self, who: str, call: str, subject: object, outcome: object) -> None:
@@ -87,6 +90,8 @@ class World:
         return self.kafka.visible[value] > 0
 
     def add_records(self, partition: TopicPartition, records: int) -> None:
+        if partition not in self.input:
+            self.added_ms[partition] = self.scheduler.now_ms
         self.input[partition] = self.input.get(partition, 0) + records
 
     def _input(self) -> dict[TopicPartition, int]:

@@ -283,6 +283,23 @@ def test_a_micro_batch_driver_whose_batch_a_continuous_query_has_finished_commit
     assert modes.written() == list(range(5))
 
 
+def test_a_late_micro_batch_driver_commits_nothing_if_its_offsets_were_purged(modes):
+    """They cannot be compared with those that its tasks have read."""
+    modes.produce(0, 3)
+    modes.run_continuously()
+    batch = max(modes.log("offsets").batch_ids())
+    modes.run_continuously()
+    last = max(modes.log("offsets").batch_ids()) + 1
+    modes.plan(last, 3)
+    late = modes.sink()
+    plan = late.recover()
+    written = modes.write(batch, 0, 3, plan)
+    modes.log("offsets").purge(last)
+    with pytest.raises(MetadataLogError, match=f"Batch {last} was the last one .* {batch} began"):
+        late.commit(batch, modes.query_id, written, plan)
+    assert modes.written() == [0, 1, 2]
+
+
 def test_a_micro_batch_driver_that_begins_after_later_epochs_fences_no_task(modes):
     modes.produce(0, 3)
     modes.run_continuously()
