@@ -81,14 +81,14 @@ def outputs(values: list[bytes]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"value": values, "partition": partitions})
 
 
-def write_batch(leader: Refusing) -> None:
+def write_batch(leader: Refusing, *, is_recreated: bool) -> None:
     given = parse_sink_options({**leader.options, "topic": OUTPUT.topic}, QueryKind.BATCH)
     with closing_clients(sink_container_for(given)) as container:
         writer = container.record_writer()
         writer.write(outputs(VALUES[:1]), OUTPUT.topic)
         leader.await_first()
         writer.write(outputs(VALUES[1:]), OUTPUT.topic)
-        leader.answer(is_recreated=True)
+        leader.answer(is_recreated=is_recreated)
         writer.flush()
 
 
@@ -125,18 +125,22 @@ def _settle(client: StreamClient, offset: int) -> None:
     await_until(lambda: not client.poll(0.1) and client.acknowledged().get(INPUT) == offset)
 
 
-def write_continuously(leader: Refusing) -> None:
+def write_continuously(leader: Refusing, *, is_recreated: bool) -> None:
     with _streaming(leader) as client:
         client.write(_polled(leader, client), [outputs(VALUES[:1])])
         leader.await_first()
         client.write(_polled(leader, client), [outputs(VALUES[1:])])
-        leader.answer(is_recreated=True)
+        leader.answer(is_recreated=is_recreated)
         _settle(client, 2)
 
 
+@pytest.mark.parametrize("is_recreated", [True, False])
 @pytest.mark.parametrize("write", [write_batch, write_continuously])
-def test_a_record_that_is_reported_without_an_offset_was_not_delivered(leader, write):
-    """Librdkafka takes a refused batch for a duplicate if a later one succeeds."""
+def test_a_record_that_is_reported_without_an_offset_was_not_delivered(leader, write, is_recreated):
+    """Librdkafka takes a refused batch for a duplicate if a later one succeeds.
+
+    A leader that does not know the producer takes it: of a new topic, or a newly elected one.
+    """
     with pytest.raises(RecordDeliveryError, match="acknowledged without an offset"):
-        write(leader)
+        write(leader, is_recreated=is_recreated)
     assert VALUES[0] not in leader.written()

@@ -167,14 +167,16 @@ def _try_reports(dice: random.Random) -> Counter[str]:
     for _ in range(dice.randint(1, MESSAGES)):
         output, error = dice.choice((0, 1, 2**40)), _BAD_MESSAGE * (dice.random() < _REFUSED)
         offset = dice.choice((-1_001, -1, 0, 2**62))
-        kept.append(guarded_copy(bytes(Message(err=error, private=output, offset=offset))))
+        place = {"rkt": dice.choice((2, 2**50)), "partition": dice.choice((0, 2**31 - 1))}
+        message = Message(err=error, private=output, offset=offset, **place)
+        kept.append(guarded_copy(bytes(message)))
         expected[output] += not error and offset >= 0
     messages = _copy(np.array([each.ctypes.data for each in kept], np.uint64))
-    runs = guarded_empty(2 * len(messages), np.int64).reshape(-1, 2)
+    runs = guarded_empty(4 * len(messages), np.int64).reshape(-1, 4)
     place = 0
     while place < len(messages):
         place, count = count_delivered(messages, place, 0, runs)
-        for output, number in runs[:count].tolist():
+        for output, _, _, number in runs[:count].tolist():
             delivered[output] += number
         place += 1
     assert +delivered == +expected

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 WITHOUT_OFFSET: Final = (
     "it was acknowledged without an offset, so it may be missing or in Kafka already. Either its "
-    "topic was deleted and recreated, or its replicas were too slow to confirm an earlier attempt"
+    "topic was deleted and recreated, or an earlier attempt reached a new leader too early, or "
+    "its replicas were too slow to confirm it"
 )
 """Why a record counts as not delivered that librdkafka reports without an error."""
 

@@ -218,7 +218,8 @@ class ProducerHandle:
         is_same: dict[str, bool] = {}
         for address in self._reports.take(event):
             record = self._undelivered(address)
-            if not record.code and self._is_same(record.topic, is_same):
+            is_known = not record.code and self._reports.has_appended(address)
+            if is_known and self._is_same(record.topic, is_same):
                 self._reports.deliver(address)
             # The fatal error after which they were purged says more.
             elif record.code not in PURGED_ERRORS:
@@ -296,7 +297,7 @@ class LeaderCheck:
     first batch of an idempotent producer and accepts the second one, librdkafka takes the first for
     a duplicate, which was delivered: its records are lost (librdkafka 2.16 and Kafka 4.3). A leader
     that knows the producer would refuse the second batch, so that this happens only where the log
-    is a new one: for the first records here, or if the topic was recreated since.
+    has no record of it: for its first ones in a partition, or if the topic was recreated since.
     """
 
     def __init__(self, library: ctypes.CDLL, client: int) -> None:

@@ -21,14 +21,16 @@ REPORTS: Final = 1_024
 """The reports that are taken from an event at once."""
 
 _ERR: Final = np.uint64(Message.err.offset)
+_RKT: Final = np.uint64(Message.rkt.offset)
+_PARTITION: Final = np.uint64(Message.partition.offset)
 _OFFSET: Final = np.uint64(Message.offset.offset)
 _OPAQUE: Final = np.uint64(Message.private.offset)
 
 _ANY_OFFSET: Final = -(2**63)
 """Without acknowledgements there are no offsets."""
 
-_OUTPUT: Final = 0
-_COUNT: Final = 1
+_OUTPUT, _TOPIC, _OF, _COUNT = range(4)
+"""The columns of a run: its output, librdkafka's topic, the partition, and how many records."""
 
 
 @final
@@ -45,8 +47,10 @@ class DeliveryReports:
         self._library = library
         self._min_offset = 0 if is_idempotent else _ANY_OFFSET
         self._messages: UInt64Array = np.zeros(REPORTS, np.uint64)
-        self._runs: Int64Array = np.zeros((REPORTS, 2), np.int64)
+        self._runs: Int64Array = np.zeros((REPORTS, 4), np.int64)
         self._delivered = Counter[int]()
+        self._appended = set[tuple[int, int]]()
+        """The partitions, by librdkafka's topics, whose leaders have appended a record."""
 
     def take(self, event: int) -> Iterator[int]:
         """Count the delivered records of an event, and yield the addresses of the others."""
@@ -57,11 +61,17 @@ class DeliveryReports:
                 place, runs = count_delivered(
                     self._messages[:count], place, self._min_offset, self._runs
                 )
-                for output, delivered in self._runs[:runs].tolist():
+                for output, topic, partition, delivered in self._runs[:runs].tolist():
                     self._delivered[output] += delivered
+                    self._appended.add((topic, partition))
                 if place < count:
                     yield int(self._messages[place])
                     place += 1
+
+    def has_appended(self, address: int) -> bool:
+        """Return whether a record with an offset was reported before this one of its partition."""
+        message = Message.from_address(address)
+        return (message.rkt, message.partition) in self._appended
 
     def deliver(self, address: int) -> None:
         """Count a record that ``take`` has yielded as delivered."""
@@ -76,10 +86,10 @@ class DeliveryReports:
 
 @kernel("uint64[]", "int64", "int64", "int64[,]", results=2)
 def count_delivered(messages: Any, place: int, min_offset: int, runs: Any) -> Any:
-    """Write how many messages in a row belong to the same output, from ``place`` on.
+    """Write how many messages in a row have the same output and partition, from ``place`` on.
 
     Return the place of the first message with an error or a smaller offset than ``min_offset``, or
-    the number of messages, and how many runs were written: an output and a count each.
+    the number of messages, and how many runs were written.
     """
     count = 0
     while place < len(messages):
@@ -87,8 +97,17 @@ def count_delivered(messages: Any, place: int, min_offset: int, runs: Any) -> An
         if load_int32(message + _ERR) != 0 or np.int64(load_uint64(message + _OFFSET)) < min_offset:
             break
         output = np.int64(load_uint64(message + _OPAQUE))
-        if count == 0 or runs[count - 1, _OUTPUT] != output:
+        topic = np.int64(load_uint64(message + _RKT))
+        partition = np.int64(load_int32(message + _PARTITION))
+        if (
+            count == 0
+            or runs[count - 1, _OUTPUT] != output
+            or runs[count - 1, _OF] != partition
+            or runs[count - 1, _TOPIC] != topic
+        ):
             runs[count, _OUTPUT] = output
+            runs[count, _TOPIC] = topic
+            runs[count, _OF] = partition
             runs[count, _COUNT] = 0
             count += 1
         runs[count - 1, _COUNT] += 1

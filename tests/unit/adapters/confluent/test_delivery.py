@@ -73,7 +73,8 @@ def test_a_record_without_an_offset_may_be_missing_or_written(errors):
     """A slow replica is as likely a cause as a recreated topic."""
     text = str(delivery_error(errors, undelivered(0, WITHOUT_OFFSET)))
     assert "without an offset, so it may be missing or in Kafka already. " in text
-    assert "deleted and recreated, or its replicas were too slow" in text
+    assert "deleted and recreated, or an earlier attempt reached a new leader too early" in text
+    assert "or its replicas were too slow" in text
     assert "a retried task writes" in text
 
 
