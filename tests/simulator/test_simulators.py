@@ -14,7 +14,7 @@ from verification.simulator.__main__ import SIMULATORS
 from verification.simulator.engine.search import in_parts, run_part, simulator_of
 from verification.simulator.engine.story import MAX_LINES
 
-_SEEDS: Final = {"sink": 600, "source": 600, "reading": 300}
+_SEEDS: Final = {"sink": 600, "source": 600, "reading": 300, "delivery": 600}
 
 _PLANTED: Final = [(each, name) for each in SIMULATORS for name in simulator_of(each).found_by]
 

@@ -95,6 +95,7 @@ PARTS: Final = (
     Part("simulator", "verification.simulator sink --schedules 100000 --processes 2"),
     Part("simulator-source", "verification.simulator source --schedules 200000 --processes 2"),
     Part("simulator-reading", "verification.simulator reading --schedules 100000 --processes 2"),
+    Part("simulator-delivery", "verification.simulator delivery --schedules 100000 --processes 2"),
     Part("soak-kills", "verification.soak --rounds 15"),
     Part("soak-write-stage", "verification.soak --write-stage --rounds 10 --keep-going"),
     Part("soak-continuous", "verification.soak --continuous --rounds 10"),

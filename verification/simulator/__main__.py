@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from .engine.search import in_parts, simulator_of
 from .engine.simulator import Simulator
 
-SIMULATORS = ("sink", "source", "reading")
+SIMULATORS = ("sink", "source", "reading", "delivery")
 
 
 def main() -> int:
