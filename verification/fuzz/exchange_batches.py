@@ -167,8 +167,8 @@ def _try_reports(dice: random.Random) -> Counter[str]:
     for _ in range(dice.randint(1, MESSAGES)):
         output, error = dice.choice((0, 1, 2**40)), _BAD_MESSAGE * (dice.random() < _REFUSED)
         offset = dice.choice((-1_001, -1, 0, 2**62))
-        place = {"rkt": dice.choice((2, 2**50)), "partition": dice.choice((0, 2**31 - 1))}
-        message = Message(err=error, private=output, offset=offset, **place)
+        whose = {"rkt": dice.choice((2, 2**50)), "partition": dice.choice((0, 2**31 - 1))}
+        message = Message(err=error, private=output, offset=offset, **whose)
         kept.append(guarded_copy(bytes(message)))
         expected[output] += not error and offset >= 0
     messages = _copy(np.array([each.ctypes.data for each in kept], np.uint64))
