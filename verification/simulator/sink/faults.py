@@ -142,7 +142,7 @@ class SinkSettings(Settings):
         if Fault.ADDED_PARTITION in kinds and random.random() < 0.5:
             kinds.add(Fault.OLD_METADATA)
         is_in_checkpoint = random.random() < 0.6
-        return cls(
+        made = cls(
             seed=seed,
             kinds=frozenset(kinds),
             rate=rate,
@@ -161,6 +161,10 @@ class SinkSettings(Settings):
             retained=random.choice((2, 100)),
             begins_continuously=has_continuous and random.random() < 0.5,
         )
+        if Fault.LATE in kinds and random.random() < 0.3:
+            # An entry that is late names transactions that were aborted, and fenced since.
+            return replace(made, kinds=made.kinds | {Fault.OPERATOR}, focus="add")
+        return made
 
     def smaller(self) -> list[Self]:
         less = (
