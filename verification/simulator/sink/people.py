@@ -307,6 +307,10 @@ class People:
         seen = self._world.kafka.visible
         values = checkpoint.values(entry.batch_id)
         missing = {each for each in values if not seen[each]}
+        if Fault.REWRITTEN in self._world.interference:
+            # What was visible before the offsets were rewritten does not count.
+            lost_again = self._oracle.lost(entry)
+            missing |= {each for one in lost_again for each in self._world.kafka.records[one]}
         if missing == set(values):
             state = BatchState.DROPPED
         else:

@@ -59,8 +59,8 @@ class Moves:
         """Compare where the query resumes now with where it resumed."""
         least, most = self._world.least, self._world.most
         after = self._checkpoint.done()
-        for partition, now in after.items():
-            before = self._before.get(partition, 0)
+        for partition in after.keys() | self._planned.keys():
+            now, before = after.get(partition, 0), self._before.get(partition, 0)
             # Of a planned batch, the sink may have decided what is read again now.
             self._add(most, partition.partition, before, self._planned.get(partition, 0), 1)
             for counted in (least, most):
