@@ -38,7 +38,7 @@ IMPORTED: Final = {
     "adapters/fetching": {"pyarrow"},
     "adapters/values/json": COLUMNS,
     "adapters/kafka_format": COLUMNS | {"cramjam", "crc32c", "isal", "lz4", "zstandard"},
-    "adapters/kafka_python": COLUMNS | {"gssapi", "kafka"},
+    "adapters/kafka_python": COLUMNS | {"gssapi", "kafka", "python_socks"},
     "adapters/kernels": {"numpy"},
     "adapters/memory": COLUMNS,
     "adapters/partitioning": COLUMNS,

@@ -35,9 +35,6 @@ ATTRIBUTES = {
     "_net": NetworkSelector,
     "_manager": KafkaConnectionManager,
     "_topics": set,
-    "_conns": dict,
-    "_reauth": object,
-    "_read_task": type(None),
     "_sock": socket.socket,
 }
 """Attributes, with their type where nothing is connected."""
@@ -52,16 +49,12 @@ def owners():
     network = NetworkSelector()
     manager = KafkaConnectionManager(network, bootstrap_servers=["127.0.0.1:1"])
     client = KafkaNetClient(network, manager)
-    connection = KafkaConnection(network)
     with socket.socket() as unconnected:
         transport = KafkaTCPTransport(network, unconnected)
         yield {
             "_net": client,
             "_manager": client,
             "_topics": manager.cluster,
-            "_conns": manager,
-            "_reauth": connection,
-            "_read_task": transport,
             "_sock": transport,
         }
         manager.close()
@@ -80,12 +73,6 @@ def test_an_attribute_is_there(owners, name):
     value = getattr(owners[name], name, Ellipsis)
     assert value is not Ellipsis, _advice(name)
     assert isinstance(value, ATTRIBUTES[name]), _advice(name)
-
-
-def test_the_end_of_a_session_is_there(owners):
-    renewal = owners["_reauth"]._reauth
-    assert renewal.session_lifetime_ms == 0, _advice("_reauth.session_lifetime_ms")
-    assert callable(renewal.cancel), _advice("_reauth.cancel")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class StreamSink(ABC):
         """
         return math.inf
 
-    def awaited(self) -> Iterable[tuple[Any, Callable[[], None]]]:
+    def awaited(self) -> Iterable[tuple[Any, Callable[[], bool]]]:
         """Return connections with requests in flight, and what receives the next response."""
         return ()
 

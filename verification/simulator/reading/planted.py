@@ -1,18 +1,17 @@
 """Faults that are planted in the product, and that the simulator has to find."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from pyspark_kafka.adapters.kafka_format import record_blocks
 from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder
-from pyspark_kafka.adapters.kafka_python import connections, fetcher, wire
+from pyspark_kafka.adapters.kafka_python import fetcher, wire
 from pyspark_kafka.adapters.kafka_python.brokers import FetchedBatches
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import (
     ClusterMetadata,
     ConnectionManager,
 )
-from pyspark_kafka.adapters.kafka_python.connections import RawConnection
+from pyspark_kafka.adapters.kafka_python.connections import BrokerConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher
 from pyspark_kafka.domain.reading.cursor import Cursor, Step, TopicIdentity
 from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
@@ -62,12 +61,12 @@ def _without_aborted(fields: Any, error_code: int, end_offset: int) -> Any:
     return _REAL["fetched_data"](fields, error_code, end_offset)._replace(aborted=())
 
 
-def _short_fill(self: Any, view: memoryview, deadline: Any) -> memoryview:
+def _short_fill(self: Any, view: memoryview) -> bool:
     """Take whatever comes first for the whole."""
-    self._wait(1, deadline)
-    with suppress(BlockingIOError):
-        self._socket.recv_into(view)
-    return view
+    try:
+        return bool(self._socket.recv_into(view))
+    except BlockingIOError:
+        return False
 
 
 PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
@@ -75,13 +74,6 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
         Change(_NODE, "add_fetched", lambda self, fetched: self.fetched.append(fetched)),
     ),
     "metadata have no age": (Change(ClusterMetadata, "is_outdated", False),),
-    "a connection that ends at once": (
-        Change(
-            connections,
-            "_taken_from",
-            lambda connected: (connected.transport.take_socket(), connected.transport.host_port()),
-        ),
-    ),
     "progress is where the response ends": (Change(FetchedBatches, "take", _end_of_the_fetch),),
     "the first batch is handed out from its start": (
         Change(RecordDecoder, "decode", _from_the_first_batch),
@@ -103,15 +95,14 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
         Change(Fetcher, "_is_current", _always(True)),
     ),
     "a replica that fails is not left": (Change(NearReplicas, "fail", _nothing),),
-    "a request in flight is never overdue": (Change(RawConnection, "is_overdue", False),),
-    "a part of a response is taken for all": (Change(RawConnection, "_fill", _short_fill),),
+    "a request in flight is never overdue": (Change(BrokerConnection, "is_overdue", False),),
+    "a part of a response is taken for all": (Change(BrokerConnection, "_fill", _short_fill),),
 }
 
 
 FOUND_BY: Final[Mapping[str, int]] = {
     "a partition is fetched elsewhere while its records are not decoded": 832,
     "metadata have no age": 16,
-    "a connection that ends at once": 41,
     "progress is where the response ends": 2,
     "the first batch is handed out from its start": 1,
     "a replica's word counts as a leader's": 262,

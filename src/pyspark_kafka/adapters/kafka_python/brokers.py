@@ -27,8 +27,8 @@ from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordD
 from .cluster_metadata import ClusterMetadata
 from .connections import FetchConnection, ReceiveBuffer
 from .offset_fetcher import KafkaPythonOffsetFetcher
+from .responses import MAX_FRAME_BYTES
 from .settings import client_settings
-from .transports import MAX_FRAME_BYTES
 from .wire import FetchedData, FetchPosition, FetchResponse, FetchSettings
 
 if TYPE_CHECKING:
@@ -153,9 +153,10 @@ class Brokers:
         if ranges or self._metadata is not None:
             self.metadata.expect(one.partition.topic for one in ranges)
 
-    def connect(self, node: int) -> FetchConnection:
-        """Return a new connection to a broker."""
-        connection = FetchConnection(self.metadata.connect(node), self.settings, self.timeout_ms)
+    def connect(self, node: int, *, waits: bool) -> FetchConnection:
+        """Return a new connection to a broker; raises as ``ClusterMetadata.connect``."""
+        opened = self.metadata.connect(node, waits=waits)
+        connection = FetchConnection(opened, self.settings, self.timeout_ms)
         self._opened.add(connection)
         return connection
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
@@ -15,13 +16,17 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import MetadataRequest
 
+from ...domain.cluster.backoff import Address, BackoffSettings, ReconnectBackoff
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.security.rights import Operation, topic_right
 from ...ports.clock import Deadline
-from .failures import RefusedError
+from .connecting import ConnectionSettings
+from .connecting import connect as connect_to
+from .failures import RefusedError, reason_of
 from .log_filter import hide_secrets
-from .responses import check_topics, reading
-from .transports import HANGUPS, MAX_FRAME_BYTES, OpenSockets, answers_without_tls, open_transport
+from .responses import MAX_FRAME_BYTES, check_topics, reading
+from .sockets import HANGUPS
+from .transports import OpenSockets, answers_without_tls, open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 
     from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
+    from .connections import Opened
     from .failures import ErrorMapper
 
 _GRACE_S: Final = 0.1
@@ -187,11 +193,7 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
 
     def _judge(self, error: Exception, *, is_new: bool) -> Exception:
         self._last_error = error
-        refused = self._errors.refused(error, is_new=is_new)
-        if refused is None:
-            return error
-        self._errors.refusal.remember(refused)
-        return RefusedError(refused)
+        return self._errors.judged(error, is_new=is_new)
 
 
 def connect(client: Any, config: Mapping[str, Any], errors: ErrorMapper) -> Any:
@@ -249,6 +251,8 @@ class ClusterMetadata:
         max_age_s = self._manager.cluster.config["metadata_max_age_ms"] / 1_000
         self._max_age_s: float = max(max_age_s, _MIN_AGE_S)
         self._outdated_at = math.inf
+        self._settings = ConnectionSettings.of(self._manager.config)
+        self._backoff = ReconnectBackoff(_backoff_settings(self._manager.config), random.random)
         self._asked: int | None = None
         self.source: int | None = None
         """The broker that the last metadata are of; ``None`` if a bootstrap server sent them."""
@@ -386,11 +390,6 @@ class ClusterMetadata:
         """Request metadata of other brokers than one that did not answer a fetch."""
         self._manager.ask_others_first(node)
 
-    def connection_delay(self, node: int) -> float:
-        """Return for how many seconds ``connect`` would wait, after failures to connect."""
-        delay: float = self._manager.connection_delay(node)
-        return delay
-
     def nodes(self) -> list[int]:
         """Return the node ids of all brokers; raises as ``refresh`` does."""
         self._bootstrap()
@@ -428,40 +427,33 @@ class ClusterMetadata:
         self._stale.add(partition)
         self._refused[partition] += 1
 
-    def connect(self, node: int) -> Any:
-        """Return a new connection to a broker, a ``KafkaConnection``.
+    def connect(self, node: int, *, waits: bool = True) -> Opened:
+        """Return a new connection to a broker; ``waits`` is whether to wait after a failed attempt.
 
+        :raises NodeNotReadyError: if it does not wait, with why the last attempt failed.
         :raises KafkaError: if the broker does not answer in time.
         """
-        with self._errors.one_deadline():
-            self._await_backoff(node)
-            connected = self._new_connection(node)
-            self._establish(connected)
-        return connected
+        address = self._address(node)
+        with self._errors.one_deadline() as deadline:
+            pause_s = self._backoff.seconds_left(address, time.monotonic())
+            if pause_s and not waits:
+                raise kafka_errors.NodeNotReadyError(self._backoff.reason(address))
+            time.sleep(min(pause_s, deadline.remaining))
+            self._errors.refusal.check()
+            within = min(deadline, Deadline.after(self._backoff.setup_s(address)))
+            try:
+                opened = connect_to(*address, self._settings, within, node)
+            except Exception as error:
+                self._backoff.failed(address, time.monotonic(), reason_of(error))
+                raise self._errors.judged(error) from error
+        self._backoff.succeeded(address)
+        return opened
 
-    def _new_connection(self, node: int) -> Any:
-        """Begin to connect; the manager does not know the connection.
-
-        Otherwise it would send a request for metadata over it, whose response would come once the
-        socket is taken. The connection that metadata requests use stays in the manager.
-        """
-        connections = self._manager._conns  # noqa: SLF001
-        shared = connections.pop(node, None)
-        try:
-            return self._manager.get_connection(
-                node, pop_on_close=False, refresh_metadata_on_err=False
-            )
-        finally:
-            connections.pop(node, None)
-            if shared is not None:
-                connections[node] = shared
-
-    def _establish(self, connected: Any) -> None:
-        try:
-            self._run(connected.init_future)
-        except BaseException:
-            connected.close()
-            raise
+    def _address(self, node: int) -> Address:
+        broker = self._manager.cluster.broker_metadata(node)
+        if broker is None:
+            raise kafka_errors.UnknownBrokerIdError(node)
+        return broker.host, broker.port
 
     def close(self) -> None:
         """Close all connections."""
@@ -476,6 +468,15 @@ class ClusterMetadata:
     def _run(self, future: Any) -> Any:
         with reading():
             return self._manager.run(self._manager.wait_for, future, None)
+
+
+def _backoff_settings(config: Mapping[str, Any]) -> BackoffSettings:
+    return BackoffSettings(
+        config["reconnect_backoff_ms"] / 1_000,
+        config["reconnect_backoff_max_ms"] / 1_000,
+        config["socket_connection_setup_timeout_ms"] / 1_000,
+        config["socket_connection_setup_timeout_max_ms"] / 1_000,
+    )
 
 
 T = TypeVar("T")

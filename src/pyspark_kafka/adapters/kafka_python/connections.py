@@ -1,13 +1,13 @@
-"""Connections that kafka-python opened, for requests of our own."""
+"""Connections to brokers, which receive what is there and never wait for the rest."""
 
 from __future__ import annotations
 
 import math
-import selectors
 import ssl
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import numpy as np
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.producer import ProduceRequest
 
+from ...domain.options.option import INT32_MAX
 from ...ports.clock import Deadline
-from .responses import answered_partitions, asked_partitions, reading, require_all
-from .transports import MAX_FRAME_BYTES
+from .responses import MAX_FRAME_BYTES, answered_partitions, asked_partitions, reading, require_all
+from .sockets import Selector, is_ready
 from .wire import (
     BY_ID_VERSION,
     DIVERGING_VERSION,
     MAX_FETCH_VERSION,
+    MAX_PRODUCE_VERSION,
     MIN_FETCH_VERSION,
     NO_TOPICS,
     FetchPosition,
@@ -35,25 +38,26 @@ from .wire import (
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping, Sequence
+    from selectors import BaseSelector
     from uuid import UUID
+
+    from kafka.protocol.broker_version_data import BrokerVersionData
 
     from ...domain.topic_partition import TopicPartition
     from ...domain.writing.batch import Failure
 
-SESSION_PART: Final = 0.85
-"""How much of an authenticated session is used, as by the Java client's
-``SaslClientAuthenticator``: the broker closes the connection at its end (KIP-368)."""
-
 _DEFAULT_FRAME_BYTES: Final = 4 * 1024 * 1024
 
+_HEAD_BYTES: Final = 4
 _GRACE_PART: Final = 0.1
 """How much of a time-out there is at least to receive a response that has begun to come."""
 
-# Makes no system call to register a socket. Windows has no poll(); select() elsewhere takes no
-# sockets with numbers from 1,024 on.
-Selector: Final[type[selectors.BaseSelector]] = getattr(
-    selectors, "PollSelector", selectors.SelectSelector
-)
+_AWAY_S: Final = 1.5
+"""A caller that waits looks more often (``MAX_WAIT_S``)."""
+
+_TLS_ALERT: Final = b"\x15\x03"
+"""How a listener with TLS answers what is not TLS (RFC 8446, section 5.1)."""
+
 
 _ACTIONS: Final = {EVENT_READ: "answer", EVENT_WRITE: "take a request"}
 
@@ -72,36 +76,62 @@ class FrameTooLargeError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafk
         )
 
 
-class RawConnection:
-    """Uses the socket of a connection that kafka-python opened.
+class TlsExpectedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
+    """A listener answers a request without TLS with an alert of TLS."""
 
-    kafka-python connects, authenticates and negotiates versions. ``recv_into`` then reads several
-    times as fast as kafka-python's transport, which receives 4,096 bytes at a time, and requests
-    are copied once.
-    """
+
+@final
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A socket that is connected to a broker and authenticated, and what the broker supports."""
+
+    socket: socket.socket
+    peer: str
+    versions: BrokerVersionData | None = None
+    expires_at: float = math.inf
+    """When the broker is about to ask for authentication again, by ``time.monotonic``."""
+
+    def version(self, request: Any, min_version: int = 0, max_version: int = INT32_MAX) -> int:
+        """Return the newest version of a request that the broker and this library support.
+
+        :raises IncompatibleBrokerVersion: if there is none.
+        """
+        if self.versions is None:
+            raise ValueError("the broker's versions are not known yet")
+        found: int = self.versions.api_version(
+            request, min_version=min_version, max_version=max_version
+        )
+        return found
+
+
+class BrokerConnection:
+    """A connection to one broker, for requests whose responses come in order. Not thread-safe."""
 
     def __init__(
-        self, connected: Any, timeout_ms: int, max_frame_bytes: int = MAX_FRAME_BYTES
+        self, opened: Opened, timeout_ms: int, max_frame_bytes: int = MAX_FRAME_BYTES
     ) -> None:
-        """Take a ``KafkaConnection`` that nothing else uses.
+        """Take a connection that nothing else uses.
 
         A request may take ``timeout_ms`` to be sent, and its whole response as long to come.
         """
-        self._socket, address = _taken_from(connected)
-        self._peer = f"broker {connected.node_id} at {address}"
-        # A time-out of the socket would count for each of its calls.
-        self._socket.setblocking(False)
-        session_ms: float = connected._reauth.session_lifetime_ms or math.inf  # noqa: SLF001
-        self._expires = time.monotonic() + SESSION_PART * session_ms / 1_000
+        self._socket = opened.socket
+        self._peer = opened.peer
+        self._expires_at = opened.expires_at
         self._correlation_id = 0
         self._timeout_s = timeout_ms / 1_000
         self._max_frame_bytes = max_frame_bytes
         self._sent: deque[float] = deque()
+        self._head = memoryview(bytearray(_HEAD_BYTES))
+        self._frame: memoryview | None = None
+        self._filled = 0
+        self._has_answered = False
+        self._looked_at = -math.inf
+        self._grace_until = -math.inf
 
     @property
     def is_expired(self) -> bool:
         """Whether the broker is about to ask for authentication again."""
-        return time.monotonic() > self._expires
+        return time.monotonic() > self._expires_at
 
     @property
     def is_stale(self) -> bool:
@@ -111,17 +141,28 @@ class RawConnection:
         if self._sent or isinstance(self._socket, ssl.SSLSocket):
             # TLS may receive messages of its own.
             return False
-        return self._is_ready(EVENT_READ, 0)
+        return is_ready(self._socket, EVENT_READ, 0)
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the response to the oldest request should have come, and nothing of it is there.
+        """Whether the response to the oldest request should be complete by now.
 
-        The caller may have had other things to do meanwhile.
+        The caller may have had other things to do: what is there is received first.
         """
-        if not self._sent or time.monotonic() <= self._sent[0] + self._timeout_s:
+        if not self._sent:
             return False
-        return not self.has_decrypted and not self._is_ready(EVENT_READ, 0)
+        self._look()
+        if self.seconds_left:
+            return False
+        is_there = self.has_decrypted or is_ready(self._socket, EVENT_READ, 0)
+        return self._has_begun or not is_there
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the response to the oldest request may still take, at least 0."""
+        if not self._sent:
+            return math.inf
+        return max(0.0, max(self._sent[0] + self._timeout_s, self._grace_until) - time.monotonic())
 
     @property
     def has_decrypted(self) -> bool:
@@ -152,75 +193,87 @@ class RawConnection:
     def _receive_frame(
         self, allocate: Callable[[int], memoryview], deadline: Deadline
     ) -> memoryview:
-        """Receive a frame without its length, in memory of the size that ``allocate`` is given.
+        """Wait for a frame; return and raise as ``_poll_frame``.
 
-        :raises OSError: if the connection is lost, or the frame is not complete in time.
-        :raises KafkaProtocolError: if what comes is no frame.
-        :raises FrameTooLargeError: if it would be too large; no memory is taken for it.
+        :raises TimeoutError: if it is not complete in time.
         """
-        size = int.from_bytes(self._fill(memoryview(bytearray(4)), deadline), "big", signed=True)
-        if size < 0:
-            raise kafka_errors.InvalidReceiveError(f"{self._peer}: a frame of {size} bytes")
-        if size > self._max_frame_bytes:
-            raise FrameTooLargeError(self._peer, size, self._max_frame_bytes)
-        frame = self._fill(allocate(size), deadline)
+        while (frame := self._poll_frame(allocate)) is None:
+            self._wait(EVENT_READ, deadline)
+        return frame
+
+    def _poll_frame(self, allocate: Callable[[int], memoryview]) -> memoryview | None:
+        """Receive what is there, and return a frame without its length once it is complete.
+
+        ``allocate`` returns memory of the size that it is given.
+
+        :raises OSError: if the connection is lost.
+        :raises KafkaError: if what comes is no frame, or too large; no memory is taken for it.
+        """
+        self._look()
+        if self._frame is None:
+            if not self._fill(self._head):
+                return None
+            self._frame = allocate(self._announced())
+        if not self._fill(self._frame):
+            return None
+        frame, self._frame = self._frame, None
+        self._has_answered = True
         if self._sent:
             self._sent.popleft()
         return frame
 
+    def _announced(self) -> int:
+        """Return the size of a frame that is about to come."""
+        if not self._has_answered and bytes(self._head[:2]) == _TLS_ALERT:
+            raise TlsExpectedError(f"{self._peer} expects TLS")
+        size = int.from_bytes(self._head, "big", signed=True)
+        if size < 0:
+            raise kafka_errors.InvalidReceiveError(f"{self._peer}: a frame of {size} bytes")
+        if size > self._max_frame_bytes:
+            raise self._too_large(size)
+        return size
+
+    def _too_large(self, size: int) -> kafka_errors.KafkaError:
+        return kafka_errors.InvalidReceiveError(f"{self._peer}: a frame of {size} bytes")
+
     @property
-    def response_deadline(self) -> Deadline:
-        """When the response to the oldest request must be complete.
+    def _has_begun(self) -> bool:
+        return bool(self._filled or self._frame is not None)
 
-        If the caller had other things to do, there is some time left to receive it.
-        """
-        grace_s = _GRACE_PART * self._timeout_s
-        sent = self._sent[0] if self._sent else time.monotonic()
-        return Deadline(max(sent + self._timeout_s, time.monotonic() + grace_s))
+    def _look(self) -> None:
+        """Note when the caller was away: what has begun to come may take some time from now on."""
+        now = time.monotonic()
+        if self._has_begun and now - self._looked_at > _AWAY_S:
+            self._grant_time()
+        self._looked_at = now
 
-    def _fill(self, view: memoryview, deadline: Deadline) -> memoryview:
-        filled = 0
-        while filled < len(view):
+    def _grant_time(self) -> None:
+        self._grace_until = time.monotonic() + _GRACE_PART * self._timeout_s
+
+    def _fill(self, view: memoryview) -> bool:
+        """Receive what is there, and return whether the view is full."""
+        while self._filled < len(view):
             try:
-                received = self._socket.recv_into(view[filled:])
+                received = self._socket.recv_into(view[self._filled :])
             except (BlockingIOError, ssl.SSLWantReadError):
-                self._wait(EVENT_READ, deadline)
-                continue
+                return False
             except ssl.SSLWantWriteError:
-                self._wait(EVENT_WRITE, deadline)
+                self._wait(EVENT_WRITE, Deadline.after(self._timeout_s))
                 continue
             if not received:
-                raise ConnectionResetError("the broker closed the connection")
-            filled += received
-        return view
+                raise ConnectionResetError(f"{self._peer} closed the connection")
+            if not self._has_begun:
+                self._grant_time()
+            self._filled += received
+        self._filled = 0
+        return True
 
     def _wait(self, events: int, deadline: Deadline) -> None:
-        if deadline.has_passed or not self._is_ready(events, deadline.remaining):
+        if deadline.has_passed or not is_ready(self._socket, events, deadline.remaining):
             raise TimeoutError(f"{self._peer} did not {_ACTIONS[events]} in time")
 
-    def _is_ready(self, events: int, timeout_s: float) -> bool:
-        with Selector() as selector:
-            selector.register(self, events)
-            return bool(selector.select(timeout_s))
 
-
-def _taken_from(connected: Any) -> tuple[socket.socket, str]:
-    """Return the socket of kafka-python's transport, which no longer reads from it, and its peer.
-
-    :raises KafkaConnectionError: if the broker has closed the connection as soon as it was made.
-    """
-    transport, network = connected.transport, connected.net
-    if transport is None:
-        raise kafka_errors.KafkaConnectionError("the broker closed the connection")
-    address, _, _ = transport.host_port().partition("<-")
-    transport.pause_reading()
-    if transport._read_task is not None:  # noqa: SLF001  # left waiting by pause_reading
-        network.cancel(transport._read_task)  # noqa: SLF001
-    connected._reauth.cancel()  # noqa: SLF001  # it would write to the socket later
-    return transport.take_socket(), address
-
-
-def _new_memory(size: int) -> memoryview:
+def new_memory(size: int) -> memoryview:
     """Return memory that the operating system provides as it is written: not before bytes come."""
     return np.empty(size, np.uint8).data
 
@@ -235,27 +288,25 @@ class ReceiveBuffer:
     def view(self, size: int) -> memoryview:
         """Return memory for a frame; what it held before is overwritten."""
         if size > len(self._memory):
-            return _new_memory(size)
+            return new_memory(size)
         return self._memory.data[:size]
 
 
 @final
-class FetchConnection(RawConnection):
+class FetchConnection(BrokerConnection):
     """Sends fetch requests to one broker, one at a time."""
 
-    def __init__(self, connected: Any, settings: FetchSettings, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nothing else uses; a response may take ``timeout_ms``."""
-        self._version: int = connected.broker_version_data.api_version(
-            FetchRequest, min_version=MIN_FETCH_VERSION, max_version=MAX_FETCH_VERSION
-        )
-        self._by_id_version = _by_id_version(connected.broker_version_data)
+    def __init__(self, opened: Opened, settings: FetchSettings, timeout_ms: int) -> None:
+        """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
+        self._version = opened.version(FetchRequest, MIN_FETCH_VERSION, MAX_FETCH_VERSION)
+        self._by_id_version = _by_id_version(opened)
         self._settings = settings
         self._sent_version = self._version
         self._topics: Mapping[UUID, str] = NO_TOPICS
         self.in_flight: Mapping[TopicPartition, FetchPosition] | None = None
         """The positions of the request in flight."""
 
-        super().__init__(connected, timeout_ms, settings.max_frame_bytes)
+        super().__init__(opened, timeout_ms, settings.max_frame_bytes)
 
     @property
     def compares_epochs(self) -> bool:
@@ -300,17 +351,18 @@ class FetchConnection(RawConnection):
         self._send(request)
         self.in_flight = positions
 
-    def receive(self, buffer: ReceiveBuffer, deadline: Deadline | None = None) -> FetchResponse:
-        """Wait for the response to the request; its records are in the buffer.
+    def receive(self, buffer: ReceiveBuffer) -> FetchResponse | None:
+        """Receive what is there; return the response once it is complete.
 
-        ``deadline`` may be earlier than the one of the response.
+        Its records are in the buffer.
 
-        :raises OSError: if the connection is lost, or the response is not complete in time.
+        :raises OSError: if the connection is lost.
         :raises KafkaProtocolError: if something else is received.
         :raises FrameTooLargeError: if the response is larger than what was asked for.
         """
-        own = self.response_deadline
-        frame = self._receive_frame(buffer.view, min(own, deadline or own))
+        frame = self._poll_frame(buffer.view)
+        if frame is None:
+            return None
         asked, self.in_flight = self.in_flight, None
         with reading(self._peer):
             response = FetchResponse.of(
@@ -320,27 +372,27 @@ class FetchConnection(RawConnection):
                 require_all(response.partitions, asked or ())
         return response
 
+    def _too_large(self, size: int) -> kafka_errors.KafkaError:
+        return FrameTooLargeError(self._peer, size, self._max_frame_bytes)
 
-def _by_id_version(broker: Any) -> int | None:
+
+def _by_id_version(opened: Opened) -> int | None:
     try:
-        version: int = broker.api_version(
-            FetchRequest, min_version=BY_ID_VERSION, max_version=BY_ID_VERSION
-        )
+        return opened.version(FetchRequest, BY_ID_VERSION, BY_ID_VERSION)
     except kafka_errors.IncompatibleBrokerVersion:
         return None
-    return version
 
 
 @final
-class ProduceConnection(RawConnection):
+class ProduceConnection(BrokerConnection):
     """Sends produce requests to one broker, several before the first response."""
 
-    def __init__(self, connected: Any, settings: ProduceSettings, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nothing else uses; a response may take ``timeout_ms``."""
-        self._version = settings.version(connected.broker_version_data)
+    def __init__(self, opened: Opened, settings: ProduceSettings, timeout_ms: int) -> None:
+        """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
+        self._version = opened.version(ProduceRequest, settings.min_version, MAX_PRODUCE_VERSION)
         self._settings = settings
         self._received = 0
-        super().__init__(connected, timeout_ms)
+        super().__init__(opened, timeout_ms)
 
     def send(
         self, batches: Mapping[TopicPartition, bytes | memoryview], transactional_id: str | None
@@ -355,14 +407,17 @@ class ProduceConnection(RawConnection):
         )
         self._send(request, is_answered=bool(self._settings.acks))
 
-    def receive(self) -> Mapping[TopicPartition, Failure | None]:
-        """Wait for the response to the oldest request, and return what failed for each partition.
+    def receive(self) -> Mapping[TopicPartition, Failure | None] | None:
+        """Receive what is there; return what failed for each partition of the oldest request.
 
-        :raises OSError: if the connection is lost, or the response is not complete in time.
+        ``None`` until its response is complete.
+
+        :raises OSError: if the connection is lost.
         :raises KafkaProtocolError: if something else is received.
-        :raises FrameTooLargeError: if the response is larger than any.
         """
-        frame = self._receive_frame(_new_memory, self.response_deadline)
+        frame = self._poll_frame(new_memory)
+        if frame is None:
+            return None
         # Brokers answer in the order of the requests, which are numbered from 1 on.
         self._received += 1
         with reading(self._peer):
@@ -403,16 +458,16 @@ class CoordinatorRequest:
 
 
 @final
-class CoordinatorConnection(RawConnection):
+class CoordinatorConnection(BrokerConnection):
     """Sends requests to a coordinator, several before the first response."""
 
-    def __init__(self, connected: Any, client_id: str, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nothing else uses; a response may take ``timeout_ms``."""
-        self._broker = connected.broker_version_data
+    def __init__(self, opened: Opened, client_id: str, timeout_ms: int) -> None:
+        """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
+        self._opened = opened
         self._client_id = client_id
         self._versions: dict[Any, int] = {}
         self._in_flight: deque[tuple[int, CoordinatorRequest, int]] = deque()
-        super().__init__(connected, timeout_ms)
+        super().__init__(opened, timeout_ms)
 
     @property
     def is_idle(self) -> bool:
@@ -427,19 +482,21 @@ class CoordinatorConnection(RawConnection):
         """
         version = self._versions.get(request.response)
         if version is None:
-            version = self._versions[request.response] = self._broker.api_version(request.request)
+            version = self._versions[request.response] = self._opened.version(request.request)
         self._correlation_id += 1
         self._send(request.encode(version, self._correlation_id, self._client_id))
         self._in_flight.append((self._correlation_id, request, version))
 
     def receive(self) -> Any:
-        """Wait for the response to the oldest request.
+        """Receive what is there; return the response to the oldest request once it is complete.
 
-        :raises OSError: if the connection is lost, or the response is not complete in time.
+        :raises OSError: if the connection is lost.
         :raises KafkaProtocolError: if something else is received.
-        :raises FrameTooLargeError: if the response is larger than any.
         """
-        frame = bytes(self._receive_frame(_new_memory, self.response_deadline))
+        received = self._poll_frame(new_memory)
+        if received is None:
+            return None
+        frame = bytes(received)
         correlation_id, request, version = self._in_flight.popleft()
         with reading(self._peer):
             if frame[:4] != correlation_id.to_bytes(4, "big"):
@@ -455,27 +512,44 @@ def _decoded(response: Any, version: int, content: bytes) -> Any:
 
 MAX_WAIT_S: Final = 1.0
 
-Awaited: TypeAlias = tuple[RawConnection, Callable[[], None]]
-"""A connection with a request in flight, and what receives the next response."""
+Awaited: TypeAlias = tuple[BrokerConnection, Callable[[], bool]]
+"""A connection with a request in flight, and what receives from it.
+
+It returns whether the next response is complete, or the connection is lost.
+"""
 
 
 def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
-    """Wait until there are responses, or in time, and receive them.
+    """Receive what comes, until a response is complete, one is overdue, or the time is up.
 
     Returns after ``MAX_WAIT_S`` at the latest: the caller looks for overdue responses. The
     connections change often, so that they are registered each time: this is a list, and no system
     call.
     """
-    timeout_s = min(timeout_s, MAX_WAIT_S)
+    deadline = Deadline.after(
+        min(timeout_s, MAX_WAIT_S, *(connection.seconds_left for connection, _ in awaited))
+    )
     if not awaited:
-        time.sleep(timeout_s)
+        time.sleep(deadline.remaining)
         return
     with Selector() as selector:
         for connection, _ in awaited:
             selector.register(connection, EVENT_READ)
-            if connection.has_decrypted:
-                timeout_s = 0.0
-        ready = {key.fd for key, _ in selector.select(timeout_s)}
-    for connection, receive in awaited:
-        if connection.fileno() in ready or connection.has_decrypted:
-            receive()
+        while True:
+            completed = [receive() for receive in _ready(selector, awaited, deadline)]
+            if any(completed) or deadline.has_passed:
+                return
+
+
+def _ready(
+    selector: BaseSelector, awaited: Sequence[Awaited], deadline: Deadline
+) -> list[Callable[[], bool]]:
+    """Wait, and return what receives from each connection with something to receive."""
+    has_decrypted = any(connection.has_decrypted for connection, _ in awaited)
+    found = selector.select(0 if has_decrypted else deadline.remaining)
+    ready = {key.fd for key, _ in found}
+    return [
+        receive
+        for connection, receive in awaited
+        if connection.fileno() in ready or connection.has_decrypted
+    ]

@@ -88,7 +88,8 @@ class CoordinatorClient:
         with suppress(OSError, kafka_errors.KafkaError):
             aborted = end_request(transaction, commit=False)
             self._connection.send(CoordinatorRequest(aborted, EndTxnResponse))
-            receive_ready([(self._connection, self._connection.receive)], _ABORT_S)
+            connection = self._connection
+            receive_ready([(connection, lambda: connection.receive() is not None)], _ABORT_S)
 
     def close(self) -> None:
         """Close the connection."""
@@ -102,27 +103,26 @@ class CoordinatorClient:
             self.close()
         if self._connection is None:
             with self._attempts.next(self._factory.errors.one_deadline):
-                connected = self._connect()
+                node = self._requests.coordinator(self._key, self._kind)
+                opened = self._factory.metadata.connect(node, waits=False)
             self._connection = CoordinatorConnection(
-                connected, self._factory.config["client_id"], self._timeout_ms
+                opened, self._factory.config["client_id"], self._timeout_ms
             )
         return self._connection
 
-    def _connect(self) -> Any:
-        metadata = self._factory.metadata
-        node = self._requests.coordinator(self._key, self._kind)
-        if metadata.connection_delay(node):
-            raise kafka_errors.NodeNotReadyError(node)
-        return metadata.connect(node)
-
-    def _receive(self) -> None:
+    def _receive(self) -> bool:
         if self._connection is None or not self._in_flight:
-            return
+            return True
         try:
             response = self._connection.receive()
         except RETRIABLE_ERRORS as error:
             self._disconnect(error)
-            return
+            return True
+        if response is not None:
+            self._handle(response)
+        return response is not None
+
+    def _handle(self, response: Any) -> None:
         request = self._in_flight.popleft()
         now = time.monotonic()
         try:

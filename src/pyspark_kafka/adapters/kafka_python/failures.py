@@ -28,7 +28,7 @@ from ...domain.security.errors import (
 from ...domain.security.rights import ResourceType
 from ...domain.writing.batch import Failure, ProduceError
 from ..call_deadline import within
-from .transports import HANGUPS
+from .sockets import HANGUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -214,6 +214,17 @@ class ErrorMapper:
             )
         failure = tls_failure(reason_of(error)) if is_new and not _is_hangup(error) else None
         return failure and TlsError(self.bootstrap_servers, failure, reason_of(error))
+
+    def judged(self, error: Exception, *, is_new: bool = True) -> Exception:
+        """Return what to raise for a connection that failed.
+
+        A refusal is remembered, so that it is not repeated at once.
+        """
+        refused = self.refused(error, is_new=is_new)
+        if refused is None:
+            return error
+        self.refusal.remember(refused)
+        return RefusedError(refused)
 
     def not_tls(self) -> TlsError:
         """Return the error of a broker that answers without TLS."""

@@ -323,10 +323,8 @@ class Fetcher:
         if node.connection is not None and node.connection.is_stale:
             node.disconnect()
         if node.connection is None:
-            if self._is_continuous and self._brokers.metadata.connection_delay(node.node):
-                raise kafka_errors.NodeNotReadyError(node.node)
             with self._attempt(node.node):
-                node.connection = self._brokers.connect(node.node)
+                node.connection = self._brokers.connect(node.node, waits=not self._is_continuous)
         return node.connection
 
     def _attempt(self, key: int | None = None) -> AbstractContextManager[object]:
@@ -334,18 +332,20 @@ class Fetcher:
             return self._errors.one_deadline(self._brokers.timeout_ms / 1_000)
         return self._attempts.next(self._errors.one_deadline, key)
 
-    def _receive(self, node: _Node) -> None:
+    def _receive(self, node: _Node) -> bool:
+        """Receive what is there; return whether a response is complete, or the connection lost."""
         connection = node.connection
         if connection is None or not connection.in_flight:
-            return
+            return True
         sent = connection.in_flight
         node.buffer = node.buffer or self._brokers.buffers.acquire()
         try:
-            with self._errors.one_deadline() as deadline:
-                response = connection.receive(node.buffer, deadline)
+            response = connection.receive(node.buffer)
         except RETRIABLE_ERRORS as error:
             self._disconnect(node, error)
-            return
+            return True
+        if response is None:
+            return False
         now = time.monotonic()
         self._brokers.note_sent(node.node, response)
         pause_s = min(response.throttle_s, self._errors.timeout_ms / 1_000)
@@ -366,6 +366,7 @@ class Fetcher:
             # The broker works while the records are decoded. A few records go out first: sending
             # wakes the broker, which takes the processor from them.
             self._send_to(node, now, is_ahead=True)
+        return True
 
     def _handle(self, node: _Node, cursor: PartitionCursor, data: FetchedData) -> None:
         partition, now = cursor.partition, time.monotonic()

@@ -9,7 +9,7 @@ import math
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
@@ -34,7 +34,7 @@ from ..kafka_format.batch_headers import HEADER_BYTES
 from ..kafka_format.compression import Codec, Compressor
 from ..kafka_format.record_encoder import RecordEncoder
 from .cluster_metadata import ClusterMetadata
-from .connections import ProduceConnection
+from .connections import ProduceConnection, receive_ready
 from .failures import RETRIABLE_ERRORS, failure_of, reason_of
 from .rows import BatchPartitioner, Rows
 from .settings import client_settings
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from ...domain.writing.transaction import DeliveryStats, Transaction
     from .connections import Awaited
     from .failures import ErrorMapper
+
+_NO_RESPONSE: Final = "no response to a produce request"
 
 
 @final
@@ -133,7 +135,7 @@ class ProduceClient:
         """
         for node, connection in list(self._connections.items()):
             if connection.is_overdue:
-                self._disconnect(node, TimeoutError("no response to a produce request"))
+                self._disconnect(node, TimeoutError(_NO_RESPONSE))
         while self._sender.has_pending:
             now = time.monotonic()
             match request := self._sender.next_request(now):
@@ -204,8 +206,7 @@ class ProduceClient:
             case Produce(node, batches, transactional_id):
                 self._produce(node, batches, transactional_id)
             case Receive(nodes):
-                for node in nodes:
-                    self._receive(node)
+                self._await_responses(nodes)
             case Sleep(seconds):
                 time.sleep(seconds)
 
@@ -290,8 +291,8 @@ class ProduceClient:
                 return False
             self._connections.pop(node).close()
         if node not in self._connections:
-            connected = self._metadata.connect(node)
-            self._connections[node] = ProduceConnection(connected, self._settings, self._timeout_ms)
+            opened = self._metadata.connect(node)
+            self._connections[node] = ProduceConnection(opened, self._settings, self._timeout_ms)
         return True
 
     def _produce(
@@ -307,14 +308,27 @@ class ProduceClient:
         else:
             self._sender.sent(node)
 
-    def _receive(self, node: int) -> None:
+    def _await_responses(self, nodes: Iterable[int]) -> None:
+        """Wait for the next responses of brokers, whichever come first."""
+        begun = time.monotonic()
+        overdue = [node for node in nodes if self._connections[node].is_overdue]
+        for node in overdue:
+            self._disconnect(node, TimeoutError(_NO_RESPONSE), begun)
+        if not overdue:
+            awaited = [(self._connections[node], partial(self._receive, node)) for node in nodes]
+            receive_ready(awaited, math.inf)
+
+    def _receive(self, node: int) -> bool:
+        """Receive what is there; return whether a response is complete, or the connection lost."""
         begun = time.monotonic()
         try:
             response = self._connections[node].receive()
         except RETRIABLE_ERRORS as error:
             self._disconnect(node, error, begun)
-        else:
+            return True
+        if response is not None:
             self._sender.received(node, response, time.monotonic())
+        return response is not None
 
     def _disconnect(self, node: int, error: Exception, since: float | None = None) -> None:
         self._connections.pop(node).close()

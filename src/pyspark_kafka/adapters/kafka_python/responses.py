@@ -15,6 +15,9 @@ from ...domain.topic_partition import TopicPartition
 K = TypeVar("K")
 V = TypeVar("V")
 
+MAX_FRAME_BYTES: Final = 100_000_000
+"""Kafka's own limit for requests; only a response to a fetch may be larger."""
+
 NO_OFFSET: Final = -1
 """The offset of a time that no record reaches (``ListOffsetsResponse``), and of a group that has
 committed none (``OffsetFetchResponse``)."""

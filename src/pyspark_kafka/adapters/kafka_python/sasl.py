@@ -12,14 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 from kafka.net import sasl as kafka_sasl
 
-from ...domain.errors import MissingDependencyError
 from ...domain.security.login import Login
 from ...domain.security.oauth import AWS_MSK_IAM, OAUTHBEARER, MskIam
 from ...domain.security.secrets import HIDDEN
@@ -306,21 +304,17 @@ _LOGIN: Final = "sasl_kerberos_name"
 """kafka-python's only setting of a login that holds an object, and goes to every mechanism."""
 
 
-def _plain(login: Login, _config: Mapping[str, Any]) -> Messages:
+def _plain(login: Login, _host: str) -> Messages:
     """Yield the message of RFC 4616, without a user to act for, as Java's client does."""
     yield f"\0{login.username}\0{login.password}".encode()
 
 
-def _scram(login: Login, _config: Mapping[str, Any]) -> Messages:
+def _scram(login: Login, _host: str) -> Messages:
     return scram_messages(login)
 
 
-def _gssapi(login: Login, config: Mapping[str, Any]) -> Messages:
-    return gssapi_messages(login, config["sasl_kerberos_domain_name"] or config["host"])
-
-
-def _oauth(login: Login, _config: Mapping[str, Any]) -> Messages:
-    """Yield the message of RFC 7628, section 3.1.
+def _oauth(login: Login, host: str) -> Messages:
+    """Yield the message of RFC 7628, section 3.1; Amazon's tokens are for the broker's region.
 
     :raises AuthenticationError: if the issuer refuses a token.
     :raises TokenUnavailableError: if it does not answer.
@@ -328,7 +322,8 @@ def _oauth(login: Login, _config: Mapping[str, Any]) -> Messages:
     """
     if login.tokens is None:
         raise SaslAuthenticationFailedError("there is nothing that gets tokens")
-    token = token_provider(login.tokens).token()
+    source = login.tokens.at(host) if isinstance(login.tokens, MskIam) else login.tokens
+    token = token_provider(source).token()
     extensions = "".join(f"{name}={value}\1" for name, value in token.extensions)
     refusal = yield f"n,,\1auth=Bearer {token.value}\1{extensions}\1".encode()
     if refusal:
@@ -337,42 +332,33 @@ def _oauth(login: Login, _config: Mapping[str, Any]) -> Messages:
         raise SaslAuthenticationFailedError(refusal.decode(errors="replace"))
 
 
-OWN_MECHANISMS: Final[Mapping[str, Callable[[Login, Mapping[str, Any]], Messages]]] = {
+MECHANISMS: Final[Mapping[str, Callable[[Login, str], Messages]]] = {
     "PLAIN": _plain,
     "SCRAM-SHA-256": _scram,
     "SCRAM-SHA-512": _scram,
-    "GSSAPI": _gssapi,
+    "GSSAPI": gssapi_messages,
     OAUTHBEARER: _oauth,
 }
-"""What yields the messages of a login, by mechanism; the second argument is the client's."""
+"""What yields the messages of a login to a host, by mechanism."""
 
 
 def sasl_config(login: Login) -> dict[str, Any]:
-    """Return kafka-python's settings of a login by one of these mechanisms.
+    """Return the settings of a login by one of these mechanisms, or at Amazon MSK.
+
+    MSK's listeners for IAM accept OAUTHBEARER.
 
     :raises ValueError: if the package for Kerberos is missing, the keytab cannot be read, or what
         gets tokens cannot be used.
     :raises MissingDependencyError: if the extra for a cloud's tokens is not installed.
     """
+    if login.mechanism == AWS_MSK_IAM:
+        login = replace(login, mechanism=OAUTHBEARER)
     if login.mechanism == "GSSAPI":
         require_gssapi(login)
     if login.mechanism == OAUTHBEARER:
         _require_tokens(login)
     _register()
     return {"sasl_mechanism": login.mechanism, _LOGIN: login}
-
-
-def msk_config(login: Login) -> dict[str, Any]:
-    """Return kafka-python's settings of a login at Amazon MSK; raises as ``sasl_config``.
-
-    kafka-python's own mechanism has neither profiles nor roles. MSK's listeners for IAM accept
-    OAUTHBEARER as well.
-    """
-    if isinstance(login.tokens, MskIam) and login.tokens.names_identity:
-        return sasl_config(replace(login, mechanism=OAUTHBEARER))
-    if find_spec("botocore") is None:
-        raise MissingDependencyError("The login at Amazon MSK", "msk")
-    return {"sasl_mechanism": AWS_MSK_IAM}
 
 
 def _require_tokens(login: Login) -> None:
@@ -388,13 +374,13 @@ def _require_tokens(login: Login) -> None:
 @lru_cache(maxsize=1)
 def _register() -> None:
     """Register the mechanisms, once a process."""
-    for name, messages in OWN_MECHANISMS.items():
+    for name, messages in MECHANISMS.items():
         own = partial(_mechanism, messages, kafka_sasl.get_sasl_mechanism(name))
         kafka_sasl.register_sasl_mechanism(name, own, overwrite=True)
 
 
 def _mechanism(
-    messages: Callable[[Login, Mapping[str, Any]], Messages],
+    messages: Callable[[Login, str], Messages],
     other: Callable[..., object],
     **config: Any,
 ) -> object:
@@ -402,7 +388,8 @@ def _mechanism(
     login = config.get(_LOGIN)
     if not isinstance(login, Login):
         return other(**config)
-    return _Mechanism(login, messages(login, config))
+    host = config.get("sasl_kerberos_domain_name") or config.get("host", "")
+    return _Mechanism(login, messages(login, host))
 
 
 @final

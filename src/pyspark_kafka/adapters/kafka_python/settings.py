@@ -214,17 +214,16 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
     login = java.login
     if login is None:
         return {}
-    from .sasl import OWN_MECHANISMS, msk_config, sasl_config
+    from .sasl import MECHANISMS, sasl_config
 
-    if login.mechanism not in (*OWN_MECHANISMS, AWS_MSK_IAM):
-        known = ", ".join((*OWN_MECHANISMS, AWS_MSK_IAM))
+    known_mechanisms = (*MECHANISMS, AWS_MSK_IAM)
+    if login.mechanism not in known_mechanisms:
+        known = ", ".join(known_mechanisms)
         raise ValueError(
             f"Option 'kafka.sasl.mechanism': the client '{KAFKA_PYTHON}' supports {known}, "
             f"not {login.mechanism}; the client 'confluent' may support it"
         )
-    if login.mechanism in OWN_MECHANISMS:
-        return sasl_config(login)
-    return msk_config(login)
+    return sasl_config(login)
 
 
 def _tls(java: JavaSettings) -> dict[str, Any]:

@@ -19,13 +19,6 @@ from ...ports.clock import Deadline
 from ..name_resolution import Address, resolve
 from .responses import INVALID
 
-HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
-"""How a TLS handshake ends if the broker ends, or does not speak TLS."""
-
-MAX_FRAME_BYTES: Final = 100_000_000
-"""The limit of kafka-python's own clients, and of Kafka for requests. The default of its manager is
-1 MB, which the metadata of a large cluster exceed."""
-
 _PROBE_S: Final = 2.0
 
 
@@ -54,7 +47,7 @@ class OpenSockets:
             self._connecting.discard(connected)
 
     def add(self, transport: _Transport) -> None:
-        """Add a transport, until it is closed or its socket is taken from it."""
+        """Add a transport, until it is closed."""
         self._transports.add(transport)
 
     def remove(self, transport: _Transport) -> None:
@@ -79,14 +72,6 @@ class _Transport:
         """Be closed with other sockets; call it once, before anything else."""
         self._owner = owner
         owner.add(self)
-
-    def take_socket(self) -> socket.socket:
-        """Return the socket, which the caller closes."""
-        taken, self._sock = self._sock, None
-        self._owner.remove(self)
-        if taken is None:
-            raise kafka_errors.KafkaConnectionError("the connection is closed")
-        return taken
 
     def close_at_once(self) -> None:
         """Close the socket, without waiting until bytes are sent."""

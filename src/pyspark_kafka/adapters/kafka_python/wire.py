@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 from uuid import UUID
 
 from kafka import errors as kafka_errors
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
+from kafka.protocol.producer import ProduceResponse
 
 from ...domain.reading.leader_epochs import NO_EPOCH, EpochEndOffset
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.batch_headers import AbortedTransaction
 from .failures import failure_of
-from .responses import reading, unique
-from .transports import MAX_FRAME_BYTES
+from .responses import MAX_FRAME_BYTES, reading, unique
 
 if TYPE_CHECKING:
     from ...domain.writing.batch import Failure
@@ -360,16 +359,10 @@ class ProduceSettings:
     timeout_ms: int
     needs_zstd: bool
 
-    def version(self, broker: Any) -> int:
-        """Return the newest version of the request that a broker and this library support.
-
-        :raises IncompatibleBrokerVersion: if there is none.
-        """
-        min_version = _ZSTD_VERSION if self.needs_zstd else MIN_PRODUCE_VERSION
-        version: int = broker.api_version(
-            ProduceRequest, min_version=min_version, max_version=MAX_PRODUCE_VERSION
-        )
-        return version
+    @property
+    def min_version(self) -> int:
+        """The oldest version of the request that can be used."""
+        return _ZSTD_VERSION if self.needs_zstd else MIN_PRODUCE_VERSION
 
     def request(
         self,

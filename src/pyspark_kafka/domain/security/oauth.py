@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, final
 from urllib.parse import urlsplit
 
@@ -46,10 +46,10 @@ class MskIam:
     role_arn: str = ""
     session_name: str = ""
 
-    @property
-    def names_identity(self) -> bool:
-        """Whether other credentials are used than the default ones."""
-        return bool(self.profile or self.role_arn)
+    def at(self, host: str) -> MskIam:
+        """Return the source for a broker: its region signs, if its name has one."""
+        found = _MSK_HOST.search(host)
+        return replace(self, region=found[1]) if found else self
 
 
 @final

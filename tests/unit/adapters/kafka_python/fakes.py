@@ -1,5 +1,6 @@
 """What adapters have of kafka-python, without a broker."""
 
+import math
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -9,26 +10,19 @@ from unittest.mock import Mock
 from uuid import UUID
 
 from kafka import errors as kafka_errors
+from kafka.protocol.broker_version_data import BrokerVersionData
 
-from pyspark_kafka.adapters.kafka_python.connections import ReceiveBuffer
+from pyspark_kafka.adapters.kafka_python.connections import Opened, ReceiveBuffer
 from pyspark_kafka.adapters.kafka_python.wire import FetchedData, FetchPosition, FetchResponse
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.clock import Deadline
 
 NODE = 7
 
 
-def opened(ours: socket.socket, session_ms: int = 0) -> Any:
-    """Return a connection that kafka-python opened to a broker of Kafka 3.1 or newer."""
-    host_port = "host:9092<-50000"
-    transport = Mock(take_socket=lambda: ours, _read_task=None, host_port=lambda: host_port)
-    made: Any = Mock(
-        transport=transport, node_id=NODE, _reauth=Mock(session_lifetime_ms=session_ms)
-    )
-    versions = made.broker_version_data
-    versions.api_version.side_effect = lambda *_, max_version, **__: max_version
-    return made
+def opened(ours: socket.socket, expires_at: float = math.inf) -> Opened:
+    """Return a connection to a broker of Kafka 4.0."""
+    return Opened(ours, f"broker {NODE} at host:9092", BrokerVersionData((4, 0)), expires_at)
 
 
 def metadata_of(
@@ -42,7 +36,7 @@ def metadata_of(
         is_leaderless=lambda partition: leader(partition) is None,
         leader_epoch=lambda _: NO_EPOCH,
         topic_id=topic_id,
-        connection_delay=lambda _: 0.1,
+        connect=Mock(side_effect=kafka_errors.NodeNotReadyError("it ended")),
         is_outdated=False,
     )
 
@@ -58,12 +52,12 @@ class FakeConnection:
     in_flight: Mapping[TopicPartition, FetchPosition] | None = None
     is_closed: bool = False
     asked: list[tuple[int, int]] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)
     racks: list[bool] = field(default_factory=list)
     """Whether each request named the reader's rack."""
 
     takes_ids = compares_epochs = True
     is_overdue = is_stale = has_decrypted = False
+    seconds_left = math.inf
 
     def fileno(self) -> int:
         assert self.ready is not None
@@ -76,11 +70,10 @@ class FakeConnection:
         self.in_flight = positions
         self.asked += [(each.offset, each.last_epoch) for each in positions.values()]
 
-    def receive(self, _: ReceiveBuffer, deadline: Deadline) -> FetchResponse:
+    def receive(self, _: ReceiveBuffer) -> FetchResponse:
         assert self.in_flight is not None
         [partition] = self.in_flight
         self.in_flight = None
-        self.waits.append(deadline.remaining)
         return FetchResponse(kafka_errors.NoError, 0.0, {partition: self.answers.popleft()})
 
     def close(self) -> None:

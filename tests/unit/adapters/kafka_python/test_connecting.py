@@ -1,20 +1,29 @@
+import socket
+import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError, UnsupportedVersionError
+from kafka.protocol.consumer import FetchRequest
 
+from pyspark_kafka.adapters.kafka_python import sockets
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
-from pyspark_kafka.adapters.kafka_python.connections import RawConnection
+from pyspark_kafka.adapters.kafka_python.connecting import ConnectionSettings, connect
+from pyspark_kafka.adapters.kafka_python.connections import Opened, TlsExpectedError
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+from pyspark_kafka.adapters.kafka_python.sockets import open_socket
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
+from pyspark_kafka.ports.clock import Deadline
+from tests.integration.uses import USES
+from tests.servers.forwarding_proxy import REFUSED, forwarding_proxy
+from tests.servers.hostile_broker import HostileBroker, Lie, Line, framed, hostile_broker
 from tests.servers.hostile_cluster import hostile_cluster
 from tests.servers.silent_listeners import silent_listener
+from tests.slowness import bound_s
 
 PROGRAM = """
 import sys, threading
@@ -50,27 +59,6 @@ def test_a_client_that_cannot_connect_says_why_and_leaves_no_thread(client):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-def _late(line: Line, frame: bytes) -> None:
-    time.sleep(0.2)
-    line.send(framed(frame))
-
-
-def test_a_connection_that_is_being_made_has_no_other_requests():
-    """The metadata are asked for meanwhile: their answer must not come over the taken socket."""
-    with hostile_broker(Lie("ApiVersions", send=_late, after=1)) as broker:
-        servers = broker.bootstrap_servers
-        metadata = ClusterMetadata({"bootstrap_servers": servers}, ErrorMapper(servers, 20_000))
-        assert metadata.nodes() == [0]
-        asked = broker.answered["Metadata"]
-        metadata._manager.cluster.request_update()
-        connected = metadata.connect(0)
-        assert not connected.in_flight_requests
-        metadata.refresh()
-        assert broker.answered["Metadata"] > asked
-        connected.close()
-        metadata.close()
 
 
 @pytest.fixture
@@ -122,14 +110,96 @@ def test_leaders_that_are_refused_again_are_asked_of_another_broker():
             assert metadata.leader_epoch(first) > former
 
 
-def test_a_connection_that_ends_as_soon_as_it_is_made_is_lost_as_any_other():
+def _close_after(line: Line, frame: bytes) -> None:
+    line.send(framed(frame))
+    raise ConnectionResetError
+
+
+@pytest.mark.parametrize("use", ["plan", "read", "write"])
+@pytest.mark.parametrize("after", range(3))
+def test_a_connection_that_ends_as_soon_as_it_is_made_is_lost_as_any_other(use, after):
+    """The broker closes one connection right after it has said what it supports."""
+    with hostile_broker(Lie("ApiVersions", send=_close_after, after=after, times=1)) as broker:
+        broker.cluster.append(TopicPartition("t", 0), [b"a", b"b"], 1)
+        options = {"client": "kafka-python", "kafka.bootstrap.servers": broker.bootstrap_servers}
+        USES[use](options, "t")
+
+
+def _unsupported(frame: bytes) -> bytes:
+    """Answer as a broker that knows the first version only (KIP-511)."""
+    return frame[:4] + struct.pack(">hi", UnsupportedVersionError.errno, 0)
+
+
+def _opened(broker: HostileBroker, **settings: Any) -> Opened:
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    made = ConnectionSettings(**settings)
+    return connect(host, int(port), made, Deadline.after(bound_s(20)))
+
+
+def test_a_broker_that_knows_the_first_request_for_versions_only_is_asked_again():
+    with hostile_broker(Lie("ApiVersions", frame=_unsupported, times=1)) as broker:
+        with _opened(broker).socket:
+            pass
+        assert broker.answered["ApiVersions"] == 2
+
+
+def test_a_broker_whose_version_is_set_is_not_asked():
     with hostile_broker() as broker:
-        servers = broker.bootstrap_servers
-        with closing(
-            ClusterMetadata({"bootstrap_servers": servers}, ErrorMapper(servers, 20_000))
-        ) as metadata:
-            [node] = metadata.nodes()
-            connected = metadata.connect(node)
-            connected.connection_lost(None)
-            with pytest.raises(KafkaConnectionError):
-                RawConnection(connected, 1_000)
+        opened = _opened(broker, broker_version=(2, 1))
+        with opened.socket:
+            assert opened.version(FetchRequest) == 10
+        assert not broker.answered["ApiVersions"]
+
+
+def test_a_listener_that_answers_with_an_alert_of_tls_is_recognised():
+    def alert(line: Line, _: bytes) -> None:
+        line.send(b"\x15\x03\x03\0\x02\x02\x46")
+
+    with hostile_broker(Lie("ApiVersions", send=alert)) as broker, pytest.raises(TlsExpectedError):
+        _opened(broker)
+
+
+@pytest.fixture
+def black_hole() -> Iterator[tuple[str, int]]:
+    """Return the address of a listener that takes no more connections."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening, ExitStack() as stack:
+        place = listening.getsockname()
+        for _ in range(4):
+            filling = stack.enter_context(socket.socket())
+            filling.setblocking(False)
+            filling.connect_ex(place)
+        yield place
+
+
+def test_each_address_of_a_name_is_tried(monkeypatch, black_hole):
+    """One that swallows packets gets a part of the time only."""
+    with socket.create_server(("127.0.0.1", 0)) as good:
+        kind = (socket.AF_INET, socket.SOCK_STREAM, 0, "")
+        places = [("127.0.0.1", 1), black_hole, good.getsockname()]
+        found = [(*kind, place) for place in places]
+        monkeypatch.setattr(sockets, "resolve", lambda *_: found)
+        with open_socket("name", 9092, (), "", Deadline.after(0.5)) as opened:
+            assert opened.getpeername() == good.getsockname()
+        del found[-1]
+        with pytest.raises(KafkaConnectionError) as raised:
+            open_socket("name", 9092, (), "", Deadline.after(0.2))
+    told = str(raised.value)
+    assert "name:1 (127.0.0.1): Connection refused (ECONNREFUSED)" in told
+    assert f"name:{black_hole[1]} (127.0.0.1): it did not answer in time" in told
+
+
+def test_a_name_that_does_not_resolve_is_named():
+    with pytest.raises(KafkaConnectionError, match=r"the name .no\.such\.name\.invalid. cannot be"):
+        open_socket("no.such.name.invalid", 1, (), "", Deadline.after(bound_s(20)))
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5", "socks5h"])
+def test_a_connection_through_a_proxy(scheme):
+    with hostile_broker() as broker, forwarding_proxy() as proxy:
+        with _opened(broker, proxy=f"{scheme}://user:p%23@{proxy.address}").socket:
+            pass
+        assert proxy.logins == {("user", "p#")}
+        with pytest.raises(KafkaConnectionError) as raised:
+            _opened(broker, proxy=f"{scheme}://user:{REFUSED}@{proxy.address}")
+        assert "no proxy connects to" in str(raised.value)
+        assert REFUSED not in str(raised.value)

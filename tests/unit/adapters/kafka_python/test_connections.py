@@ -15,16 +15,18 @@ from kafka.protocol.consumer import FetchResponse
 from kafka.protocol.producer import EndTxnRequest, EndTxnResponse
 
 from pyspark_kafka.adapters.kafka_python import connections
+from pyspark_kafka.adapters.kafka_python import sockets as broker_sockets
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.connections import (
+    BrokerConnection,
     CoordinatorRequest,
     FetchConnection,
     FrameTooLargeError,
-    RawConnection,
     ReceiveBuffer,
-    Selector,
+    receive_ready,
 )
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
+from pyspark_kafka.adapters.kafka_python.sockets import Selector, encrypted
 from pyspark_kafka.adapters.kafka_python.transactions import end_request
 from pyspark_kafka.adapters.kafka_python.wire import (
     BY_ID_VERSION,
@@ -66,14 +68,20 @@ BATCH = log(Batch.of([Record(0)]))
 @pytest.fixture(params=[Selector, selectors.SelectSelector], ids=["here", "windows"])
 def sockets(request, monkeypatch):
     """Yield the client's end of a connection, and the broker's."""
-    monkeypatch.setattr(connections, "Selector", request.param)
+    for module in (connections, broker_sockets):
+        monkeypatch.setattr(module, "Selector", request.param)
     ours, theirs = socket.socketpair()
+    ours.setblocking(False)
     with ours, theirs:
         yield ours, theirs
 
 
 def connection_of(ours: socket.socket, timeout_s: float = TIMEOUT_S) -> FetchConnection:
     return FetchConnection(opened(ours), SETTINGS, round(1_000 * timeout_s))
+
+
+def received_by(connection: FetchConnection, deadline: Deadline) -> memoryview:
+    return connection._receive_frame(ReceiveBuffer().view, deadline)
 
 
 def test_a_response_that_comes_a_byte_at_a_time(sockets):
@@ -87,25 +95,46 @@ def test_a_response_that_comes_a_byte_at_a_time(sockets):
             theirs.sendall(b"\0")
 
     connection = connection_of(ours)
+    connection.send({PARTITION: FetchPosition(0)})
+    buffer = ReceiveBuffer()
     sending = threading.Thread(target=trickle)
     sending.start()
-    begun = time.monotonic()
     try:
-        with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not answer in time"):
-            connection.receive(ReceiveBuffer())
+        begun = time.monotonic()
+        while not connection.is_overdue:
+            receive_ready([(connection, lambda: connection.receive(buffer) is not None)], LONG_S)
         assert time.monotonic() - begun < LONG_S
+        with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not answer in time"):
+            received_by(connection, Deadline.after(0))
     finally:
         has_ended.set()
         sending.join()
 
 
-def test_a_deadline_that_is_earlier(sockets):
-    """A call may have less time left than a response would have."""
-    connection = connection_of(sockets[0], LONG_S)
-    begun = time.monotonic()
-    with pytest.raises(TimeoutError):
-        connection.receive(ReceiveBuffer(), Deadline(begun))
-    assert time.monotonic() - begun < LONG_S
+def test_a_slow_response_keeps_no_other_connection_waiting(sockets):
+    """What one broker sends is received as it comes, while another answers."""
+    slow, other = sockets[0], socket.socketpair()
+    slow_connection, buffer = connection_of(slow, LONG_S), ReceiveBuffer()
+    slow_connection.send({PARTITION: FetchPosition(0)})
+    sockets[1].sendall(struct.pack(">i", 1_000) + b"\0")
+    with other[0] as ours, other[1] as theirs:
+        ours.setblocking(False)
+        quick = connection_of(ours, LONG_S)
+        quick.send({PARTITION: FetchPosition(0)})
+        theirs.sendall(struct.pack(">i", 5) + b"quick")
+        frames: list[memoryview | None] = []
+
+        def receive() -> bool:
+            frames.append(quick._poll_frame(lambda size: memoryview(bytearray(size))))
+            return frames[-1] is not None
+
+        awaited = [
+            (slow_connection, lambda: slow_connection.receive(buffer) is not None),
+            (quick, receive),
+        ]
+        receive_ready(awaited, LONG_S)
+    assert frames[-1] == b"quick"
+    assert not slow_connection.is_overdue
 
 
 def test_a_broker_that_reads_nothing(sockets):
@@ -168,10 +197,12 @@ def test_a_response_that_came_while_the_caller_was_busy(sockets):
     connection.send({PARTITION: FetchPosition(0)})
     time.sleep(1.2 * TIMEOUT_S)
     was_overdue = connection.is_overdue
-    theirs.sendall(struct.pack(">i", 4) + b"late")
+    theirs.sendall(struct.pack(">i", 4) + b"la")
     assert (was_overdue, connection.is_overdue) == (True, False)
-    frame = connection._receive_frame(ReceiveBuffer().view, connection.response_deadline)
-    assert bytes(frame) == b"late"
+    assert connection.receive(ReceiveBuffer()) is None
+    assert not connection.is_overdue
+    theirs.sendall(b"te")
+    assert bytes(received_by(connection, Deadline.after(LONG_S))) == b"late"
     assert not connection.is_overdue
 
 
@@ -245,11 +276,10 @@ def test_large_requests_and_responses_over_tls(sockets, contexts):
 
     serving = threading.Thread(target=serve)
     serving.start()
-    with contexts[0].wrap_socket(sockets[0]) as ours:
+    with encrypted(sockets[0], "broker", contexts[0], Deadline.after(LONG_S)) as ours:
         connection = connection_of(ours, LONG_S)
         connection._send(content)
-        frame = connection._receive_frame(ReceiveBuffer().view, Deadline.after(LONG_S))
-        assert bytes(frame) == content
+        assert bytes(received_by(connection, Deadline.after(LONG_S))) == content
     serving.join()
     assert received == content
 
@@ -270,13 +300,11 @@ def test_a_request_is_the_same_but_for_its_correlation_id(version):
         assert (theirs.producer_epoch, theirs.committed) == (7, True)
 
 
-@pytest.mark.parametrize(("session_ms", "fresh_s"), [(10_000, 8.4), (0, 1e9)])
-def test_a_session_is_left_before_it_ends(sockets, monkeypatch, session_ms, fresh_s):
+def test_a_session_is_left_before_it_ends(sockets, monkeypatch):
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    connected = RawConnection(opened(sockets[0], session_ms), 1_000)
-    now += fresh_s
+    connected, endless = (BrokerConnection(opened(sockets[0], at), 1_000) for at in (now + 8, 1e99))
     assert not connected.is_stale
-    now += 0.2
-    assert connected.is_expired is bool(session_ms)
-    assert connected.is_stale is bool(session_ms)
+    now += 8.1
+    assert (connected.is_expired, connected.is_stale) == (True, True)
+    assert (endless.is_expired, endless.is_stale) == (False, False)

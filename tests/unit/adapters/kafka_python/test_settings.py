@@ -14,6 +14,7 @@ from kafka.net.sasl import SaslMechanismPlain, get_sasl_mechanism
 from kafka.protocol.sasl import SaslAuthenticateRequest
 
 from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS, TRANSLATIONS
+from pyspark_kafka.adapters.security.providers import token_provider
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.options.settings_table import Ignored
 from pyspark_kafka.ports.security.token_provider import Token
@@ -146,25 +147,21 @@ def test_password(settings):
     assert "hush" not in repr((config, message, request))
 
 
-@pytest.mark.parametrize(
-    ("options", "mechanism"), [("", "AWS_MSK_IAM"), ('awsProfileName="prod"', "OAUTHBEARER")]
-)
-def test_kafka_pythons_own_mechanism_for_aws_has_the_default_credentials(options, mechanism):
-    settings = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "AWS_MSK_IAM",
-        "sasl.jaas.config": f"software.amazon.msk.auth.iam.IAMLoginModule required {options};",
-    }
-    assert client_config(SERVERS | settings)["sasl_mechanism"] == mechanism
-    del settings["sasl.jaas.config"]
-    assert client_config(SERVERS | settings)["sasl_mechanism"] == "AWS_MSK_IAM"
+MSK = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
+
+
+@pytest.mark.parametrize("options", ["", 'awsProfileName="prod"'])
+def test_a_login_at_amazon_msk_is_by_its_tokens(options):
+    module = f"software.amazon.msk.auth.iam.IAMLoginModule required {options};"
+    for settings in (MSK, MSK | {"sasl.jaas.config": module}):
+        assert client_config(SERVERS | settings)["sasl_mechanism"] == "OAUTHBEARER"
 
 
 def test_aws_without_its_library(monkeypatch):
-    monkeypatch.setitem(sys.modules, "botocore", None)
-    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
+    token_provider.cache_clear()
+    monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[msk\]"):
-        client_config(SERVERS | settings)
+        client_config(SERVERS | MSK)
 
 
 OAUTH = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}

@@ -86,17 +86,6 @@ def test_a_transport_with_bytes_to_send_is_closed_at_once(listener):
     assert _is_closed(listener)
 
 
-def test_a_socket_that_was_taken_stays_open(listener):
-    owner = OpenSockets()
-    with _opened(listener, owner).take_socket() as taken:
-        owner.close()
-        accepted, _ = listener.accept()
-        with accepted:
-            taken.setblocking(True)
-            taken.sendall(b"open")
-            assert accepted.recv(4) == b"open"
-
-
 def _opened(listener: socket.socket, owner: OpenSockets) -> Any:
     async def keep() -> None:
         opened.append(await _begin(listener, owner, with_tls=False))

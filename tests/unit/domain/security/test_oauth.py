@@ -255,7 +255,8 @@ def test_certificates_of_the_endpoint_in_a_jaas_line():
     assert found.ca_location == "/ca.pem"
 
 
-def test_a_profile_or_a_role_is_another_identity_of_aws():
-    assert not MskIam("eu-west-1").names_identity
-    assert MskIam(profile="p").names_identity
-    assert MskIam(role_arn="r").names_identity
+def test_a_token_of_aws_is_for_the_region_of_its_broker():
+    source = MskIam("eu-west-1", profile="p")
+    assert source.at("b-1.name.abc.c2.kafka.us-east-1.amazonaws.com") == MskIam("us-east-1", "p")
+    assert source.at("boot-x.c1.kafka-serverless.eu-west-1.amazonaws.com") == source
+    assert source.at("broker.of.a.proxy") == source

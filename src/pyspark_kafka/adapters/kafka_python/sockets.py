@@ -1,0 +1,194 @@
+"""Sockets that are connected to brokers, through a proxy or TLS where the settings say so."""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import socket
+import ssl
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from kafka import errors as kafka_errors
+
+from ...domain.errors import MAX_NAMED
+from ...ports.clock import Deadline
+from ..name_resolution import Address, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..security.tls_context import CurrentContext
+
+HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
+"""How a TLS handshake ends if the broker ends, or does not speak TLS."""
+
+# Makes no system call to register a socket. Windows has no poll(); select() elsewhere takes no
+# sockets with numbers from 1,024 on.
+Selector: Final[type[selectors.BaseSelector]] = getattr(
+    selectors, "PollSelector", selectors.SelectSelector
+)
+
+SocketOption = tuple[int, int, int]
+
+_IN_PROGRESS: Final = (errno.EINPROGRESS, errno.EWOULDBLOCK)
+_MIN_SHARE_S: Final = 0.001
+
+
+def is_ready(waiting: socket.socket, events: int, timeout_s: float) -> bool:
+    """Return whether a socket can be read from or written to, once it can or in time."""
+    with Selector() as selector:
+        selector.register(waiting, events)
+        return bool(selector.select(timeout_s))
+
+
+def open_socket(
+    host: str, port: int, options: Sequence[SocketOption], proxy: str, deadline: Deadline
+) -> socket.socket:
+    """Return a socket that does not block, connected to the first address that answers.
+
+    Each address gets a fair part of the time.
+
+    :raises KafkaConnectionError: with the reason for each address, if none answers in time.
+    """
+    if proxy:
+        return _open_through(proxy, host, port, options, deadline)
+    failures = []
+    for address, share in _shares(_addresses(host, port, deadline), deadline):
+        try:
+            return _connected(address, options, share)
+        except OSError as error:
+            failures.append(f"{_shown(host, address)}: {_reason(error)}")
+    raise kafka_errors.KafkaConnectionError("; ".join(failures[-MAX_NAMED:]))
+
+
+def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Address]:
+    try:
+        return resolve(host, port, deadline)
+    except OSError as error:
+        text = f"the name '{host}' cannot be resolved: {error.strerror or error}"
+        raise kafka_errors.KafkaConnectionError(text) from error
+    except UnicodeError as error:
+        # Metadata may name any host.
+        raise kafka_errors.KafkaConnectionError(f"no host can be named {host!r}") from error
+
+
+def _shares(addresses: Sequence[Address], deadline: Deadline) -> Iterator[tuple[Address, Deadline]]:
+    """Yield each address, and until when it may be tried."""
+    for number, address in enumerate(addresses):
+        share_s = deadline.remaining / (len(addresses) - number)
+        yield address, Deadline.after(max(share_s, _MIN_SHARE_S))
+
+
+def _connected(
+    address: Address, options: Sequence[SocketOption], deadline: Deadline
+) -> socket.socket:
+    family, kind, protocol, _, place = address
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setblocking(False)
+        for option in options:
+            made.setsockopt(*option)
+        _connect(made, place, deadline)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _connect(made: socket.socket, place: tuple[Any, ...], deadline: Deadline) -> None:
+    code = made.connect_ex(place)
+    if code in _IN_PROGRESS:
+        if not is_ready(made, EVENT_WRITE, deadline.remaining):
+            raise TimeoutError("it did not answer in time")
+        code = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if code not in (0, errno.EISCONN):
+        raise OSError(code, os.strerror(code))
+
+
+def _shown(host: str, address: Address) -> str:
+    """Return an address with the name that it was found by."""
+    ip, port = address[4][:2]
+    return f"{ip}:{port}" if ip == host else f"{host}:{port} ({ip})"
+
+
+def _reason(error: OSError) -> str:
+    code = errno.errorcode.get(error.errno or 0)
+    return f"{error.strerror} ({code})" if code else str(error)
+
+
+def _open_through(
+    proxy: str, host: str, port: int, options: Sequence[SocketOption], deadline: Deadline
+) -> socket.socket:
+    """Return a socket that a proxy has connected; only ``socks5`` resolves the name here.
+
+    :raises KafkaConnectionError: if it has not; the reason has no password.
+    """
+    from python_socks import ProxyError, ProxyType
+    from python_socks.sync import Proxy
+
+    url = urlsplit(proxy)
+    kind = ProxyType.HTTP if url.scheme == "http" else ProxyType.SOCKS5
+    user, password = (unquote(text) if text else None for text in (url.username, url.password))
+    place, number = url.hostname or "", url.port or 0
+    target = _addresses(host, port, deadline)[0][4][0] if url.scheme == "socks5" else host
+    failures = []
+    for address, share in _shares(_addresses(place, number, deadline), deadline):
+        made = Proxy(kind, address[4][0], number, user, password, rdns=True)
+        try:
+            opened: socket.socket = made.connect(target, port, timeout=share.remaining)
+        except (OSError, ProxyError, ValueError) as error:
+            failures.append(f"{_shown(place, address)}: {error}")
+            continue
+        try:
+            opened.setblocking(False)
+            for option in options:
+                opened.setsockopt(*option)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+    raise kafka_errors.KafkaConnectionError(
+        f"no proxy connects to {host}:{port}: {'; '.join(failures[-MAX_NAMED:])}"
+    )
+
+
+def encrypted(
+    opened: socket.socket, host: str, context: CurrentContext, deadline: Deadline
+) -> ssl.SSLSocket:
+    """Return a socket whose TLS handshake is done; the one that it is given is closed otherwise.
+
+    :raises KafkaConnectionError: if the handshake fails, with OpenSSL's error as its cause.
+    """
+    try:
+        wrapped = context.wrap_socket(
+            opened, server_hostname=host.rstrip("."), do_handshake_on_connect=False
+        )
+    except BaseException:
+        opened.close()
+        raise
+    try:
+        _shake_hands(wrapped, deadline)
+    except OSError as error:
+        wrapped.close()
+        raise kafka_errors.KafkaConnectionError(f"TLS handshake failed: {error}") from error
+    except BaseException:
+        wrapped.close()
+        raise
+    return wrapped
+
+
+def _shake_hands(wrapped: ssl.SSLSocket, deadline: Deadline) -> None:
+    while True:
+        try:
+            wrapped.do_handshake()
+        except ssl.SSLWantReadError:
+            events = EVENT_READ
+        except ssl.SSLWantWriteError:
+            events = EVENT_WRITE
+        else:
+            return
+        if deadline.has_passed or not is_ready(wrapped, events, deadline.remaining):
+            raise TimeoutError("it timed out")
